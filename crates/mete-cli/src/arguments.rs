@@ -1,4 +1,4 @@
-//! What can be typed behind `mete`.
+//! The command line of `mete`: its subcommands, and what is common to their help and their error messages.
 
 use std::ffi::{OsStr, OsString};
 
@@ -73,11 +73,11 @@ pub enum Subcommand {
 }
 
 impl Arguments {
-    /// What was typed, if its parts go together.
+    /// The arguments that were typed, if they go together.
     ///
     /// # Errors
     ///
-    /// What a mistyped command line is answered with.
+    /// The help that was asked for, or the message about a mistyped command line.
     pub fn read() -> Result<Arguments, clap::Error> {
         let typed = with_negative_values(std::env::args_os());
         let subcommand = typed.get(1).cloned();
@@ -94,12 +94,12 @@ impl Arguments {
     }
 }
 
-/// The whole command line, as it is to be understood and explained.
+/// The definition of the whole command line, from which arguments are read and help is written.
 pub fn command() -> Command {
     refined(Arguments::command())
 }
 
-/// What holds for each subcommand alike.
+/// Makes the paragraphs flow in the help of a command and of each of its subcommands.
 fn refined(command: Command) -> Command {
     let command = match command.get_after_help().map(ToString::to_string) {
         Some(text) => command.after_help(flowing(&text)),
@@ -108,18 +108,18 @@ fn refined(command: Command) -> Command {
     command.mut_subcommands(refined)
 }
 
-/// The paragraphs of a text as one line each, for the terminal to break: a text that is broken where it
-/// is written is broken twice in a narrower one. Examples stand as they are.
+/// Joins the lines of each paragraph into one, which clap breaks to fit the terminal. If the breaks of the source
+/// stayed, a narrow terminal would break each line a second time. Examples keep their lines.
 fn flowing(text: &str) -> String {
-    let is_example = |line: &str| line.starts_with(' ');
     let paragraphs = text.split("\n\n").map(|paragraph| {
-        if paragraph.lines().any(is_example) { paragraph.to_owned() } else { paragraph.replace('\n', " ") }
+        let has_example = paragraph.lines().any(|line| line.starts_with(' '));
+        if has_example { paragraph.to_owned() } else { paragraph.replace('\n', " ") }
     });
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// `--for -5s` as `--for=-5s`. No option begins with a digit, so this is a value, and the value's own
-/// parser says what is allowed instead. What stands behind `--` is somebody else's.
+/// Turns `--for -5s` into `--for=-5s`. No option begins with a digit, so `-5s` is a value, and the parser of that value
+/// says what is allowed instead. Arguments after `--` belong to another command and stay as they are.
 fn with_negative_values(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let (mut joined, mut is_own) = (Vec::<OsString>::new(), true);
     for argument in arguments {
@@ -144,7 +144,7 @@ fn is_negative(argument: &OsStr) -> bool {
     matches!(argument.as_encoded_bytes(), [b'-', digit, ..] if digit.is_ascii_digit())
 }
 
-/// As clap would say it of this subcommand.
+/// An error message in the form in which clap writes those of this subcommand.
 fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
     let mut command = command();
     command.build();
@@ -154,8 +154,7 @@ fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
     }
 }
 
-/// With what was probably meant, for slips that clap finds nothing close to: letters that changed places, as in `lgo`
-/// and `--fro`.
+/// Adds what was probably meant where clap finds nothing similar: swapped letters, as in `lgo` and `--fro`.
 fn hinted(mut error: clap::Error, subcommand: Option<&OsStr>) -> clap::Error {
     let command = command();
     let (wrong, suggested, known): (_, _, Vec<String>) = match error.kind() {

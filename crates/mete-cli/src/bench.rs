@@ -19,17 +19,17 @@ use crate::{failure, interrupt};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Measure only groups whose name contains this
+    /// Measure only groups whose names contain NAME
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// A sixth of the repetitions
+    /// Measure with a sixth of the repetitions
     #[arg(long)]
     quick: bool,
-    /// How long the demo's requests may be measured, logged and not, until the cost is known to within
-    /// one percent: two minutes, or 15 s with --quick; likewise for the floor
+    /// How long to measure the demo's requests at most, with and without logging; it ends sooner if the cost is
+    /// known to within one percent. The floor is measured for as long. Two minutes if not given, or 15 s with --quick
     #[arg(long, value_name = "TIME", value_parser = duration)]
     requests_for: Option<Duration>,
-    /// Let the kernel move the demo's processes between processors meanwhile, as in the demo itself: more noise
+    /// Let the kernel move the demo's processes between processors, as in the demo itself; this adds noise
     #[arg(long)]
     requests_move: bool,
     /// Print one JSON object a row: see docs/json.md
@@ -40,18 +40,17 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   sudo mete bench           everything: four to seven minutes
-  sudo mete bench --only demo --requests-for 20m   what logging costs requests
-  sudo mete bench --only floor --requests-for 20m  and what that cost is made of
+  sudo mete bench --only demo --requests-for 20m   how logging slows requests
+  sudo mete bench --only floor --requests-for 20m  the parts of that cost
   sudo mete bench --quick   a rough idea in half a minute
   mete bench --only user    rows of programs with probes, without root
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 
-Ratios are taken within one run, because other load changes absolute times. The median of what was
-measured lies in the interval of the column 95 % with that confidence. A bar holds if all of the
-interval meets it, and does not if nothing of it does; else, and where the interval reaches down to
-zero, it is too noisy to say. A bar that does not hold is part of the result; the exit status is 0
-then, too. Ctrl-C ends the run with the results so
-far and exit status 130.";
+Ratios are taken within one run, because other load changes absolute times. The column 95 % is a
+confidence interval of the median. A bar holds if the whole interval meets it, and does not hold if no
+part of the interval meets it. Otherwise, and where the interval reaches down to zero, the result is too
+noisy to say. A bar that does not hold is a result like others: the exit status is 0. Ctrl-C ends the
+run with the results so far and exit status 130.";
 
 /// Measures and prints.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -77,14 +76,17 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(interrupt::ended(report.is_complete))
 }
 
-/// A scheduler that observes the whole system with 16 domains, and would act if there were anything
-/// to act on.
-fn scheduler() -> Result<Turn, Reason> {
-    let spec = |number| DomainSpec {
+/// A domain that no process belongs to.
+fn empty_domain(number: u32) -> DomainSpec {
+    DomainSpec {
         name: format!("domain-{number}"),
         selectors: vec![Selector::comm(format!("mete-bench-{number}").as_ref())],
         role: None,
-    };
+    }
+}
+
+/// A scheduler that observes the whole system with 16 domains. It would act if there were anything to act on.
+fn scheduler() -> Result<Turn, Reason> {
     let settings = Settings {
         needs_kernel: true,
         may_be_empty: true,
@@ -92,7 +94,7 @@ fn scheduler() -> Result<Turn, Reason> {
         ..Settings::default()
     };
     let mut scheduler =
-        Scheduler::start(settings, (0..16).map(spec).collect()).map_err(Reason::from_error)?;
+        Scheduler::start(settings, (0..16).map(empty_domain).collect()).map_err(Reason::from_error)?;
     Ok(Box::new(move || {
         scheduler.tick();
         Ok(())
@@ -107,7 +109,7 @@ struct RowObject<'a> {
     row: &'a Row,
 }
 
-/// The rows as a table with its notes below, or as JSON.
+/// Prints the rows as a table with its notes below, or as JSON.
 pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
     report.rows.iter().try_for_each(|row| output.object(&RowObject { kind: "row", row }))?;
     output.text(format!("{}\n{}\n", report.title, report.machine.line()))?;
@@ -153,7 +155,7 @@ fn value(value: Option<f64>) -> String {
     value.map_or("·".into(), figure)
 }
 
-/// Three digits or so.
+/// A number with about three digits.
 fn figure(value: f64) -> String {
     match value.abs() {
         large if large >= 100.0 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Failures, as one sentence.
+//! Failures, told in one sentence on stderr, and their exit statuses.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use crate::output::ClosedPipe;
 use crate::terminal::harmless;
 
-/// What a program ends with that SIGPIPE ends, as every other one in the same pipe does.
+/// The exit status of a program that SIGPIPE ends, as it ends most other programs in a pipe.
 const CLOSED_PIPE: u8 = 128 + 13;
-/// As shells say that a command cannot be run, and that there is none.
+/// The exit status by which shells say that a command cannot be run.
 const CANNOT_RUN: u8 = 126;
+/// The exit status by which shells say that a command does not exist.
 const NO_SUCH_COMMAND: u8 = 127;
 
-/// A command that was to be run and was not.
+/// A command could not be run.
 #[derive(Debug)]
 pub struct NotRun(pub io::Error);
 
@@ -27,8 +28,8 @@ impl std::fmt::Display for NotRun {
     }
 }
 
-/// Says what went wrong, and with which status to end. A pipe that its reader has closed is
-/// no mistake, and nothing is said of it.
+/// Says what went wrong and returns the exit status. A pipe that its reader has closed is no mistake, and nothing is
+/// said of it.
 pub fn end(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.is::<ClosedPipe>()) {
         return ExitCode::from(CLOSED_PIPE);
@@ -41,13 +42,14 @@ pub fn end(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Says on stderr what went wrong. If nobody can hear it, the exit status still tells.
+/// Says on stderr what went wrong.
 pub fn tell(error: &anyhow::Error) {
     say(&sentence(error));
 }
 
-/// Something that people should know, and that does not stop the work.
+/// Says on stderr something that the user should know and that does not stop the work.
 pub fn say(text: &str) {
+    // If stderr is closed, the exit status still tells of a failure.
     let _ = writeln!(std::io::stderr(), "mete: {}", harmless(text));
 }
 

@@ -1,14 +1,15 @@
-//! Files of results, whole or not at all: each is written under another name in its folder and takes its own
-//! when all that belong together are complete. Whatever ends the program before leaves what was there.
+//! Files of results. Each is written completely or not at all: it is written under another name in its folder, and gets
+//! its own name when all files that belong together are complete. If the program ends before that, the files that were
+//! there stay as they were.
 //!
 //! ```text
 //!   begin ──▶ .NAME.RANDOM.unfinished ──▶ write ──▶ rename to NAME
-//!                 └── dropped: removed;  killed: removed by the next one to begin NAME
+//!                 └── dropped: removed;  killed: removed by the next run that begins NAME
 //! ```
 //!
-//! The folder is found once and held, so that other users who may write there cannot have something else replaced. A
-//! file without a name, as Linux has them, would leave nothing at all behind; but it cannot replace another one, and
-//! that it can get a name shows only at the end, when hours of work are at stake.
+//! The folder is opened once and stays open, so that other users who may write there cannot make this program replace a
+//! file elsewhere. A file without a name (`O_TMPFILE`) would leave nothing behind. But it cannot replace another file,
+//! and whether it can get a name shows only at the end, when hours of work would be lost.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,42 +22,45 @@ use anyhow::{Context, bail};
 use mete_base::folder::{self, Folder, FolderEntry, PathPlace, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
 
-/// How the other names end.
+/// How the names of unfinished files end.
 const UNFINISHED: &str = ".unfinished";
-/// The rights of what everybody may read, but for what the user's umask takes away.
+/// The mode of a file that all users may read; the user's umask restricts it.
 const USUAL: Mode = Mode::from_raw_mode(0o666);
-/// The rights of what its owner alone may read.
+/// The mode of a file that only its owner may read.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A file that is not complete yet. Dropped, it is gone, and what had its name before is as it was.
+/// A file that is not complete yet. When it is dropped, it is removed, and the file that had its name before is as it
+/// was.
 #[derive(Debug)]
 pub struct Draft {
-    /// Locked, which tells other runs that somebody is at work.
+    /// Locked. The lock tells other runs that this file is still being written.
     file: File,
+    /// `None` for a terminal, a pipe or a device: it is written into directly.
     beside: Option<Beside>,
 }
 
-/// Where a draft waits. What has no other name beside it has none: a terminal, a pipe, a device.
+/// The other name of a draft, beside the name that it gets.
 #[derive(Debug)]
 struct Beside {
     folder: Folder,
     unfinished: OsString,
     name: OsString,
-    /// The rights of the file that had the name before.
+    /// The mode of the file that had the name before.
     mode: Option<Mode>,
 }
 
 impl Draft {
-    /// Begins a file. Done before the work, it shows whether the place can be written at all.
+    /// Begins a file. Call it before the work: it fails if the file cannot be written there at all.
     ///
     /// # Errors
     ///
-    /// The file system's answer, and what is another user's at its name.
+    /// The file system's answer, and that a file of another user has the name in a folder that all users may write
+    /// into.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         Draft::with_mode(path, USUAL)
     }
 
-    /// The same for what only its owner may read, unless it replaces a file that others may.
+    /// Begins a file that only its owner may read. A file that it replaces keeps its mode.
     ///
     /// # Errors
     ///
@@ -66,7 +70,7 @@ impl Draft {
     }
 
     fn with_mode(path: &Path, mode: Mode) -> io::Result<Draft> {
-        // Through a link, it is the file behind it that is replaced.
+        // If the path is a link, the file that it leads to is replaced, not the link.
         let PathPlace { folder, name, entry } = PathPlace::find(path, PathTrust::Links)?;
         let entry = entry.as_ref();
         entry.map_or(Ok(()), |entry| check_owner(&folder, entry))?;
@@ -79,51 +83,54 @@ impl Draft {
         remove_left_over(&folder, &name);
         let unfinished = unfinished(&name);
         let file = create_locked(&folder, &unfinished, mode)?;
-        // Others would have chosen who may read it.
+        // Not the mode of another user's file: that user would have chosen who may read this one.
         let mode = entry.filter(|entry| entry.is_own()).map(FolderEntry::mode);
         Ok(Draft { file, beside: Some(Beside { folder, unfinished, name, mode }) })
     }
 
-    /// The file, for what is written piece by piece.
+    /// The file, for callers that write it piece by piece.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// All of it was written into [`Draft::file`]: gives it its name.
+    /// Gives the file its name, after everything was written into [`Draft::file`].
     ///
     /// # Errors
     ///
-    /// The file system's answer; what had the name before has it still.
+    /// The file system's answer; the file that had the name before still has it.
     pub fn close(mut self) -> io::Result<()> {
+        // Writes nothing more, but makes sure that what was written is on the disk.
         self.fill("")?;
         self.publish()
     }
 
-    /// Writes all of it; it does not have its name yet.
+    /// Writes the text to the disk; the file does not have its name yet.
     fn fill(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())?;
         match self.beside {
             None => self.file.flush(),
-            // Some file systems say only now that they are full.
+            // Some file systems report only here that they are full.
             Some(_) => self.file.sync_all(),
         }
     }
 
-    /// Gives it its name, and the rights of what had it before.
+    /// Gives the file its name, and the mode of the file that had the name before.
     fn publish(mut self) -> io::Result<()> {
         if let Some(Beside { folder, unfinished, name, mode }) = &self.beside {
+            // Before the rename: under its name, the file never has another mode than the one before it.
             mode.map_or(Ok(()), |mode| fchmod(&self.file, mode))?;
             folder.rename(unfinished, name)?;
+            // From now on, dropping this draft must not remove a file.
             self.beside = None;
         }
         Ok(())
     }
 
-    /// Writes all of it under its name.
+    /// Writes the text and gives the file its name.
     ///
     /// # Errors
     ///
-    /// The file system's answer; what had the name before has it still.
+    /// The file system's answer; the file that had the name before still has it.
     pub fn finish(mut self, text: &str) -> io::Result<()> {
         self.fill(text)?;
         self.publish()
@@ -138,25 +145,26 @@ impl Drop for Draft {
     }
 }
 
-/// Whether it is written into, and not replaced.
+/// Whether it is written into instead of being replaced: a terminal, a pipe, a device, or a file that is reached
+/// through `/proc`.
 fn is_itself(entry: &FolderEntry) -> bool {
     entry.kind() != FileType::RegularFile || entry.is_through_proc()
 }
 
-/// In a folder like `/tmp` the kernel keeps root, too, from writing into what another user has put there for it to be
-/// found (`fs.protected_regular`, `fs.protected_fifos`).
+/// Refuses a file of another user in a folder that all users may write into, such as `/tmp`. That user may have put it
+/// there as a trap. The kernel refuses the same, also to root (`fs.protected_regular`, `fs.protected_fifos`).
 fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     let found = fstat(folder)?;
     let is_foreign = !entry.is_own() && entry.stat().st_uid != found.st_uid;
     if is_foreign && folder::is_shared(&found) && !entry.is_through_proc() {
-        let why = "it is another user's, in a folder where everybody may write; choose another name";
+        let why = "it belongs to another user, in a folder where all users may write; choose another name";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(())
 }
 
-/// Writes files of a folder, by name and text: all, or none if one of them cannot be written. The folder is
-/// made if need be.
+/// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the
+/// folder if it does not exist.
 ///
 /// # Errors
 ///
@@ -170,21 +178,22 @@ pub fn write_all<'a>(
     published.with_context(|| format!("cannot write into {}", folder.display()))
 }
 
-/// Makes a folder if need be.
+/// Makes a folder if it does not exist.
 fn make(folder: &Path) -> io::Result<()> {
     Folder::make(folder, PathTrust::Links, Mode::from_raw_mode(0o777)).map(drop)
 }
 
-/// All of them, complete, none with its name.
+/// Writes all files completely; none of them has its name yet.
 fn drafts<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>) -> io::Result<Vec<Draft>> {
-    let draft = |(name, text): (&str, &str)| {
+    let drafts = files.into_iter().map(|(name, text)| {
         let mut draft = Draft::begin(&folder.join(name))?;
         draft.fill(text).map(|()| draft)
-    };
-    files.into_iter().map(draft).collect()
+    });
+    drafts.collect()
 }
 
-/// Makes a folder if need be and tries whether files can be made in it: before the work, not after it.
+/// Makes a folder if it does not exist, and tries whether files can be made in it. Call it before the work, so that the
+/// work is not lost.
 ///
 /// # Errors
 ///
@@ -198,18 +207,19 @@ pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
     tried.map(drop).with_context(|| format!("cannot write into {}", folder.display()))
 }
 
-/// The name that something of this name has until it is complete. Other users cannot guess it.
+/// The name that a file or a folder has until it is complete. Other users cannot guess it.
 pub fn unfinished(name: &OsStr) -> OsString {
     let random = RandomState::new().hash_one(rustix::process::getpid());
     let middle = format!(".{random:016x}");
     [OsStr::new("."), name, OsStr::new(&middle), OsStr::new(UNFINISHED)].into_iter().collect()
 }
 
-/// A new file, locked. Whoever clears up may lock and remove it in between; then it is made anew.
+/// Makes a new file and locks it. Between the two, another run that clears up may lock and remove the file; then it is
+/// made again.
 fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> {
     loop {
         let file = folder.create(name, mode)?;
-        // Where nothing can be locked, nothing is taken for left over either.
+        // A file system without locks is no problem: there, other runs take no file for left over either.
         let _ = flock(&file, FlockOperation::LockExclusive);
         if fstat(&file)?.st_nlink > 0 {
             return Ok(file);
@@ -217,15 +227,18 @@ fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> 
     }
 }
 
-/// What is there under such names: of runs that are at work, or were killed.
+/// The names of unfinished files or folders of this name. They belong to runs that are at work or were killed.
 pub fn all_unfinished(folder: &Folder, name: &OsStr) -> Vec<OsString> {
     let beginning = [b".", name.as_bytes(), b"."].concat();
-    let is_one = move |found: &OsString| {
-        let rest = found.as_bytes().strip_prefix(beginning.as_slice());
-        let who = rest.and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
-        who.is_some_and(|who| who.len() == 16 && who.iter().all(u8::is_ascii_hexdigit))
-    };
-    folder.names().unwrap_or_default().into_iter().filter(is_one).collect()
+    let names = folder.names().unwrap_or_default().into_iter();
+    names.filter(|found| is_unfinished(found, &beginning)).collect()
+}
+
+/// Whether [`unfinished`] can have made this name: the beginning, 16 hexadecimal digits and the end.
+fn is_unfinished(found: &OsStr, beginning: &[u8]) -> bool {
+    let rest = found.as_bytes().strip_prefix(beginning);
+    let random = rest.and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Removes unfinished files of this name that killed runs of this user have left: those that no process has locked.

@@ -1,4 +1,4 @@
-//! A folder of results, whole or not at all: like [`crate::files::Draft`], for what is several files.
+//! A folder of results, written completely or not at all: like [`crate::files::Draft`], for several files together.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,10 +10,10 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync};
 
 use crate::files::{all_unfinished, lock_left_over, unfinished};
 
-/// A folder that is not complete yet, which its owner alone can enter. Dropped, it is gone.
+/// A folder that is not complete yet. Only its owner can enter it. When it is dropped, it is removed.
 #[derive(Debug)]
 pub struct FolderDraft {
-    /// Locked, which tells other runs that somebody is at work.
+    /// The folder, locked. The lock tells other runs that it is still being written.
     lock: OwnedFd,
     draft: Folder,
     unfinished: OsString,
@@ -23,15 +23,15 @@ pub struct FolderDraft {
 }
 
 impl FolderDraft {
-    /// Begins a folder; what has its name already is left alone.
+    /// Begins a folder. A file or a folder that has its name already is not touched.
     ///
     /// # Errors
     ///
-    /// The file system's answer, and if there is something of this name that is no empty folder.
+    /// The file system's answer, and that the name is taken by something other than an empty folder.
     pub fn begin(path: &Path) -> io::Result<FolderDraft> {
         let PathPlace { folder: parent, name, entry } = PathPlace::find(path, PathTrust::Links)?;
         if entry.is_some_and(|entry| !is_empty_folder(&parent, &name, &entry)) {
-            let why = "it is there already; choose another name, or remove it";
+            let why = "it exists already; choose another name, or remove it";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         all_unfinished(&parent, &name).iter().for_each(|left| remove_left_over(&parent, left));
@@ -40,17 +40,18 @@ impl FolderDraft {
         Ok(FolderDraft { lock, draft, unfinished, parent, name, is_closed: false })
     }
 
-    /// Where to write: a path that leads there as long as this lives.
+    /// Where to write: a path that leads to the folder as long as this draft lives.
     pub fn folder(&self) -> PathBuf {
         self.draft.path()
     }
 
-    /// Gives it its name; what is in it is on the disk then.
+    /// Writes all files to the disk and gives the folder its name.
     ///
     /// # Errors
     ///
     /// The file system's answer.
     pub fn close(mut self) -> io::Result<()> {
+        // Before the rename: a folder with its name is complete, even if the machine loses its power.
         for name in self.draft.names()? {
             if let Some(entry) = self.draft.entry(name)? {
                 entry.open(OFlags::RDONLY)?.sync_all()?;
@@ -71,15 +72,17 @@ impl Drop for FolderDraft {
     }
 }
 
-/// A new folder, locked. Whoever clears up may lock and remove it in between; then it is made anew.
+/// Makes a new folder and locks it. Between the two, another run that clears up may lock and remove the folder; then it
+/// is made again.
 fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)> {
     loop {
         let made = parent.create_folder(name, Mode::RWXU).and_then(|folder| Ok((folder.open()?, folder)));
         let (lock, folder) = match made {
+            // Another run has removed it before it was opened.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             made => made?,
         };
-        // Where nothing can be locked, nothing is taken for left over either.
+        // A file system without locks is no problem: there, other runs take no folder for left over either.
         let _ = flock(&lock, FlockOperation::LockExclusive);
         if fstat(&lock)?.st_nlink > 0 {
             return Ok((folder, lock));
@@ -87,7 +90,7 @@ fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)>
     }
 }
 
-/// Removes what a run that was killed has left: a folder that nobody has locked, with nothing in it but files.
+/// Removes a folder that a killed run has left: no process has locked it, and nothing but files is in it.
 fn remove_left_over(parent: &Folder, name: &OsStr) {
     let Some(_lock) = lock_left_over(parent, name, FileType::Directory) else { return };
     if let Ok(folder) = parent.folder(name) {
@@ -98,18 +101,19 @@ fn remove_left_over(parent: &Folder, name: &OsStr) {
 /// Removes a folder, if there is nothing in it but files.
 fn remove(parent: &Folder, name: &OsStr, folder: &Folder) {
     let Ok(names) = folder.names() else { return };
-    let is_file = |name: &OsString| {
-        folder.entry(name).is_ok_and(|entry| entry.is_some_and(|it| it.kind() == FileType::RegularFile))
-    };
-    if names.iter().all(is_file) {
+    if names.iter().all(|name| is_plain_file(folder, name)) {
         names.iter().for_each(|name| drop(folder.remove(name)));
         let _ = parent.remove_folder(name);
     }
 }
 
+fn is_plain_file(folder: &Folder, name: &OsStr) -> bool {
+    folder.entry(name).is_ok_and(|entry| entry.is_some_and(|it| it.kind() == FileType::RegularFile))
+}
+
 fn is_empty_folder(parent: &Folder, name: &OsStr, entry: &FolderEntry) -> bool {
-    let is_empty = || parent.folder(name)?.names().map(|names| names.is_empty());
-    entry.kind() == FileType::Directory && is_empty().unwrap_or(false)
+    entry.kind() == FileType::Directory
+        && parent.folder(name).and_then(|folder| folder.names()).is_ok_and(|names| names.is_empty())
 }
 
 #[cfg(test)]
@@ -133,7 +137,7 @@ mod tests {
         kept.close().unwrap();
         assert_eq!((fs::read_to_string(path.join("a")).unwrap(), names()), ("x".to_owned(), 1));
         let again = FolderDraft::begin(&path).unwrap_err();
-        assert!(again.to_string().contains("it is there already"), "{again}");
+        assert!(again.to_string().contains("it exists already"), "{again}");
     }
 
     #[test]

@@ -20,14 +20,14 @@ use crate::output::Output;
 pub struct Options {
     /// What to write
     #[arg(value_enum)]
-    what: What,
-    /// Directory to write into; made if need be
+    what: Generated,
+    /// Directory to write into; it is made if it does not exist
     #[arg(long, default_value = ".")]
     out: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum Generated {
     /// A man page for each subcommand
     Man,
     /// Completions for each shell
@@ -40,8 +40,8 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make the directory {}", directory.display()))?;
     let written = match options.what {
-        What::Man => man_pages(directory),
-        What::Completions => completions(directory),
+        Generated::Man => man_pages(directory),
+        Generated::Completions => completions(directory),
     };
     let written = written.with_context(|| format!("cannot write into {}", directory.display()))?;
     written.iter().try_for_each(|path| output.text(path.display().to_string()))
@@ -65,12 +65,12 @@ fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<Path
     shown.try_for_each(|command| write_pages(command, directory, written))
 }
 
-/// Help on a command is its page: it has none of its own.
+/// Whether a command has a page. The subcommand `help` has none: the help on a command is the page of that command.
 fn is_shown(command: &clap::Command) -> bool {
     !command.is_hide_set() && command.get_name() != "help"
 }
 
-/// The parts of a page; the examples line by line, as they stand.
+/// The text of a page. The examples keep their lines.
 fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
@@ -85,7 +85,7 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     writeln!(page, ".SH EXAMPLES\n.nf")?;
     examples.trim_start_matches("Examples:").trim_start_matches('\n').lines().try_for_each(|line| {
-        // What roff would take for its own: backslashes, and dots and quotes at the beginning.
+        // Roff would interpret backslashes, and dots and quotes at the beginning of a line.
         let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
         writeln!(page, "{guard}{}", line.replace('\\', "\\e").replace('-', "\\-"))
     })?;
@@ -93,8 +93,8 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// With the values of arguments that are names: what else they take, such as files, the program itself says. Only
-/// completions have them, because its own parser answers a wrong name with what is near.
+/// Adds the names that arguments take, for completions. Only completions get this list: the program itself takes more
+/// than names, such as files, and its own parser answers a wrong name with a similar one.
 fn with_values(command: clap::Command) -> clap::Command {
     let policies: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
     let scenarios: Vec<_> = scenario::SHIPPED.iter().map(|shipped| shipped.name).collect();

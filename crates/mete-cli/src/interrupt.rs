@@ -1,4 +1,5 @@
-//! Ctrl-C: the first one asks for an end, the second one is one. SIGUSR1 asks a recorder for what it keeps in memory.
+//! Signals. The first Ctrl-C asks the program to end, the second one ends it. SIGUSR1 asks a recorder to write what it
+//! keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -9,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The exit status of what was stopped, as shells tell it of what Ctrl-C ended.
+/// The exit status of a stopped run: shells report the same for a program that Ctrl-C has ended.
 const STOPPED: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note(_signal: libc::c_int) {
-    // Orders nothing: whoever looks reads this flag alone.
+    // Relaxed: the flag orders no other memory, because its readers read nothing else that a handler writes.
     ASKED.store(true, Ordering::Relaxed);
 }
 
@@ -25,9 +26,9 @@ extern "C" fn note_dump(_signal: libc::c_int) {
     DUMP_ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on the first of each signal that ends a program is only noted.
+/// From now on, the first signal of each kind that ends a program is only noted.
 pub fn listen() -> anyhow::Result<()> {
-    // The second one has its usual effect.
+    // SA_RESETHAND: the second one has its usual effect.
     let flags = libc::SA_RESETHAND | libc::SA_RESTART;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         handle(signal, note, flags)
@@ -36,17 +37,19 @@ pub fn listen() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From now on SIGUSR1 is a request to dump.
+/// From now on, SIGUSR1 is a request to dump.
 pub fn listen_to_dumps() -> anyhow::Result<()> {
     let listening = handle(libc::SIGUSR1, note_dump, libc::SA_RESTART);
     listening.map_err(|error| anyhow::Error::new(error).context("cannot listen to SIGUSR1"))
 }
 
-/// From now on a file that has become as large as the user's limit (`ulimit -f`) refuses what is written into it, as a full
-/// disk does. Otherwise the kernel would end the program, in the middle of whatever it was doing.
+/// Sets two limits of this process.
 ///
-/// And there are as many descriptors as the user may have, within reason: each program with probes takes two, and each
-/// counter on each processor one.
+/// A write into a file that is as large as the user's limit (`ulimit -f`) fails from now on, as on a full disk.
+/// Otherwise the kernel would end the program in the middle of its work.
+///
+/// The process may open as many files as the user's hard limit allows, up to [`MOST_DESCRIPTORS`]: each program with
+/// probes takes two descriptors, and each counter takes one on each processor.
 pub fn settle_limits() {
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -59,33 +62,35 @@ pub fn settle_limits() {
     }
 }
 
-/// More than any use of this program takes.
+/// More descriptors than any use of this program takes.
 const MOST_DESCRIPTORS: u64 = 65_536;
 
 static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 
-/// Has a program that is about to take this one's place know those limits as they usually are.
+/// Gives a command that this program starts the limits that this program was started with.
 pub fn restore_limits(command: &mut Command) {
     let usual = USUAL_DESCRIPTORS.get().copied();
-    let restore = move || {
-        // SAFETY: the usual action runs no code.
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
-        if let Some(usual) = usual {
-            setrlimit(Resource::Nofile, usual)?;
-        }
-        Ok(())
-    };
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.
-    unsafe { command.pre_exec(restore) };
+    unsafe { command.pre_exec(move || take_usual_limits(usual)) };
 }
 
-/// Both handlers store an atomic flag and do nothing else.
+/// Undoes [`settle_limits`] in this process.
+fn take_usual_limits(descriptors: Option<Rlimit>) -> io::Result<()> {
+    // SAFETY: the usual action runs no code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+    if let Some(usual) = descriptors {
+        setrlimit(Resource::Nofile, usual)?;
+    }
+    Ok(())
+}
+
+/// Sets a handler, which stores an atomic flag and does nothing else.
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) -> io::Result<()> {
     // SAFETY: all zeroes is an empty set, no flags and no handler.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as *const () as usize;
     action.sa_flags = flags;
-    // SAFETY: the handler stores an atomic flag, which is safe at any moment.
+    // SAFETY: the handler only stores an atomic flag, which is safe at any moment.
     match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -97,18 +102,18 @@ pub fn take_dump_request() -> bool {
     DUMP_ASKED.swap(false, Ordering::Relaxed)
 }
 
-/// Whether an end was asked for.
+/// Whether a signal has asked for the end.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// The same for what goes on unless it is told not to.
+/// Whether to go on, for loops that ask by a `ControlFlow`.
 pub fn go_on() -> ControlFlow<()> {
     if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The exit status of every subcommand that Ctrl-C ends early: 0 if it did all that it was asked for, else
-/// 130, and it is said that the results are those so far. What has no end but Ctrl-C is done by then.
+/// The exit status of a subcommand that Ctrl-C can end early: 0 if it has done everything that was asked for. Otherwise
+/// it says that the results are those so far, and returns 130. A run whose only end is Ctrl-C is done when it comes.
 pub fn ended(is_done: bool) -> ExitCode {
     if is_done {
         return ExitCode::SUCCESS;
@@ -117,7 +122,7 @@ pub fn ended(is_done: bool) -> ExitCode {
     ExitCode::from(STOPPED)
 }
 
-/// The same of what was stopped before there was any result.
+/// The exit status of a subcommand that was stopped before it had any result.
 pub fn ended_without_results(what_is_missing: &str) -> ExitCode {
     crate::failure::say(&format!("stopped before the end: {what_is_missing}"));
     ExitCode::from(STOPPED)

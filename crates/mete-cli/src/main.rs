@@ -1,16 +1,24 @@
-//! The command `mete`: arguments in, tables or JSON lines out. What it shows is found out by the
-//! crates below it; here are the words, the waiting and the exit status.
+//! The command `mete`: it reads arguments and prints tables or JSON lines. The crates below it do the work; this crate
+//! holds the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ record │ set │ get │ show │ convert ──▶ output ──▶ stdout
-//!                     └── progress, notes, failures ─────────────────────────▶ stderr
+//!   arguments ──▶ subcommand (log, schedule, record, …) ──▶ output ──▶ stdout
+//!                     └── progress, notices, failures ───────────────▶ stderr
 //! ```
 //!
-//! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
-//! makes the results one object a line; a failure is one sentence and exit status 1, a mistyped
-//! command line exit status 2; a trace of which a part cannot be read is shown or converted without it, with exit
-//! status 3; a command that cannot be run, 126, or does not exist, 127; a closed pipe ends it without a word and with 141, as SIGPIPE
-//! would; Ctrl-C ends a run with the results so far and exit status 130, unless the run has no other end.
+//! Conventions of all subcommands:
+//!
+//! - Results go to stdout, everything else to stderr. With `--json`, the results are one JSON object a line.
+//! - Ctrl-C ends a run with the results so far. The exit status is then 130, unless the run has no other end.
+//!
+//! | exit status | after |
+//! |---|---|
+//! | 1 | a failure, which is told in one sentence |
+//! | 2 | a mistyped command line |
+//! | 3 | incomplete results: a part of a trace could not be read, or `mete log` without a command lost rows |
+//! | 126, 127 | the command that was to be run cannot be run, or does not exist |
+//! | 130 | Ctrl-C |
+//! | 141 | a closed pipe, as SIGPIPE would end the program; nothing is printed about it |
 
 mod arguments;
 mod bench;
@@ -48,26 +56,28 @@ use output::Output;
 
 fn main() -> ExitCode {
     interrupt::settle_limits();
-    // Placing processes starts this program a second time, to put them back.
+    // A scheduler that moves processes starts this program a second time. That second process ends up in this call:
+    // it puts the processor masks back if the scheduler is killed.
     mete_sched::actuator::watcher::take_over_if_asked();
-    // And so does mounting parameters, to unmount them.
+    // In the same way, a recorder that mounts its parameters starts a process that unmounts them.
     mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return answer(&help_or_mistake),
     };
     if !matches!(arguments.subcommand, Subcommand::Bench(_) | Subcommand::Study(_)) {
-        // The probes in here are what the bench measures; other uses are no component.
+        // Only the bench and the studies need the probes in this program, which they measure. Otherwise, other runs
+        // must not find this program as a component.
         mete_probe::withdraw();
     }
     recovery::run();
     run(arguments.subcommand).unwrap_or_else(|error| failure::end(&error))
 }
 
-/// What clap has to say: help to stdout, a mistake to stderr.
-fn answer(said: &clap::Error) -> ExitCode {
-    match said.print() {
-        Ok(()) => ExitCode::from(said.exit_code() as u8),
+/// Prints what clap answers: help to stdout, a mistake to stderr.
+fn answer(help_or_mistake: &clap::Error) -> ExitCode {
+    match help_or_mistake.print() {
+        Ok(()) => ExitCode::from(help_or_mistake.exit_code() as u8),
         Err(error) => failure::end(&output::failed(&error)),
     }
 }

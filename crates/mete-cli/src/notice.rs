@@ -1,4 +1,4 @@
-//! What a scheduler wants people to know while it works.
+//! What a scheduler reports to the user while it works.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use mete_sched::{Notice, Scheduler};
 
 use crate::{failure, interrupt};
 
-/// Whether there is anything that logs.
+/// Whether any source logs.
 pub fn logs_anything(scheduler: &Scheduler) -> bool {
     scheduler.analysis().sources().any(|source| !source.events().is_empty())
 }
 
-/// An error if nothing logs at all.
+/// Waits until a source logs.
 ///
 /// # Errors
 ///
-/// One sentence that holds all reasons; what a loader had to say beyond it, on lines below.
+/// If no source logs: one sentence with all reasons. Details of a loader follow on the lines below.
 pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
     wait_for_first(scheduler);
     if logs_anything(scheduler) {
@@ -34,16 +34,14 @@ pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
         details.push_str(&text[end..]);
     }
     let reasons = if reasons.is_empty() { "the kernel was not asked for".into() } else { reasons.join("; ") };
-    // What cannot be read does run.
-    let is_program = |notice: &Notice| matches!(notice, Notice::Refused(SourceError::Component(_)));
-    let programs = match notices.iter().any(is_program) {
-        true => "",
-        false => "; no program with probes runs for this user",
-    };
+    // A program whose log cannot be read runs all the same.
+    let has_program =
+        notices.iter().any(|notice| matches!(notice, Notice::Refused(SourceError::Component(_))));
+    let programs = if has_program { "" } else { "; no program with probes runs for this user" };
     bail!("there is nothing to log: {reasons}{programs}; see mete doctor{details}")
 }
 
-/// Where nothing logs yet, programs with probes that are there get a while to answer.
+/// While no source logs yet, gives the programs with probes that were found some time to answer.
 fn wait_for_first(scheduler: &mut Scheduler) {
     const PATIENCE: Duration = Duration::from_secs(3);
     const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -56,27 +54,27 @@ fn wait_for_first(scheduler: &mut Scheduler) {
         std::thread::sleep(LOOK_EVERY);
         scheduler.tick();
     }
-    // What has arrived since.
+    // An answer may have arrived after the last tick.
     if !logs_anything(scheduler) {
         scheduler.tick();
     }
 }
 
-/// Says what is missing, each once. Anything else shows in the results.
+/// Says what is missing, each thing once. Everything else shows in the results.
 #[derive(Default)]
-pub struct Told {
+pub struct ToldNotices {
     said: BTreeSet<String>,
     no_kernel: Option<String>,
     unavailable: Vec<String>,
 }
 
-impl Told {
-    /// All that a scheduler has to tell.
+impl ToldNotices {
+    /// Says everything that the scheduler reports.
     pub fn tell_all(&mut self, scheduler: &mut Scheduler) {
         scheduler.notices().for_each(|notice| self.tell(&notice));
     }
 
-    /// One of it.
+    /// Says what one notice reports.
     pub fn tell(&mut self, notice: &Notice) {
         match notice {
             Notice::NoKernel(why) => self.no_kernel = Some(why.to_string()),
@@ -88,8 +86,8 @@ impl Told {
         }
     }
 
-    /// What of the kernel is not logged although it was asked for. Where no characteristic was chosen, those that this
-    /// kernel does not have were not.
+    /// What was asked for and is not logged of the kernel. Without a choice (`is_choice`), characteristics that this
+    /// kernel does not have count as not asked for.
     pub fn not_logged(&self, is_choice: bool) -> Vec<String> {
         let kernel = self.no_kernel.as_ref().map(|why| {
             let why = why.lines().next().unwrap_or_default();
@@ -100,13 +98,13 @@ impl Told {
     }
 }
 
-/// What is missing, if this notice is about that.
+/// What is missing, if this notice reports something missing.
 fn text(notice: &Notice) -> Option<String> {
     match notice {
         Notice::NoKernel(why) => Some(format!("the kernel is not logged: {why}")),
         Notice::NoDiscovery(why) => Some(format!("programs with probes are not looked for: {why}")),
         Notice::Unavailable(what) => Some(what.to_string()),
-        // It was found and has ended before it could be taken.
+        // The program ended after it was found and before it was attached: nothing is missing.
         Notice::Refused(SourceError::Component(AttachError::Gone { .. })) => None,
         Notice::Refused(why) => Some(why.to_string()),
         Notice::Empty(empty) => Some(empty.to_string()),
@@ -120,10 +118,10 @@ fn text(notice: &Notice) -> Option<String> {
     }
 }
 
-/// Said before anything is moved.
+/// The warning that is printed before anything is moved.
 pub fn not_for_the_next_start(why: &str) -> String {
     format!(
-        "what is moved cannot be noted in a file ({why}): if this process and the two that watch it are killed at the \
-         same moment, nothing is put back"
+        "moves cannot be noted in a file ({why}): if this process and the two that watch it are killed at the same \
+         moment, nothing is put back"
     )
 }

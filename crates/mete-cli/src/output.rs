@@ -1,4 +1,5 @@
-//! The one way to stdout. A closed pipe or a full disk is an error like any other, never a panic.
+//! All results go to stdout through this module. A closed pipe or a full disk is an error like any other, never a
+//! panic.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,7 +14,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Results for scripts if `is_json`, else for people.
+    /// Results as JSON for scripts if `is_json`, otherwise as text for people.
     pub fn new(is_json: bool) -> Output {
         Output { is_json }
     }
@@ -23,8 +24,7 @@ impl Output {
         self.is_json
     }
 
-    /// Text for people, with a line end; folded where a terminal is narrower. Dropped where scripts
-    /// listen.
+    /// Prints text and a line end, folded to the width of the terminal. Prints nothing if results are wanted as JSON.
     pub fn text(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
         if self.is_json {
             Ok(())
@@ -33,8 +33,8 @@ impl Output {
         }
     }
 
-    /// Text as it stands, such as code, with a line end. Dropped where scripts listen. Letters that would steer a
-    /// terminal are not let through to one.
+    /// Prints text as it is, such as code, and a line end. On a terminal, letters that would control it are replaced.
+    /// Prints nothing if results are wanted as JSON.
     pub fn verbatim(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
         let text = text.as_ref();
         match (self.is_json, io::stdout().is_terminal()) {
@@ -44,12 +44,12 @@ impl Output {
         }
     }
 
-    /// One object for scripts. Dropped where people read.
+    /// Prints one JSON object. Prints nothing if results are wanted as text.
     pub fn object(&mut self, object: &impl Serialize) -> anyhow::Result<()> {
         if self.is_json { self.write(&serde_json::to_vec(object)?) } else { Ok(()) }
     }
 
-    /// Flushed line by line, so that whoever reads along is up to date.
+    /// Flushed line by line, so that a reader of a pipe is up to date.
     fn write(&mut self, line: &[u8]) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         let written = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
@@ -57,7 +57,7 @@ impl Output {
     }
 }
 
-/// The reader of the results has closed its end, as `head` does. This is no failure.
+/// The reader of the results has closed its end of the pipe, as `head` does. This is no failure.
 #[derive(Debug)]
 pub struct ClosedPipe;
 

@@ -1,11 +1,12 @@
 //! `mete set` and `mete get`: the parameters of a running recorder.
 //!
-//! They are its files, and nothing else: what `mete get` shows and `mete set` may is what `cat` and `echo` would. A
-//! socket beside the files would be a second way in, to be guarded like the first one. Recorders are found in the
-//! mount table, where nothing can be left over from one that has ended.
+//! Both use the recorder's parameter files and nothing else, so `mete get` shows what `cat` shows, and `mete set` may
+//! do what `echo` may do. A socket beside the files would be a second way in, which had to be guarded like the first
+//! one. Recorders are found in the mount table, where a recorder that has ended leaves nothing.
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -19,8 +20,8 @@ use crate::output::Output;
 #[command(after_help = SET_EXAMPLES)]
 pub struct SetOptions {
     #[command(flatten)]
-    which: Which,
-    /// What to set, in this order
+    which: WhichRecorder,
+    /// The parameters to set, in this order
     #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
     assignments: Vec<(String, String)>,
 }
@@ -30,11 +31,11 @@ pub struct SetOptions {
 #[command(after_help = GET_EXAMPLES)]
 pub struct GetOptions {
     #[command(flatten)]
-    which: Which,
+    which: WhichRecorder,
     /// Print one JSON object for each parameter: see docs/json.md
     #[arg(long)]
     pub json: bool,
-    /// Which parameters; all that cost nothing to read without any
+    /// The parameters to print; without any, all that can be set
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
@@ -44,26 +45,28 @@ Examples:
   sudo mete set enable=0
   sudo mete set SCHEDIN=1 SCHEDOUT=1 TRY_TO_WAKEUP=0
   sudo mete set --recorder trace lowwater=25
-  echo 0 > /run/recorder/enable      the same by the files, wherever they are
+  echo 0 > /run/recorder/enable      the same through the file
 
-A recorder that was started with --parameters can be asked. docs/parameters.md says what there is.";
+This works for recorders that were started with --parameters. All parameters are described in
+docs/parameters.md.";
 
 const GET_EXAMPLES: &str = "\
 Examples:
   sudo mete get
   sudo mete get enable buffer_size
   sudo mete get benchmarks/SCHEDIN   what logging that event costs, in ns
-  cat /run/recorder/status           the same by the files, wherever they are";
+  cat /run/recorder/status           the same through the file";
 
 /// Which recorder.
 #[derive(Debug, clap::Args)]
-struct Which {
-    /// Which recorder, where several run: its trace or parameters, or the number of its process
+struct WhichRecorder {
+    /// The recorder, if several run: the directory of its trace or of its parameters, or its process id
     #[arg(short, long, value_name = "DIR|PID")]
     recorder: Option<PathBuf>,
 }
 
-/// The parameters of a recorder, by a descriptor of their root: whatever is at its path by now, this is the recorder's.
+/// The parameters of a recorder. They are reached through an open descriptor of their root, so they stay the recorder's
+/// even if something else is mounted at the path later.
 struct Tree {
     root: Root,
 }
@@ -74,20 +77,20 @@ impl Tree {
     }
 }
 
-impl Which {
-    /// The parameters of the recorder that is meant. Those of other users are none: the kernel lets only their owners
-    /// in, and what they look like is for their owners to choose.
+impl WhichRecorder {
+    /// The parameters of the recorder that is meant. Recorders of other users do not count: the kernel lets only their
+    /// owners in, and another user could mount files that only look like those of a recorder.
     fn tree(&self) -> anyhow::Result<Tree> {
         let user = rustix::process::getuid().as_raw();
         let (trees, of_root): (Vec<_>, Vec<_>) =
             found().context("cannot read the mount table")?.into_iter().partition(|tree| tree.user == user);
-        let fits = |tree: &&FoundTree| self.recorder.as_ref().is_none_or(|wanted| is_called(tree, wanted));
-        let mut fitting = trees.iter().filter(fits);
+        let mut fitting =
+            trees.iter().filter(|tree| self.recorder.as_ref().is_none_or(|wanted| is_called(tree, wanted)));
         match (fitting.next(), fitting.next()) {
             (Some(tree), None) => open(tree),
             (Some(_), Some(_)) => bail!("several recorders run; choose one by --recorder: {}", list(&trees)),
             (None, _) if trees.is_empty() && !of_root.is_empty() => {
-                bail!("only root's recorders run, and only root may ask them; try sudo: {}", list(&of_root))
+                bail!("only root's recorders run, and only root may use them; try sudo: {}", list(&of_root))
             }
             (None, _) if trees.is_empty() => {
                 bail!("no recorder has its parameters as files; start one with mete record --parameters DIR")
@@ -107,11 +110,11 @@ fn open(tree: &FoundTree) -> anyhow::Result<Tree> {
 }
 
 fn list(trees: &[FoundTree]) -> String {
-    let one = |tree: &FoundTree| format!("{} (process {})", tree.path.display(), tree.pid);
-    trees.iter().map(one).collect::<Vec<_>>().join(", ")
+    let names = trees.iter().map(|tree| format!("{} (process {})", tree.path.display(), tree.pid));
+    names.collect::<Vec<_>>().join(", ")
 }
 
-/// By its parameters' directory, its number, or its trace's directory.
+/// Whether `wanted` is the directory of a recorder's parameters, its process id, or the directory of its trace.
 fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
     let wanted_path = fs::canonicalize(wanted).or_else(|_| std::path::absolute(wanted)).unwrap_or_default();
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
@@ -130,7 +133,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// No name leads out of the directory.
+/// Whether this can be a parameter's name. No such name leads out of the directory.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('/') && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
@@ -142,8 +145,8 @@ pub fn set(options: &SetOptions) -> anyhow::Result<()> {
 }
 
 fn set_one(tree: &Path, name: &str, value: &str) -> anyhow::Result<()> {
-    let write = |mut file: File| file.write_all(value.as_bytes());
-    let Err(error) = File::options().write(true).open(tree.join(name)).and_then(write) else { return Ok(()) };
+    let file = File::options().write(true).open(tree.join(name));
+    let Err(error) = file.and_then(|mut file| file.write_all(value.as_bytes())) else { return Ok(()) };
     match error.kind() {
         std::io::ErrorKind::NotFound => Err(unknown(tree, name)),
         std::io::ErrorKind::PermissionDenied => Err(anyhow!("{name} can be read only")),
@@ -151,7 +154,8 @@ fn set_one(tree: &Path, name: &str, value: &str) -> anyhow::Result<()> {
     }
 }
 
-/// What was asked, and why it is refused: a system call has no room for a sentence, and `status` has.
+/// What was asked, and why it was refused. The error number of a system call holds no sentence, but the recorder's file
+/// `status` does.
 fn refusal(tree: &Path, asked: &str, error: &std::io::Error) -> String {
     let status = fs::read_to_string(tree.join("status")).unwrap_or_default();
     let refused = status.lines().find_map(|line| line.strip_prefix("refused: ")?.strip_prefix(asked));
@@ -199,13 +203,13 @@ fn read(tree: &Path, name: &str) -> anyhow::Result<String> {
     })
 }
 
-/// What can be set and read; the others are a request, a report, and measurements.
 fn settings(tree: &Path) -> anyhow::Result<Vec<String>> {
-    let is_setting = |name: &String| {
-        use std::os::unix::fs::PermissionsExt;
-        fs::metadata(tree.join(name)).is_ok_and(|found| found.permissions().mode() & 0o600 == 0o600)
-    };
-    Ok(plain_files(tree)?.into_iter().filter(is_setting).collect())
+    Ok(plain_files(tree)?.into_iter().filter(|name| is_setting(&tree.join(name))).collect())
+}
+
+/// Whether a parameter can be set and read. The others are a request, a report, and measurements.
+fn is_setting(parameter: &Path) -> bool {
+    fs::metadata(parameter).is_ok_and(|found| found.permissions().mode() & 0o600 == 0o600)
 }
 
 fn plain_files(tree: &Path) -> anyhow::Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! Values of options, as people write them.
+//! Parsers of the values of options.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use mete_base::nearest::nearest;
 use mete_policy::CATALOG;
 use mete_sched::DomainSpec;
 
-/// A number that makes no sense as 0.
+/// A whole number that is not 0.
 pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
     let number = text.parse().ok().filter(|number| *number != N::default());
     number.ok_or_else(|| "it takes a whole number that is 1 or more".to_owned())
 }
 
-/// A number that may be 0.
+/// A whole number, which may be 0.
 pub fn none_or_more<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "it takes a whole number that is 0 or more".to_owned())
 }
 
-/// The name of a policy. The error for an unknown one says which policies there are, and which one may have been meant.
+/// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
 pub fn policy(name: &str) -> Result<String, String> {
     known_policy(name, CATALOG.iter().map(|entry| entry.name))
 }
 
-/// One of these names.
+/// A name of a policy, if it is among `known`.
 pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Result<String, String> {
     let known: Vec<_> = known.collect();
     if known.contains(&name) {
@@ -40,14 +40,15 @@ pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
     OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
 }
 
-/// A length of time as people write it: `10s`, `500ms`, `2m`.
+/// A length of time with its unit: `10s`, `500ms`, `1m30s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected =
         || format!("{text:?} is no length of time; write numbers and units: 500ms, 10s, 1m30s, 1h or 2d");
     let (mut length, mut rest, mut largest) = (Duration::ZERO, text, f64::INFINITY);
+    // An empty text enters the loop, too, and is refused there.
     while !rest.is_empty() || text.is_empty() {
         let (seconds, unit_seconds, behind) = leading_time(rest).ok_or_else(expected)?;
-        // From the largest unit to the smallest, each once: any other order is a typing error.
+        // Units go from the largest to the smallest, each once: any other order is a typing error.
         if unit_seconds >= largest {
             return Err(expected());
         }
@@ -60,7 +61,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
 }
 
-/// The first number with its unit, in seconds; the length of the unit; and the text behind it.
+/// The first number with its unit, in seconds; the length of the unit in seconds; and the text after it.
 fn leading_time(text: &str) -> Option<(f64, f64, &str)> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
     let (number, behind) = text.split_at(digits);

@@ -1,17 +1,17 @@
-//! Progress of whatever takes longer than a second, on a terminal only.
+//! Shows the progress of work that takes longer than a second, on a terminal only.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Shorter than this, a bar only flickers.
+/// A bar that is shown for a shorter time only flickers.
 const WORTH_SHOWING: Duration = Duration::from_secs(1);
 
-/// A bar on stderr, or nothing. Dropped, it is taken off the screen.
+/// A bar on stderr, or nothing. When it is dropped, it disappears from the screen.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Time that passes towards an end, if one is known.
+    /// Shows how much time has passed, and how much of the limit if there is one.
     pub fn of_time(what: &'static str, limit: Option<Duration>) -> Progress {
         let bar = match limit {
             Some(limit) if limit <= WORTH_SHOWING => ProgressBar::hidden(),
@@ -24,14 +24,14 @@ impl Progress {
         Progress(bar.with_prefix(what))
     }
 
-    /// Parts of a whole whose number is told later.
+    /// Shows how many parts of a whole are done. The number of parts is given later.
     pub fn of_parts(what: &'static str) -> Progress {
         let bar =
             ProgressBar::new(0).with_style(style("{prefix} {bar:30} {percent}% {elapsed}, {eta} to go"));
         Progress(bar.with_prefix(what))
     }
 
-    /// So many parts of so many are done.
+    /// Shows that `done` of `of` parts are done.
     pub fn show_part(&self, done: u64, of: u64) {
         if self.0.elapsed() >= WORTH_SHOWING {
             self.0.set_length(of);
@@ -39,12 +39,12 @@ impl Progress {
         }
     }
 
-    /// Where nothing must be drawn, because somebody else writes on the terminal.
+    /// Draws nothing: for a terminal that another program writes on.
     pub fn none() -> Progress {
         Progress(ProgressBar::hidden())
     }
 
-    /// So much time has passed.
+    /// Shows the time that has passed, and a message.
     pub fn show(&self, passed: Duration, message: String) {
         if passed >= WORTH_SHOWING || self.0.length().is_some() {
             self.0.set_position(passed.as_millis() as u64);
@@ -58,7 +58,7 @@ impl Progress {
     }
 }
 
-/// Steps that a measurement takes; it stops at Ctrl-C.
+/// Shows the steps of a measurement, and tells it to stop at Ctrl-C.
 pub struct Steps(ProgressBar);
 
 impl Steps {

@@ -1,17 +1,18 @@
-//! What earlier runs have left that were killed together with the processes that would have undone it: undone by the
-//! next run of the same user, whatever that one is for.
+//! An earlier run may have been killed together with the processes that would have undone its changes. The next run of
+//! the same user undoes them, whatever its subcommand is.
 
 use mete_probe::directory;
 use mete_sched::actuator::{self, Restored};
 
 use crate::failure;
 
-/// Looks, undoes, and says so.
+/// Undoes what killed runs have left, and says so.
 pub fn run() {
     mete_probe::stale::remove();
     for path in mete_parameters::recover(&directory::all_own()) {
         failure::say(&format!(
-            "an earlier recorder was killed together with the processes that unmount its parameters: {} is unmounted now",
+            "an earlier recorder was killed together with the processes that unmount its parameters: {} is unmounted \
+             now",
             path.display()
         ));
     }
@@ -30,6 +31,7 @@ fn masks(restored: Restored) -> String {
         more => format!("those of {more} threads are"),
     };
     format!(
-        "an earlier run was killed together with the processes that put processor masks back: {threads} put back now{refused}"
+        "an earlier run was killed together with the processes that put processor masks back: {threads} put back \
+         now{refused}"
     )
 }

@@ -1,4 +1,4 @@
-//! `mete replay`: the work of a recorded schedule under other policies.
+//! `mete replay`: does the work of a recorded schedule again under other policies.
 
 mod fidelity;
 
@@ -26,26 +26,26 @@ use crate::table::{Head, Table, grouped, number, shorten};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// The directory that `mete record --schema scheduler` wrote; or the text of `perf sched script`, `perf script` or
-    /// an ftrace `trace` file, or what `mete sim --trace` wrote; - for standard input
+    /// A directory that `mete record --schema scheduler` wrote; or a file with the text of `perf sched script`,
+    /// `perf script` or an ftrace `trace` file, or one that `mete sim --trace` wrote; - is standard input
     recording: PathBuf,
-    /// The policies under which the work is done again, side by side; eevdf is Linux's own, as the recorded machine
-    /// has it, and eevdf-1995 that of the paper
+    /// The policies under which the work is done again, side by side; eevdf is Linux's own scheduler, as on the
+    /// recorded machine, and eevdf-1995 is the policy of the paper
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
-    /// How many processors there are, instead of as many as were recorded
+    /// The number of processors, instead of the recorded one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(ProcessorId).range(1..))]
     processors: Option<ProcessorId>,
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]
     quantum: Duration,
-    /// What a context switch costs on top of what it cost when recorded, which is in each thread's work
+    /// Additional cost of a context switch; what it cost when recorded is already part of each thread's work
     #[arg(long, value_name = "TIME", value_parser = duration)]
     switch: Option<Duration>,
-    /// How many threads are shown, those that worked most
+    /// How many threads to show: those that worked most
     #[arg(long, value_name = "N", value_parser = none_or_more::<usize>, default_value_t = 10)]
     threads: usize,
-    /// Where randomised policies begin
+    /// The seed of randomised policies
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object for each policy and each thread
@@ -64,16 +64,16 @@ Examples:
   mete replay mix.rows --policy vtrr,stride
   mete replay schedule.txt --json | jq -r 'select(.kind == \"run\") | .end_ns'
 
-A trace of a simulated run tells who notified whom only where a driver or a guest's kernel did.
+A trace of a simulated run has only the wake-ups that a driver or a guest's kernel made.
 
-What is replayed is what each thread computed, whom it woke at which point of its own progress, and how
-long it waited for things outside (timers, devices, the network). What it costs to wake a thread is
-drawn from the recording too.
+Three things are replayed of each thread: its computing, the threads that it woke and at which point of
+its own progress, and how long it waited for things outside (timers, devices, the network). The costs of
+wake-ups are drawn from the recording, too.
 
 eevdf is Linux's own scheduler: a queue for each processor, slices that end at ticks, nice values and
-real-time priorities as recorded. It is always run, and how far it is from the recording is how far to
-believe the rest. Groups and masks are not in such a recording. Under the other policies all threads
-have equal shares and may run on any processor.";
+real-time priorities as recorded. It is always run: the smaller its distance from the recording, the more
+the other results can be trusted. Such a recording has no groups and no masks of processors. Under the
+other policies, all threads have equal shares and may run on any processor.";
 
 /// Reads, runs and prints.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
@@ -81,6 +81,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
     let error = Fidelity::of(options, &recording, &recorded, &outcomes);
+    // Linux's scheduler also runs if it was not asked for, only for the comparison above.
     let outcomes: Vec<_> = outcomes
         .into_iter()
         .filter(|outcome| options.policy.iter().any(|name| name == outcome.policy))
@@ -97,9 +98,9 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     output.text(threads(options.threads, &recording, &recorded, &outcomes, error.as_ref()))
 }
 
-/// What Linux's own scheduler is called here.
+/// The name of Linux's own scheduler in this subcommand.
 const LINUX: &str = "eevdf";
-/// The policy of the catalog that it was made after, by the paper.
+/// The name of the catalog's `eevdf` in this subcommand: the policy of the paper, on which Linux's scheduler is based.
 const PAPER: &str = "eevdf-1995";
 
 /// The name of a policy of the catalog, or of [`PAPER`].
@@ -107,8 +108,8 @@ fn policy(name: &str) -> Result<String, String> {
     known_policy(name, CATALOG.iter().map(|entry| entry.name).chain([PAPER]))
 }
 
-/// What runs under these names, each once. The recorded policy is always among them, where it is known: it tells how far the
-/// replay is from the recording.
+/// The policies to run, each once. The recorded machine's policy is always among them if it is known: it shows how far
+/// the replay is from the recording.
 fn policies(options: &Options, recording: &Recording, kernel: Kernel) -> Vec<(&'static str, Under)> {
     let mut all: Vec<(&'static str, Under)> = Vec::new();
     let is_linux = !recording.machine.is_simulated;
@@ -141,12 +142,12 @@ fn read(path: &Path) -> anyhow::Result<Recording> {
     Recording::read(reader).map_err(|error| refused(path, error))
 }
 
-/// With the command for this very file where it is perf's own.
+/// The error about an unreadable recording. For a file in perf's own format, it gives the command that prints it.
 fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
     match error {
         RecordingError::PerfData if path != Path::new("-") => anyhow!(
-            "{0} is what perf recorded, not the text of it: print it with `perf sched script --ns -i {0} > schedule.txt` \
-             and replay schedule.txt",
+            "{0} is in perf's own format, not text: print it with `perf sched script --ns -i {0} > schedule.txt` and \
+             replay schedule.txt",
             path.display()
         ),
         error => anyhow!(error).context(format!("{} is no recorded schedule", path.display())),
@@ -170,11 +171,15 @@ fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outc
         switch_ns: options.switch.map_or(0, nanoseconds),
         seed: options.seed,
     };
-    let run = |number: usize| {
-        let (name, under) = policies[number];
-        replay::run(recording, under, settings).map(|outcome| Outcome { policy: name, ..outcome })
-    };
-    let outcomes = in_parallel(policies.len(), all_processors(), run, || ControlFlow::Continue(()));
+    let outcomes = in_parallel(
+        policies.len(),
+        all_processors(),
+        |number| {
+            let (name, under) = policies[number];
+            replay::run(recording, under, settings).map(|outcome| Outcome { policy: name, ..outcome })
+        },
+        || ControlFlow::Continue(()),
+    );
     outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()
 }
 
@@ -189,15 +194,15 @@ fn heading(recording: &Recording) -> String {
     )
 }
 
-/// What is not known, if anything is not.
+/// What is not known because events are missing; empty if none are.
 fn missing(recording: &Recording) -> String {
     if (recording.gaps, recording.uncertain_ns) == (0, 0) {
         return String::new();
     }
     let part = recording.uncertain_ns as f64 / recording.capacity_ns().max(1) as f64;
     format!(
-        "\n{}: events are missing from the recording,\nso some threads' progress is not exact. Uncertain whose: {} ms, \
-         {:.2} % of the\nprocessors' time, which is nobody's work here.",
+        "\n{}: events are missing from the recording,\nso some threads' progress is not exact. {} ms, {:.2} % of the \
+         processors' time,\ncannot be assigned to a thread and belong to none here.",
         number(recording.gaps, "contradiction"),
         milliseconds(recording.uncertain_ns),
         100.0 * part,
@@ -206,7 +211,7 @@ fn missing(recording: &Recording) -> String {
 
 const AS_RECORDED: &str = "as recorded";
 
-/// One line a policy: the waits of all threads, and when the work was done.
+/// One line for each policy: the waits of all threads, and when the work was done.
 fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
     let heads = ["wake-ups", "median ms", "mean ms", "99 % ms", "max ms", "done after", "switches"];
     let heads = heads.into_iter().map(Head::Number);
@@ -229,7 +234,7 @@ fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome
     )
 }
 
-/// Letters of a thread's name in a table.
+/// The most letters of a thread's name in a table.
 const NAME: usize = 20;
 
 /// The threads that worked most, each with its waits under each policy.
@@ -262,7 +267,8 @@ fn threads(
     }
     let legend = if error.is_some() {
         format!(
-            "\n{WITHIN} within the replay's error: no further from {LINUX}'s than that is from the recorded one"
+            "\n{WITHIN} within the replay's error: as close to the figure of {LINUX} as that figure is to the recorded \
+             one, or closer"
         )
     } else {
         String::new()
@@ -284,7 +290,7 @@ struct RunObject<'a> {
     median_ns: Option<u64>,
     p99_ns: Option<u64>,
     max_ns: Option<u64>,
-    /// Which figures are within the replay's error of those of the recorded policy.
+    /// The figures whose distance from those of the recorded policy is within the replay's error.
     within_error: Vec<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! `mete schedule`: the scheduler at work, its decisions as they fall, and a summary.
+//! `mete schedule`: runs the scheduler, prints its decisions as it makes them, and a summary.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::notice::Told;
+use crate::notice::ToldNotices;
 use crate::output::Output;
 use crate::parse::{domain, duration, none_or_more, one_or_more};
 use crate::progress::Progress;
@@ -24,7 +24,7 @@ use crate::{failure, interrupt, notice};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Options {
-    /// Who decides: affinity moves clients to the processor of the driver that they talk to most
+    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most
     #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
     policy: Policy,
     /// How long to schedule; until Ctrl-C if not given
@@ -36,16 +36,16 @@ pub struct Options {
     /// How often to decide, rounded to whole intervals
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
     period: Duration,
-    /// A domain that serves others, and stays; selectors as for mete log. Repeat it for more, as those below
+    /// A domain that serves others and stays; selectors as for mete log. Repeat it for more, as the two below
     #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
     drivers: Vec<DomainSpec>,
-    /// A domain that is served, and moves
+    /// A domain that is served and may be moved
     #[arg(long = "client", value_name = "NAME=SELECTOR", value_parser = domain())]
     clients: Vec<DomainSpec>,
-    /// A domain that is a driver if its own probes report requests of others, else a client
+    /// A domain that is a driver if its own probes report requests of others, and otherwise a client
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
-    /// Decide and say so, but move nobody
+    /// Print decisions, but move nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object a line
@@ -55,7 +55,7 @@ pub struct Options {
     affinity: Affinity,
 }
 
-// A text at a value would make the whole help a long one.
+// The value has no doc comment: with one, clap would print the whole help in its long form.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Policy {
     Affinity,
@@ -65,11 +65,11 @@ enum Policy {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Settings of the affinity policy")]
 struct Affinity {
-    /// By how much another processor's driver must lead, in percent of the present one's requests
+    /// By how much another driver must lead, in percent of the requests to the present processor's driver
     #[arg(long, value_name = "PERCENT", value_parser = none_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().margin_percent)]
     margin: u32,
-    /// For how many periods in a row it must lead
+    /// For how many periods in a row that driver must lead
     #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().confirm_periods)]
     confirm: u32,
@@ -77,7 +77,7 @@ struct Affinity {
     #[arg(long, value_name = "PERIODS", value_parser = none_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().dwell_periods)]
     dwell: u32,
-    /// Requests a period below which a client is left alone
+    /// A client with fewer requests in a period is not moved
     #[arg(long, value_name = "COUNT", value_parser = none_or_more::<u64>,
         default_value_t = mete_policy::affinity::Settings::default().min_transactions)]
     min_requests: u64,
@@ -85,7 +85,7 @@ struct Affinity {
     #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().cap)]
     cap: u32,
-    /// By how much the run queue there may be longer than here, in thousandths of a task
+    /// By how much the run queue of the new processor may be longer, in thousandths of a task
     #[arg(long, value_name = "PERMILLE", value_parser = none_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().max_imbalance)]
     max_imbalance: u32,
@@ -101,28 +101,28 @@ Examples:
 
 Clients are moved by processor affinity, within what their own masks allow; every mask is put back
 at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
-Ctrl-C ends the run with exit status 0, or 130 where --for has not passed.
+Ctrl-C ends the run with exit status 0, or 130 if the time of --for has not passed.
 
-Who talks to whom is told by the driver's own probes, or else by wake-ups: over pipes, Unix sockets,
-futexes, and TCP and UDP over the loopback device. Wake-ups by interrupts and by packets from
-elsewhere are not counted: a driver that is reached from another container needs probes.
-The objects of --json are described in docs/json.md.";
-/// Said when there was nothing to decide by.
+Which client talks to which driver is known from the driver's own probes. Without probes, it is known
+from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopback device. Wake-ups by
+interrupts and by packets from elsewhere are not counted, so a driver that is reached from another
+container needs probes. The objects of --json are described in docs/json.md.";
+/// Printed if no transactions were seen.
 const NO_TRANSACTIONS: &str = "\
 no transactions between any client and driver were seen, so nothing could be decided; wake-ups by packets from \
 other containers or network namespaces are not counted: there, put probes into the driver";
 
-/// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
+/// Schedules until the time is up or Ctrl-C is pressed; then puts everything back.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
-        bail!("there is one processor only, so there is nothing to choose between: mete log works here");
+        bail!("there is only one processor, so there is nothing to choose between: mete log works here");
     }
     let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
-    // Until now a signal has ended the process at once: nothing is moved yet, and its keepers end with it.
+    // Only now: until here, a signal ends the process at once. Nothing is moved yet, and its keepers end with it.
     interrupt::listen()?;
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
-    // Without a time, Ctrl-C is the end that was meant.
+    // Without --for, Ctrl-C is the intended end.
     let is_done = options.time.is_none() || !interrupt::asked();
     let ended = scheduler.finish();
     print_summary(&logged, options.interval, output)?;
@@ -138,18 +138,18 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What does not, and what to do.
+    /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), (ErrorKind, String)> {
         // A domain of an open role may turn out to be either.
         let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
         if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
-            let missing = "there must be somebody who serves and somebody who is served: a --driver and a --client, \
-                           or more than one --domain";
+            let missing = "scheduling needs a domain that serves and a domain that is served: give a --driver and a \
+                           --client, or more than one --domain";
             return Err((ErrorKind::MissingRequiredArgument, missing.into()));
         }
         if self.period < self.interval {
             let mistake = format!(
-                "decisions need what was read before: --period {:?} is shorter than --interval {:?}",
+                "each decision needs a new reading of the logs: --period {:?} is shorter than --interval {:?}",
                 self.period, self.interval
             );
             return Err((ErrorKind::ValueValidation, mistake));
@@ -196,7 +196,7 @@ struct Shown<'a> {
     options: &'a Options,
     output: &'a mut Output,
     progress: Progress,
-    told: Told,
+    told: ToldNotices,
     begin: Instant,
     queues: Queues,
     whole: Interval,
@@ -209,7 +209,7 @@ impl Shown<'_> {
             options,
             output,
             progress: Progress::of_time("scheduling", options.time),
-            told: Told::default(),
+            told: ToldNotices::default(),
             begin: Instant::now(),
             queues: Queues::default(),
             whole: Interval::new(Report::of(scheduler)),
@@ -228,7 +228,7 @@ impl Shown<'_> {
         Ok(self.whole.end(Report::of(scheduler), &self.queues))
     }
 
-    /// After each poll.
+    /// Called after each poll.
     fn look(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
         self.queues.note(scheduler);
         self.tell(scheduler)?;
@@ -240,7 +240,7 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Says what has happened.
+    /// Prints what has happened since the last poll.
     fn tell(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
         let notices: Vec<_> = scheduler.notices().collect();
         notices.iter().try_for_each(|notice| match notice {
@@ -289,7 +289,7 @@ impl Shown<'_> {
     }
 }
 
-/// One decision, as a line.
+/// One decision, which is printed as a line.
 #[derive(Serialize)]
 struct Decision<'a> {
     kind: &'static str,
@@ -315,7 +315,7 @@ impl Decision<'_> {
     }
 }
 
-/// A client that is where it should be is bound to that processor.
+/// Whether the client is on the right processor already: then it is only bound to it.
 fn stays(decision: &Move) -> bool {
     decision.from == Some(decision.to)
 }
@@ -327,22 +327,23 @@ fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> an
     output.text(format!("\nscheduled for {}", seconds(logged.to - logged.from)))?;
     tables::print("", placement(logged), output)?;
     tables::print(
-        "transactions, as drivers report them or as wake-ups tell",
+        "transactions, as drivers report them or as wake-ups show them",
         tables::transactions(logged),
         output,
     )?;
     output.text(tables::completeness(logged, interval))
 }
 
-/// Whether there was anything to decide by. Whoever is in no domain cannot be moved.
+/// Whether a client had any transactions to decide by. Processes in no domain do not count, because they cannot be
+/// moved.
 fn has_transactions(logged: &Logged) -> bool {
-    let is_client = |name: &str| {
-        logged.report.domains.iter().any(|domain| domain.name == name && domain.role == "client")
-    };
-    logged.report.transactions.iter().any(|dealing| is_client(&dealing.domain))
+    logged.report.transactions.iter().any(|dealing| {
+        let mut domains = logged.report.domains.iter();
+        domains.any(|domain| domain.name == dealing.domain && domain.role == "client")
+    })
 }
 
-/// Where everybody was in the end.
+/// Where each domain was in the end.
 fn placement(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Name("role")];
     heads.extend([tables::PROCESSES, "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
@@ -367,7 +368,7 @@ fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
 
 fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
     let Some(restored) = ended.restored else {
-        return output.text("nobody was moved: this was a dry run");
+        return output.text("nothing was moved: this was a dry run");
     };
     output.object(&Restoration { kind: "restored", threads: restored.restored, failed: restored.failed })?;
     output.text(restoration(restored))?;
@@ -389,7 +390,7 @@ fn restoration(restored: Restored) -> String {
     let parts = [
         (restored, "put back"),
         (ended, "of threads that had ended"),
-        (left_alone, "left alone because somebody else changed them meanwhile"),
+        (left_alone, "left alone because another program changed them meanwhile"),
         (failed, "failed"),
         (left, "left to the processes that watch over them"),
     ];

@@ -1,4 +1,4 @@
-//! `mete schema`: checks, explains and formats schemata, and prints code for programs.
+//! `mete schema`: checks, explains and formats schemata, and generates code for programs.
 
 use std::fs;
 use std::io::{IsTerminal, Read, Write, stderr, stdin};
@@ -23,17 +23,17 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// What to do with it.
+    /// What to do with a schema.
     #[command(subcommand)]
     action: Action,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Say whether a schema is right, and whether this machine's kernel has what it names
+    /// Say whether a schema is correct, and whether this machine's kernel has everything that it names
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckOptions),
-    /// Say what a schema records: each event to the byte, counters, points
+    /// Say what a schema records: each event byte by byte, counters, points
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(CheckOptions),
     /// Print a schema in its canonical form
@@ -85,7 +85,7 @@ struct CheckOptions {
     /// Check against the types in this file instead of the running kernel's
     #[arg(long, value_name = "FILE")]
     btf: Option<PathBuf>,
-    /// Check without any kernel: only what a schema says by itself
+    /// Check without a kernel: only whether the schema itself is correct
     #[arg(long, conflicts_with = "btf")]
     no_btf: bool,
     /// Print JSON objects: see docs/json.md
@@ -98,7 +98,7 @@ struct FormatOptions {
     /// The files, or names of shipped schemata; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print nothing but the names of files that are not in canonical form; fail if there are any
+    /// Print only the names of files that are not in canonical form; fail if there are any
     #[arg(long)]
     check: bool,
     /// Write each file back in its canonical form
@@ -108,7 +108,7 @@ struct FormatOptions {
 
 #[derive(Debug, clap::Args)]
 struct GenerateOptions {
-    /// In which language
+    /// The language of the code
     #[arg(value_enum)]
     language: Language,
     /// The files of one schema, or the name of a shipped one; - is standard input
@@ -134,7 +134,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// A shipped schema, or a file. One that has a shipped one's name, as a program called `stopwatch` may have, is `./stopwatch`.
+/// Reads a shipped schema or a file. A file with the name of a shipped schema, such as a program called `stopwatch`,
+/// can be given as `./stopwatch`.
 fn read(path: &Path) -> anyhow::Result<Source> {
     if let Some(shipped) = path.to_str().and_then(shipped::by_name) {
         return Ok(shipped.source());
@@ -146,7 +147,7 @@ fn read(path: &Path) -> anyhow::Result<Source> {
     };
     let name = if is_standard_input { "standard input".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
-    // One byte beyond the limit is enough to refuse it.
+    // One byte more than the limit, so that a file that is too large is found to be so.
     file.take(MAX_FILE_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {name}"))?;
@@ -166,8 +167,8 @@ pub fn sources(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     files.iter().map(|path| read(path)).collect()
 }
 
-/// The kernel to check against. Where the running one does not describe its types, that is said, and nothing
-/// is checked against it.
+/// The kernel to check against. If the running kernel does not describe its types, says so, and nothing is checked
+/// against a kernel.
 fn kernel(options: &CheckOptions) -> anyhow::Result<Option<Box<dyn KernelTypes>>> {
     if options.no_btf {
         return Ok(None);
@@ -199,7 +200,8 @@ fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> 
 }
 
 impl CheckOptions {
-    /// What this machine cannot record or count; it need not be the one that another kernel's types are for.
+    /// What this machine cannot record or count. Empty if another kernel's types were given: they may be of another
+    /// machine.
     fn absent(&self, schema: &Schema, checked: &Checked) -> Vec<String> {
         match self.no_btf || self.btf.is_some() {
             true => Vec::new(),
@@ -208,13 +210,13 @@ impl CheckOptions {
     }
 }
 
-/// Tells all that is wrong.
+/// Prints all problems, and returns an error that counts them.
 pub fn refuse<T>(problems: &Problems, sources: &[Source], output: &mut Output) -> anyhow::Result<T> {
     for problem in &problems.0 {
         output.object(&ProblemObject::new(problem, sources))?;
     }
     if !output.is_json() {
-        // If nobody can hear it, the exit status still tells.
+        // If stderr is closed, the exit status still tells of the problems.
         let _ = writeln!(stderr(), "{}\n", problems.render(sources, stderr().is_terminal()));
     }
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
@@ -230,7 +232,7 @@ fn run_explain(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()
     let sources = sources(&options.files)?;
     let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
     let kernel = kernel(options)?;
-    // What another kernel records can be explained as well, but for the types of the arguments.
+    // A schema that does not fit this kernel can be explained as well, except for the types of the arguments.
     let checked = check(&schema, kernel.as_deref());
     if let Err(problems) = &checked {
         failure::say(&format!("this does not fit the kernel, see `mete schema check`: {problems}"));
@@ -272,7 +274,7 @@ fn run_generate(options: &GenerateOptions, output: &mut Output) -> anyhow::Resul
     output.verbatim(text.trim_end_matches('\n'))
 }
 
-/// Names need not be known for that, but what cannot be read cannot be formatted.
+/// A schema's canonical form. Its names need not be known, but a text that cannot be parsed cannot be formatted.
 fn formatted(source: &Source) -> anyhow::Result<String> {
     let mut problems = Vec::new();
     let file = parse(0, &source.text, &mut problems);
@@ -282,7 +284,7 @@ fn formatted(source: &Source) -> anyhow::Result<String> {
     refuse(&Problems(problems), std::slice::from_ref(source), &mut Output::new(false))
 }
 
-/// By another file beside it, so that nothing is lost if the disk is full.
+/// Replaces a file by a new one that is written beside it, so that nothing is lost if the disk is full.
 fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     if !path.exists() {
         bail!("cannot write {}: it is no file", path.display());
@@ -291,7 +293,7 @@ fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What `--json` prints of a schema that is right.
+/// What `--json` prints of a correct schema.
 #[derive(Serialize)]
 struct Summary<'a> {
     kind: &'static str,
@@ -302,10 +304,10 @@ struct Summary<'a> {
     kernel: Option<String>,
     unchecked: &'a [String],
     absent: Vec<String>,
-    /// Points that the kernel was asked for.
+    /// The number of points that were checked against the kernel.
     #[serde(skip)]
     in_kernel: usize,
-    /// Points whose program was looked into.
+    /// The number of points whose program was looked into.
     #[serde(skip)]
     in_programs: usize,
 }
@@ -330,7 +332,7 @@ impl<'a> Summary<'a> {
         let counted =
             |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let first = format!(
-            "The schema is right: {} in records of up to {} bytes, {}{}.",
+            "The schema is correct: {} in records of up to {} bytes, {}{}.",
             counted(self.events, "event"),
             self.largest_record_bytes,
             counted(self.points, "point"),
@@ -343,7 +345,7 @@ impl<'a> Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// What of the points was compared with the kernel: their names and types, and nothing else.
+    /// How many points were compared with the kernel. Only their names and types are compared.
     fn of_points(&self) -> String {
         let Some(kernel) = &self.kernel else {
             return if self.points > 0 { " not checked against a kernel" } else { "" }.to_owned();
@@ -371,30 +373,34 @@ fn of_kernel(schema: &Schema) -> usize {
     schema.points.iter().filter(|point| point.target.is_kernel()).count()
 }
 
-/// Programs are looked into where the kernel that is asked runs.
+/// The number of points whose program was looked into.
 fn looked_into(schema: &Schema, kernel: &dyn KernelTypes) -> usize {
-    let is_there = |target: &Target| match target {
+    schema.points.iter().filter(|point| is_in_program(&point.target, kernel)).count()
+}
+
+/// Whether a target is in a program that can be looked into: only the running kernel's types come with programs.
+fn is_in_program(target: &Target, kernel: &dyn KernelTypes) -> bool {
+    match target {
         Target::Uprobe { path, .. } | Target::Uretprobe { path, .. } | Target::Usdt { path, .. } => {
             kernel.program(path).is_some()
         }
         _ => false,
-    };
-    schema.points.iter().filter(|point| is_there(&point.target)).count()
+    }
 }
 
-/// What `--json` prints for each thing that is wrong.
+/// What `--json` prints for each problem.
 #[derive(Serialize)]
 struct ProblemObject<'a> {
     kind: &'static str,
     title: &'a str,
-    place: Place<'a>,
+    place: SourcePlace<'a>,
     label: &'a str,
-    other: Option<Place<'a>>,
+    other: Option<SourcePlace<'a>>,
     help: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct SourcePlace<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -405,19 +411,19 @@ impl<'a> ProblemObject<'a> {
         ProblemObject {
             kind: "problem",
             title: &problem.title,
-            place: Place::new(problem.span, sources),
+            place: SourcePlace::new(problem.span, sources),
             label: &problem.label,
-            other: problem.other.as_ref().map(|(span, _)| Place::new(*span, sources)),
+            other: problem.other.as_ref().map(|(span, _)| SourcePlace::new(*span, sources)),
             help: problem.help.as_deref(),
         }
     }
 }
 
-impl<'a> Place<'a> {
-    fn new(span: Span, sources: &'a [Source]) -> Place<'a> {
+impl<'a> SourcePlace<'a> {
+    fn new(span: Span, sources: &'a [Source]) -> SourcePlace<'a> {
         let source = &sources[span.file as usize];
         let (line, column) = source.line_and_column(span.start as usize);
-        Place { file: &source.name, line, column }
+        SourcePlace { file: &source.name, line, column }
     }
 }
 

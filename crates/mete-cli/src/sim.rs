@@ -1,4 +1,4 @@
-//! `mete sim`: a scenario on a simulated machine, under one policy or several side by side.
+//! `mete sim`: runs a scenario on a simulated machine, under one policy or under several side by side.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use crate::{failure, interrupt};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// A scenario file, or the name of one that comes with the program, which --list shows
+    /// A scenario file, or the name of a scenario that comes with the program: --list shows them
     scenario: Option<String>,
     /// List the scenarios that come with the program, and the policies
     #[arg(long)]
@@ -40,19 +40,19 @@ pub struct Options {
     /// A policy instead of the scenario's; several are shown side by side
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = policy)]
     policy: Vec<String>,
-    /// Where random numbers begin, instead of the scenario's seed
+    /// The seed of random numbers, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
     /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// How much time is simulated, instead of the scenario's: 10s, 500ms, 2m
+    /// How long the simulated time is, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Option<Duration>,
-    /// Run from so many seeds, one after another, and print means with their confidence intervals
+    /// Run with N seeds, each higher by 1 than the one before, and print means with confidence intervals
     #[arg(long, value_name = "N", value_parser = seeds, conflicts_with = "trace")]
     seeds: Option<u64>,
-    /// Run with each of these values of a key of the scenario, and with each combination of several
+    /// Run with each of these values of a key of the scenario; if repeated, with each combination of values
     #[arg(long, value_name = "KEY=VALUE,VALUE", conflicts_with = "trace")]
     vary: Vec<Varied>,
     /// Write the figures of each run of --seeds, --vary or --plot into a file, as comma-separated values
@@ -61,10 +61,10 @@ pub struct Options {
     /// Draw a plot of each figure into this folder: bars by client, or lines over the values of one --vary
     #[arg(long, value_name = "DIR", conflicts_with = "trace")]
     plot: Option<PathBuf>,
-    /// Write every switch into a file, as rows of the log facility; takes a single policy
+    /// Write every context switch into a file, as rows of the log facility; takes a single policy
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Measure what a decision costs on this machine, by the clock: the only figure that differs between runs
+    /// Measure how long a decision takes on this machine: the only figure that differs between runs
     #[arg(long, conflicts_with_all = ["seeds", "vary", "plot"])]
     cost: bool,
     /// Print one JSON object for each policy, and one for each client under it
@@ -84,14 +84,14 @@ Examples:
   mete sim mix --policy vtrr,wfq --cost
   mete sim mix --json | jq -r 'select(.kind == \"client\") | .got'
 
-A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
+A seed gives the same run on every machine. Scenario files are described in docs/scenarios.md.";
 
 impl Options {
     /// Whether there is anything to do.
     ///
     /// # Errors
     ///
-    /// What kind of mistake it is, and how to mend it.
+    /// The kind of the mistake, and how to correct it.
     pub fn check(&self) -> Result<(), (ErrorKind, String)> {
         if self.list || self.scenario.is_some() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Options {
     }
 }
 
-/// More runs than that are not kept.
+/// A number of seeds. The results of more runs than [`MOST_RUNS`] would take too much memory.
 fn seeds(text: &str) -> Result<u64, String> {
     let few = one_or_more::<u64>(text).ok().filter(|&seeds| seeds <= MOST_RUNS);
     few.ok_or_else(|| format!("it takes a whole number that is 1 or more, and at most {MOST_RUNS}"))
@@ -118,6 +118,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or(scenario.seed);
     if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
         let count = options.seeds.unwrap_or(1);
+        // Near the largest number there may be fewer seeds than were asked for.
         let end = seed.checked_add(count);
         let end =
             end.ok_or_else(|| anyhow!("there are no {count} seeds from {seed} on: take a smaller --seed"))?;
@@ -144,7 +145,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One after the other, and after all else: nothing disturbs the clock.
+/// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock.
 fn costs(
     options: &Options,
     scenario: &Scenario,
@@ -175,10 +176,10 @@ fn show(
     if options.cost { output.text(costs_table(reports, costs)) } else { Ok(()) }
 }
 
-/// Waiting tasks that are named.
+/// The most waiting tasks that are named.
 const MOST_WAITING: usize = 5;
 
-/// It may be meant, and it may be a deadlock.
+/// Names the tasks that still waited at the end. The scenario may want that, or it may be a deadlock.
 fn say_who_waits(report: &Report) {
     let named: Vec<_> = report.waiting.iter().take(MOST_WAITING).map(ToString::to_string).collect();
     if named.is_empty() {
@@ -211,9 +212,9 @@ fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
         ]);
     }
     format!(
-        "\na decision, by this machine's clock\n{}\n\nns: all that the policy did for it: picking, charging, waking, \
-         ticks, observations; the calls of\nthis run handed to a fresh policy once more, without the simulated \
-         machine. calls: how many came to\neach decision.",
+        "\na decision, by this machine's clock\n{}\n\nns: everything that the policy did for it: picking, charging, \
+         waking, ticks, observations. The calls of\nthis run were made once more to a fresh policy, without the \
+         simulated machine. calls: how many there\nwere for each decision.",
         table.text()
     )
 }
@@ -223,7 +224,7 @@ fn settings(options: &Options) -> Vec<String> {
     options.set.iter().cloned().chain(length).collect()
 }
 
-/// In terms of what was typed, and with the name that may have been meant.
+/// An error in the words of the command line, with the name that may have been meant.
 fn refused(options: &Options, error: ScenarioError) -> anyhow::Error {
     match (error, options.length) {
         (ScenarioError::Setting { setting, what }, Some(length)) if !options.set.contains(&setting) => {
@@ -242,7 +243,7 @@ fn refused(options: &Options, error: ScenarioError) -> anyhow::Error {
     }
 }
 
-/// The key that may have been meant, by what the reader of scenarios says of one that does not exist.
+/// The key that may have been meant. The error of the scenario's parser names the unknown key and the known ones.
 fn meant_key(said: &str) -> Option<String> {
     let (_, rest) = said.split_once("unknown field `")?;
     let (written, known) = rest.split_once('`')?;
@@ -254,17 +255,21 @@ fn policies(options: &Options, scenario: &Scenario) -> Vec<String> {
     if options.policy.is_empty() { vec![scenario.policy.clone()] } else { options.policy.clone() }
 }
 
-/// `None` if it was stopped.
+/// Simulates under each policy; `None` if it was stopped.
 fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
-    let run = |number: usize| simulate_one(scenario, &policies[number], seed, ());
-    let reports = in_parallel(policies.len(), all_processors(), run, interrupt::go_on);
+    let reports = in_parallel(
+        policies.len(),
+        all_processors(),
+        |number| simulate_one(scenario, &policies[number], seed, ()),
+        interrupt::go_on,
+    );
     let reports = reports.unwrap_or_default().into_iter();
     let reports = reports.map(|report| Ok(report?.map(|(report, ())| report)));
     let reports = reports.collect::<anyhow::Result<Option<Vec<_>>>>()?;
     Ok(reports.filter(|reports| reports.len() == policies.len()))
 }
 
-/// A run, unless it is stopped, and what also records it.
+/// One run, and the recorder that was given; `None` if the run was stopped.
 fn simulate_one<R: Recorder>(
     scenario: &Scenario,
     policy: &str,
@@ -276,7 +281,8 @@ fn simulate_one<R: Recorder>(
     Ok(run.map_err(|stalled| stands_still(scenario, &stalled))?.continue_value())
 }
 
-/// A trace is whole or there is none: half of one could not be told from one of a shorter run.
+/// One run that is written as a trace. If the run is stopped, there is no trace: a part of a trace would look like the
+/// trace of a shorter run.
 fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
     let unwritten = || format!("cannot write the trace {}", path.display());
     let draft = Draft::begin(path).with_context(unwritten)?;
@@ -287,7 +293,7 @@ fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::
     Ok(Some(vec![report]))
 }
 
-/// By the client's name: people do not number them.
+/// An error that names the client, which users do not know by its number.
 fn stands_still(scenario: &Scenario, stalled: &Stalled) -> anyhow::Error {
     let client = scenario.clients.get(stalled.client as usize);
     anyhow!("{}: {stalled}", client.map_or("?", |client| client.name.as_str()))
@@ -318,12 +324,12 @@ fn list(output: &mut Output) -> anyhow::Result<()> {
     output.text(policies.text())
 }
 
-/// Letters of a client's name in a table.
+/// The most letters of a client's name in a table.
 const NAME: usize = 20;
-/// Clients in a table: more are for scripts to look at.
+/// The most clients in a table: more are for scripts to look at.
 const MOST_CLIENTS: usize = 100;
 
-/// What is not in a table, in one line; nothing where all is.
+/// A line about the clients that are not in a table; empty if all of them are.
 fn left_out(clients: usize) -> String {
     match clients.saturating_sub(MOST_CLIENTS) {
         0 => String::new(),
@@ -370,14 +376,15 @@ fn errors(report: &Report) -> String {
         table.row([shorten(&client.name, NAME)].into_iter().chain(figures));
     }
     format!(
-        "{}{}\n\nerror: service, less what a server that divides itself by shares among all who are ready gives, at \
-         the end and at its extremes. starved: how often ready in vain beyond the limit, and how long.",
+        "{}{}\n\nerror: the service received, minus the service that an ideal server would give, which divides itself \
+         among all ready clients by their shares; at the end and at its extremes. starved: how often a client was \
+         ready for longer than the limit without running, and for how long.",
         table.text(),
         left_out(report.clients.len()),
     )
 }
 
-/// Answered requests, where there are any.
+/// A table of answered requests; empty if there are none.
 fn responses(report: &Report) -> String {
     let heads = ["answers", "median ms", "99 % ms", "max ms"].into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
@@ -390,7 +397,7 @@ fn responses(report: &Report) -> String {
     if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
 }
 
-/// Who turned in circles for spin locks, if anybody did.
+/// A table of the time that clients spun for spin locks; empty if none did.
 fn spins(report: &Report) -> String {
     let heads = ["spun ms", "of its time %"].into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
@@ -401,7 +408,7 @@ fn spins(report: &Report) -> String {
     if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
 }
 
-/// A figure of each client under each policy, and how it is headed.
+/// The title of a figure, and the figure of a client.
 type Figure = (&'static str, fn(&ClientReport) -> String);
 
 const FIGURES: [Figure; 10] = [
@@ -413,7 +420,7 @@ const FIGURES: [Figure; 10] = [
     ("service-time error, lowest, ms", |client| signed_milliseconds(client.error.lowest_ns)),
     ("service-time error, highest, ms", |client| signed_milliseconds(client.error.highest_ns)),
     ("how often it starved", |client| count(client.starved)),
-    ("turned in circles for spin locks, ms", |client| match client.spun_ns {
+    ("spinning for spin locks, ms", |client| match client.spun_ns {
         0 => NOTHING.to_owned(),
         spun_ns => milliseconds(spun_ns),
     }),
@@ -470,19 +477,20 @@ fn summary(reports: &[Report]) -> String {
 /// One line for each policy under which streams suffered on the network.
 fn network(reports: &[Report]) -> String {
     let suffered = reports.iter().filter(|report| report.network != NetworkReport::default());
-    let line = |report: &Report| {
-        let NetworkReport { lost, senders: Troubles { sent_again, ran_out, in_vain } } = report.network;
-        format!(
-            "network under {}: {} lost at the driver's network card, {} sent again; timers ran out {}, {} in \
-             vain\n",
-            report.policy,
-            number(lost, "packet"),
-            number(sent_again, "segment"),
-            number(ran_out, "time"),
-            grouped(in_vain),
-        )
-    };
-    suffered.map(line).collect()
+    suffered.map(network_line).collect()
+}
+
+fn network_line(report: &Report) -> String {
+    let NetworkReport { lost, senders: Troubles { sent_again, ran_out, in_vain } } = report.network;
+    format!(
+        "network under {}: {} lost at the driver's network card, {} sent again; timers ran out {}, {} in \
+         vain\n",
+        report.policy,
+        number(lost, "packet"),
+        number(sent_again, "segment"),
+        number(ran_out, "time"),
+        grouped(in_vain),
+    )
 }
 
 fn percent(part: f64) -> String {
@@ -508,7 +516,7 @@ struct RunObject<'a> {
     network: NetworkObject,
 }
 
-/// What streams suffered on the network.
+/// Losses and repetitions of streams on the network.
 #[derive(Serialize)]
 struct NetworkObject {
     lost: u64,

@@ -18,7 +18,7 @@ use crate::{bench, failure, files, interrupt};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Which study
+    /// The study to run
     #[arg(value_parser = PossibleValuesParser::new(STUDIES.iter().map(|entry| entry.name)),
         hide_possible_values = true, required_unless_present_any = ["list", "all"])]
     name: Option<String>,
@@ -28,16 +28,16 @@ pub struct Options {
     /// Run every study and print one table: figure, paper's, ours, verdict
     #[arg(long, conflicts_with_all = ["name", "list"])]
     all: bool,
-    /// A fraction of the repetitions
+    /// Run with a fraction of the repetitions
     #[arg(long)]
     quick: bool,
-    /// Print one JSON object a row and one a figure, with --all figures alone: see docs/json.md
+    /// Print one JSON object for each row and each figure, with --all only for figures: see docs/json.md
     #[arg(long)]
     pub json: bool,
-    /// Take a trace that mete record has made instead of recording
+    /// Evaluate a trace that mete record has written, instead of recording
     #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "list"])]
     trace: Option<PathBuf>,
-    /// Write data, plots and a page into a folder of this directory, too
+    /// Also write data, plots and a page into a folder in this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -50,15 +50,15 @@ Examples:
   sudo mete study log-readers --out studies
   sudo mete study --all --quick   a verdict for each of the papers' figures
   sudo mete study quanta
-  mete study quanta --trace trace   the same of what mete record has recorded
+  mete study quanta --trace trace   the same from a trace of mete record
   mete study log-readers --json | jq -r 'select(.kind == \"row\") | .median'
 
-Ctrl-C ends the run with the results so far and exit status 130. --out writes a study
-when it is over, all of its files or none: one that was stopped leaves what is there.";
+Ctrl-C ends the run with the results so far and exit status 130. --out writes all files of a study when
+the study is complete. A study that was stopped writes nothing, and files that were there stay.";
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
-struct Listed {
+struct ListedStudy {
     kind: &'static str,
     name: &'static str,
     shows: &'static str,
@@ -66,7 +66,7 @@ struct Listed {
 
 /// What `--json` prints for each figure.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct FigureObject<'a> {
     kind: &'static str,
     study: &'static str,
     #[serde(flatten)]
@@ -89,7 +89,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whether the results can be written where they are wanted: before the work, not after it.
+/// Checks before the work that the results can be written.
 fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
     files::check_folder(directory)?;
     let folders = STUDIES.iter().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
@@ -115,7 +115,7 @@ fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
     let Some(of_trace) = entry.of_trace else {
         let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
         bail!(
-            "{} cannot be told from a trace; these can: {}",
+            "{} cannot be evaluated from a trace; these can: {}",
             entry.name,
             others.collect::<Vec<_>>().join(", ")
         );
@@ -140,14 +140,14 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(interrupt::ended(is_done))
 }
 
-/// What the papers say beside what was found, for scripts.
+/// Prints the papers' figures and ours, for scripts.
 fn figures(study: &Study, output: &mut Output) -> anyhow::Result<()> {
     let mut objects =
-        study.figures.iter().map(|figure| Compared { kind: "figure", study: study.folder, figure });
+        study.figures.iter().map(|figure| FigureObject { kind: "figure", study: study.folder, figure });
     objects.try_for_each(|object| output.object(&object))
 }
 
-/// Writes a study into its folder, if it is whole: a part of one must not take the place of a whole one.
+/// Writes a study into its folder, if it is complete: an incomplete study must not replace a complete one.
 fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     let folder = directory.join(study.folder);
@@ -178,7 +178,7 @@ fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
 fn list(output: &mut Output) -> anyhow::Result<()> {
     let mut table = Table::new([Head::Name("study"), Head::Text("shows")]);
     for Entry { name, shows, .. } in STUDIES {
-        output.object(&Listed { kind: "study", name, shows })?;
+        output.object(&ListedStudy { kind: "study", name, shows })?;
         table.row([*name, *shows].map(str::to_owned));
     }
     output.text(table.text())

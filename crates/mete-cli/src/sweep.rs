@@ -1,5 +1,5 @@
-//! `mete sim --seeds`, `--vary`, `--plot`: one scenario many times, its figures with their confidence
-//! intervals, as tables, data and plots.
+//! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence intervals,
+//! as tables, data and plots.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -22,13 +22,13 @@ use crate::{failure, files, interrupt};
 
 /// A figure of a client.
 struct Figure {
-    /// Of its column in a table.
+    /// The head of its column in a table.
     head: &'static str,
-    /// For scripts, and of its plot's file.
+    /// Its name for scripts, and of the file of its plot.
     name: &'static str,
-    /// In a plot, with the unit.
+    /// Its label in a plot, with the unit.
     words: &'static str,
-    /// In one run.
+    /// Its value in one run; `None` if the client has no such figure.
     value: fn(&ClientReport) -> Option<f64>,
 }
 
@@ -96,12 +96,12 @@ const FIGURES: [Figure; 11] = [
     Figure {
         head: "spun ms",
         name: "spun_ms",
-        words: "time turning in circles for spin locks (ms)",
+        words: "time spinning for spin locks (ms)",
         value: |client| (client.spun_ns > 0).then_some(client.spun_ns as f64 / 1e6),
     },
 ];
 
-/// Which figures stand in one table: a terminal has 100 columns.
+/// The figures of each table, which fits into 100 columns.
 const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
 
 fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
@@ -112,9 +112,9 @@ const READ_IT: &str = "\
 Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to \
 running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time \
 ready without running. lowest, highest: the service-time error at its extremes. starved: how often \
-ready without running beyond the scenario's limit. spun: turning in circles for spin locks.";
+ready without running beyond the scenario's limit. spun: time spinning for spin locks.";
 
-/// Where results go beside stdout.
+/// Where results go in addition to stdout.
 pub struct Files<'a> {
     /// Each run's figures.
     pub csv: Option<&'a Path>,
@@ -129,7 +129,7 @@ pub fn run(
     wanted: &Files<'_>,
     output: &mut Output,
 ) -> anyhow::Result<ExitCode> {
-    // Before the work, not after it.
+    // Checked before the work, so that the work is not lost.
     if let Some(folder) = wanted.plots {
         files::check_folder(folder)?;
     }
@@ -164,13 +164,12 @@ fn cannot_write(path: &Path) -> String {
 
 /// A plot for each figure that any client has.
 fn plots(scenario: &str, cells: &[Cell], folder: &Path) -> anyhow::Result<()> {
-    let shown = (0..FIGURES.len()).filter(|&figure| is_known(cells, figure));
-    let plot = |figure: usize| {
+    let mut plots = Vec::new();
+    for figure in (0..FIGURES.len()).filter(|&figure| is_known(cells, figure)) {
         let title = title(scenario, cells, figure);
         let text = over_values(&title, cells, figure).unwrap_or_else(|| by_client(&title, cells, figure));
-        (format!("{}.svg", FIGURES[figure].name), text)
-    };
-    let plots: Vec<_> = shown.map(plot).collect();
+        plots.push((format!("{}.svg", FIGURES[figure].name), text));
+    }
     files::write_all(folder, plots.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     failure::say(&format!("plots are in {}", folder.display()));
     Ok(())
@@ -187,7 +186,7 @@ fn title(scenario: &str, cells: &[Cell], figure: usize) -> String {
     format!("{scenario}: {figure}, {seeds}")
 }
 
-/// A figure's, or a key's, which stays as it is written.
+/// A linear axis.
 fn axis(label: impl Into<String>) -> Axis {
     Axis { label: label.into(), is_logarithmic: false }
 }
@@ -196,13 +195,10 @@ fn figure_axis(figure: usize) -> Axis {
     axis(FIGURES[figure].words)
 }
 
-/// Lines over a single varied key whose values are numbers; one for each policy and client.
+/// Lines over the values of the only varied key, one line for each policy and client; `None` if several keys are varied
+/// or the values are no numbers.
 fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
-    let value = |cell: &Cell| match cell.values.as_slice() {
-        [only] => only.split_once('=')?.1.parse::<f64>().ok(),
-        _ => None,
-    };
-    let values: Vec<f64> = cells.iter().map(value).collect::<Option<_>>()?;
+    let values: Vec<f64> = cells.iter().map(only_value).collect::<Option<_>>()?;
     let (mut series, mut intervals): (Vec<Series>, Vec<Vec<_>>) = (Vec::new(), Vec::new());
     for (cell, x) in cells.iter().zip(values) {
         for (client, figures) in clients(cell) {
@@ -217,16 +213,25 @@ fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
             intervals[nth].push(interval(&estimate));
         }
     }
+    // Each cell has exactly one value: `only_value` has found it.
     let key = cells.first().map_or("", |cell| key(&cell.values[0]));
     Some(plot::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
 }
 
-/// Of the mean, with several seeds.
+/// The value of the only varied key, if it is a number.
+fn only_value(cell: &Cell) -> Option<f64> {
+    match cell.values.as_slice() {
+        [only] => only.split_once('=')?.1.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The confidence interval of the mean; `None` with a single seed.
 fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
     estimate.half_width.map(|half| (estimate.mean - half, estimate.mean + half))
 }
 
-/// Bars by client; one for each policy, and combination of values if there are any.
+/// Bars by client, one for each policy and each combination of values.
 fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
     let names =
         cells.first().map_or_else(Vec::new, |cell| clients(cell).map(|(name, _)| name.into()).collect());
@@ -247,20 +252,24 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
 fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
     let names = cell.reports.first().map_or(&[][..], |report| report.clients.as_slice());
     names.iter().enumerate().map(|(nth, client)| {
-        let runs = || cell.reports.iter().filter_map(move |report| report.clients.get(nth));
-        let values = FIGURES.iter().map(|figure| runs().filter_map(figure.value).collect());
+        let values = FIGURES.iter().map(|figure| {
+            let runs = cell.reports.iter().filter_map(|report| report.clients.get(nth));
+            runs.filter_map(figure.value).collect()
+        });
         (client.name.as_str(), values.collect())
     })
 }
 
-/// `None` where nobody has any of these figures.
+/// A table of these figures; `None` if no client has any of them.
 fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();
+    // Every cell has the same keys, so those of the first cell are enough.
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
     let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
     for cell in cells {
+        // The text after the key and `=`.
         let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());
         let left: Vec<String> = values.chain([cell.policy.clone()]).collect();
         for (name, figures) in clients(cell) {
@@ -288,9 +297,9 @@ fn estimate(samples: &[f64]) -> String {
     }
 }
 
-/// One client of one cell.
+/// What `--json` prints for each client of each cell.
 #[derive(Serialize)]
-struct Object<'a> {
+struct EstimateObject<'a> {
     kind: &'static str,
     scenario: &'a str,
     values: &'a [String],
@@ -313,7 +322,7 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
             let Estimate { mean, half_width, median, .. } = Estimate::of(samples)?;
             Some((*name, FigureObject { mean, half_width, median }))
         });
-        output.object(&Object {
+        output.object(&EstimateObject {
             kind: "estimate",
             scenario,
             values: &cell.values,

@@ -8,42 +8,41 @@ use comfy_table::{
 
 use crate::terminal;
 
-/// Where there is no figure.
+/// Stands in a cell without a figure.
 pub const NOTHING: &str = "·";
-/// Behind each column's cells.
+/// The blanks after each column's cells.
 const PADDING: usize = 2;
-/// Between columns: the padding, and the blank that separates them.
+/// The width between two columns: the padding, and the blank that separates them.
 const GAP: usize = PADDING + 1;
-/// Words in narrower columns are hard to read.
+/// The least width of a column of words: narrower ones are hard to read.
 const LEGIBLE: usize = 18;
 
-/// A table with a line under its head. Where it is too wide for the terminal, words take several lines,
-/// and columns that still do not fit stand below, beside the names of their rows.
+/// A table with a line under its head. If it is too wide for the terminal, words are broken into several lines. Columns
+/// that still do not fit stand in further tables below, each with the names of the rows.
 pub struct Table {
     columns: Vec<Column>,
 }
 
-/// How a column is headed, and where its cells stand: numbers at the right. A head may have several
-/// lines.
+/// The head of a column, and the kind of its cells: numbers stand at the right. A head may have several lines.
 #[derive(Clone, Copy)]
 pub enum Head<'a> {
-    /// Words, which may take several lines.
+    /// Words, which may be broken into several lines.
     Text(&'a str),
-    /// Names, which may not.
+    /// Names, which are not broken.
     Name(&'a str),
     /// Numbers.
     Number(&'a str),
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ColumnKind {
     Text,
     Name,
     Number,
 }
 
 struct Column {
-    kind: Kind,
+    kind: ColumnKind,
     head: String,
     cells: Vec<String>,
 }
@@ -51,15 +50,7 @@ struct Column {
 impl Table {
     /// An empty table.
     pub fn new<'a>(heads: impl IntoIterator<Item = Head<'a>>) -> Table {
-        let column = |head| {
-            let (kind, head) = match head {
-                Head::Text(head) => (Kind::Text, head),
-                Head::Name(head) => (Kind::Name, head),
-                Head::Number(head) => (Kind::Number, head),
-            };
-            Column { kind, head: head.to_owned(), cells: Vec::new() }
-        };
-        Table { columns: heads.into_iter().map(column).collect() }
+        Table { columns: heads.into_iter().map(Column::new).collect() }
     }
 
     /// One more row.
@@ -82,15 +73,16 @@ impl Table {
         tables.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// The columns of each of the tables that it takes; the names at the left stand in each.
+    /// Divides the columns into as many tables as it takes. The names at the left stand in each.
     fn folded(&self, width: Option<usize>) -> Vec<Vec<&Column>> {
-        let names = self.columns.iter().take_while(|column| column.kind == Kind::Name).count();
+        let names = self.columns.iter().take_while(|column| column.kind == ColumnKind::Name).count();
         let (names, rest) = self.columns.split_at(names);
-        let sum = |columns: &[&Column]| columns.iter().map(|column| column.least() + GAP).sum::<usize>();
         let mut tables: Vec<Vec<&Column>> = vec![names.iter().collect()];
         for column in rest {
             let last = tables.len() - 1;
-            let is_full = width.is_some_and(|width| sum(&tables[last]) + column.least() > width);
+            let taken: usize = tables[last].iter().map(|column| column.least() + GAP).sum();
+            let is_full = width.is_some_and(|width| taken + column.least() > width);
+            // A column that is wider than the terminal stands in a table of its own all the same.
             if is_full && tables[last].len() > names.len() {
                 tables.push(names.iter().collect());
             }
@@ -102,14 +94,24 @@ impl Table {
 }
 
 impl Column {
-    /// The columns that it needs: words may stand below one another, but none is broken, because a path
-    /// that is broken cannot be pasted.
+    /// An empty column.
+    fn new(head: Head<'_>) -> Column {
+        let (kind, head) = match head {
+            Head::Text(head) => (ColumnKind::Text, head),
+            Head::Name(head) => (ColumnKind::Name, head),
+            Head::Number(head) => (ColumnKind::Number, head),
+        };
+        Column { kind, head: head.to_owned(), cells: Vec::new() }
+    }
+
+    /// The letters that it needs at least: words may stand below one another, but no word is broken, because a broken
+    /// path cannot be pasted.
     fn least(&self) -> usize {
         let head = self.head.lines().map(letters).max().unwrap_or(0);
         let longest = self.cells.iter().map(|cell| letters(cell)).max().unwrap_or(0);
         match self.kind {
-            Kind::Text => head.max(longest.min(LEGIBLE.max(self.longest_word()))),
-            Kind::Name | Kind::Number => head.max(longest),
+            ColumnKind::Text => head.max(longest.min(LEGIBLE.max(self.longest_word()))),
+            ColumnKind::Name | ColumnKind::Number => head.max(longest),
         }
     }
 
@@ -119,16 +121,16 @@ impl Column {
 
     fn constraint(&self) -> ColumnConstraint {
         match self.kind {
-            Kind::Text => {
+            ColumnKind::Text => {
                 let width = (self.least() + PADDING).try_into().unwrap_or(u16::MAX);
                 ColumnConstraint::LowerBoundary(Width::Fixed(width))
             }
-            Kind::Name | Kind::Number => ColumnConstraint::ContentWidth,
+            ColumnKind::Name | ColumnKind::Number => ColumnConstraint::ContentWidth,
         }
     }
 
     fn alignment(&self) -> CellAlignment {
-        if self.kind == Kind::Number { CellAlignment::Right } else { CellAlignment::Left }
+        if self.kind == ColumnKind::Number { CellAlignment::Right } else { CellAlignment::Left }
     }
 }
 
@@ -140,7 +142,7 @@ fn drawn(columns: &[&Column], width: Option<usize>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if let Some(width) = width {
-        // What stands behind the last column is cut off below.
+        // The padding of the last column is cut off below, so it may stick out.
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width((width + PADDING).try_into().unwrap_or(u16::MAX));
     }
@@ -159,7 +161,7 @@ fn drawn(columns: &[&Column], width: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Without what stands behind the last column: blanks, and the end of the line under the head.
+/// Cuts off the padding of the last column: blanks, and the end of the line under the head.
 fn cut(line: &str, width: Option<usize>) -> &str {
     let end = width.and_then(|width| line.char_indices().nth(width)).map_or(line.len(), |(end, _)| end);
     let tail = &line[end..];
@@ -167,7 +169,7 @@ fn cut(line: &str, width: Option<usize>) -> &str {
     if is_empty { line[..end].trim_end() } else { line.trim_end() }
 }
 
-/// A name that is too long ends in `…`.
+/// Cuts a name that is too long; it then ends in `…`.
 pub fn shorten(name: &str, letters: usize) -> String {
     if name.chars().count() <= letters {
         return name.to_owned();
@@ -175,7 +177,7 @@ pub fn shorten(name: &str, letters: usize) -> String {
     name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// `title one, two`, in as many lines as it takes; names stay whole.
+/// `title one, two`, in as many lines as needed; no name is broken.
 pub fn list(title: &str, names: &[String]) -> String {
     list_within(terminal::columns().map_or(usize::MAX, usize::from), title, names)
 }
@@ -201,7 +203,7 @@ pub fn number(number: u64, of: &str) -> String {
     format!("{} {of}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// `1,234,567`; nothing for 0, so that what matters stands out.
+/// `1,234,567`; a dot for 0, so that other numbers stand out.
 pub fn count(number: u64) -> String {
     if number == 0 { NOTHING.into() } else { grouped(number) }
 }
@@ -210,16 +212,17 @@ pub use mete_plot::grouped;
 
 /// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: u64) -> String {
+    // Half of a tenth of a millisecond is added, so that the division rounds to the nearest tenth.
     let tenths = ns.saturating_add(50_000) / 100_000;
     if ns == 0 { NOTHING.into() } else { format!("{}.{}", grouped(tenths / 10), tenths % 10) }
 }
 
-/// A length of time, to the millisecond: a program may be over after a few.
+/// A length of time, to the millisecond: a program may end after a few of them.
 pub fn seconds(time: Duration) -> String {
     format!("{:.3} s", time.as_secs_f64())
 }
 
-/// Thousandths as percent.
+/// A share (0 to 1) as percent.
 pub fn percent(share: f64) -> String {
     if share == 0.0 { NOTHING.into() } else { format!("{:.1}", 100.0 * share) }
 }

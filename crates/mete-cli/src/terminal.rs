@@ -1,35 +1,39 @@
-//! How wide what is printed may be, and sentences made to fit.
+//! The width of the terminal, text that fits it, and text that cannot control it.
 
 use std::io::{IsTerminal, stdout};
 
 use mete_log::letters;
 
-/// What a terminal has that does not say so.
+/// The columns of a terminal that does not tell how many it has.
 const USUAL: u16 = 80;
 
-/// The columns that there are for results; `None` if they may be as wide as they are, because they go
-/// into a file or a pipe and `COLUMNS` does not say otherwise.
+/// The columns that results may take; `None` for any number, because results go into a file or a pipe and `COLUMNS`
+/// sets no limit.
 pub fn columns() -> Option<u16> {
     let asked =
         std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&some| some > 0);
     if stdout().is_terminal() { Some(own_columns().or(asked).unwrap_or(USUAL)) } else { asked }
 }
 
-/// A serial line answers 0, which is no width.
+/// The columns that the terminal tells.
 fn own_columns() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(stdout()).ok()?;
+    // A serial line answers 0, which is no width.
     Some(size.ws_col).filter(|&columns| columns > 0)
 }
 
-/// Text without what steers a terminal, turns its letters around or shows nothing, but for ends of lines and tabs: names of programs, threads, files and events in it are
-/// chosen by others.
+/// Replaces every letter that controls a terminal, reverses the direction of writing or is invisible. Ends of lines and
+/// tabs stay. Other users choose the names of programs, threads, files and events, and so could control the terminal.
 pub fn harmless(text: &str) -> String {
-    let is_kept = |letter: char| matches!(letter, '\n' | '\t');
-    text.chars().map(|letter| if is_kept(letter) { letter } else { letters::shown(letter) }).collect()
+    let letters = text.chars().map(|letter| match letter {
+        '\n' | '\t' => letter,
+        _ => letters::shown(letter),
+    });
+    letters.collect()
 }
 
-/// Lines that are too wide for the terminal go on below, under the last of their columns: behind the
-/// last gap of two blanks or more.
+/// Breaks lines that are too wide for the terminal. The rest of a line stands below, under the last of its columns,
+/// which begins after the last gap of two blanks or more.
 pub fn folded(text: &str) -> String {
     columns().map_or_else(|| text.to_owned(), |columns| folded_within(usize::from(columns), text))
 }
@@ -45,7 +49,7 @@ fn folded_line(columns: usize, line: &str) -> String {
         return line.to_owned();
     }
     let head = line.rfind("  ").map_or(0, |gap| gap + 2);
-    // Too little would be left beside a wide head.
+    // Beside a wide head, too little room would be left: then the rest begins at the left.
     let indent = Some(line[..head].chars().count()).filter(|&indent| indent <= columns * 2 / 3).unwrap_or(0);
     let (mut folded, mut column) = (line[..head].to_owned(), line[..head].chars().count());
     for (number, word) in line[head..].split(' ').enumerate() {

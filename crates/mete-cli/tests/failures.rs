@@ -49,8 +49,8 @@ fn a_selector_that_matches_nothing_is_named() {
 
 #[test]
 fn a_domain_name_twice_is_refused() {
-    sentence(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "there twice");
-    sentence(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "there twice");
+    sentence(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "given twice");
+    sentence(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "given twice");
     sentence(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
 }
 

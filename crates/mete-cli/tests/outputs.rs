@@ -50,7 +50,7 @@ impl Place {
             let said = self.convert(form, to).code(1);
             let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
             assert!(said.lines().count() == 1, "{said}");
-            let is_there_already = form == "ctf" && said.contains("it is there already");
+            let is_there_already = form == "ctf" && said.contains("it exists already");
             assert!(said.contains(why) || is_there_already, "{form}: {said}");
         }
     }
@@ -112,11 +112,11 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
     fs::write(in_shared("file"), "theirs").unwrap();
     fs::set_permissions(in_shared("file"), Permissions::from_mode(0o666)).unwrap();
     foreign(&in_shared("file"));
-    place.refuses(&in_shared("file"), "it is another user's, in a folder where everybody may write");
+    place.refuses(&in_shared("file"), "it belongs to another user, in a folder where all users may write");
     let mkfifo = Command::new("mkfifo").arg(in_shared("pipe")).status().unwrap();
     assert!(mkfifo.success());
     foreign(&in_shared("pipe"));
-    place.refuses(&in_shared("pipe"), "it is another user's, in a folder where everybody may write");
+    place.refuses(&in_shared("pipe"), "it belongs to another user, in a folder where all users may write");
 
     assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
     assert_eq!(fs::read_to_string(in_shared("file")).unwrap(), "theirs");
@@ -260,15 +260,16 @@ fn under_sudo_a_command_runs_as_the_user_who_called_it_unless_told_otherwise() {
     // Of whom the system knows nothing but the number.
     let output = under_sudo(&place, "64999", &[]);
     assert_eq!(words(&output)[..6], ["64999", "64999", "64999", "/", "64999", "64999"]);
-    for (caller, options, why) in [
-        ("65534", &["--user", "no-such-user"][..], "there is no user \"no-such-user\""),
-        ("x", &[], "SUDO_UID=x"),
-        // Which would change nothing, so that the command would be root's.
-        ("4294967295", &[], "SUDO_UID=4294967295"),
+    // An option with a wrong value is a mistake on the command line; what sudo says is not.
+    for (caller, options, status, why) in [
+        ("65534", &["--user", "no-such-user"][..], 2, "there is no user \"no-such-user\""),
+        ("x", &[], 1, "SUDO_UID=x"),
+        // The kernel takes this number as "unchanged", so that the command would be root's.
+        ("4294967295", &[], 1, "SUDO_UID=4294967295"),
     ] {
         let output = under_sudo(&place, caller, options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && said.contains(why), "{said}");
+        assert!(output.status.code() == Some(status) && said.contains(why), "{said}");
     }
 }
 

@@ -472,8 +472,7 @@ fn klog_6_buffer_that_its_program_garbled_is_told_at_the_end_and_by_the_trace() 
         ["record", "--schema", "stopwatch", "-o", &place.text(), "--json", "--", "sh", "-c", SCRIBBLE];
     let recorded = mete(&record).assert().success();
     let said = String::from_utf8_lossy(&recorded.get_output().stderr).into_owned();
-    const WHAT: &str =
-        "a program garbled a buffer, and what was in it is gone; how many events were lost there";
+    const WHAT: &str = "a program garbled a buffer, and its contents are lost; how many events were in it";
     assert!(said.contains(WHAT), "{said}");
     let summary: Value = serde_json::from_slice(&recorded.get_output().stdout).unwrap();
     assert_described(std::slice::from_ref(&summary));

@@ -99,7 +99,7 @@ fn new_1_uncertain_time_is_said_and_is_nobodys_work() {
     for expected in [
         "recorded: 5 threads on 2 processors in 30.000 ms, 32.000 ms of work.",
         "2 contradictions: events are missing",
-        "Uncertain whose: 12.000 ms, 20.00 % of the\nprocessors' time",
+        "12.000 ms, 20.00 % of the processors' time",
     ] {
         assert!(text.contains(expected), "{expected:?} in {text}");
     }

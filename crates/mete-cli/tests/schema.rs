@@ -41,7 +41,10 @@ fn wrong() -> (tempfile::TempDir, String) {
 #[test]
 fn klog_8_shipped_schemata_are_known_by_name() {
     for name in SHIPPED {
-        assert!(stdout(&["schema", "check", name, "--no-btf"]).starts_with("The schema is right"), "{name}");
+        assert!(
+            stdout(&["schema", "check", name, "--no-btf"]).starts_with("The schema is correct"),
+            "{name}"
+        );
     }
 }
 

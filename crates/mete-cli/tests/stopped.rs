@@ -137,7 +137,7 @@ fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_giv
     let ended = stopped(&mut program(&who), is_logging);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let ended = stopped(&mut program(&[&who[..], &["--for", "10m"]].concat()), is_logging);
-    is_stopped_with_results(&ended, "nobody was moved");
+    is_stopped_with_results(&ended, "nothing was moved");
 }
 
 /// It waits for its schema when Ctrl-C comes, and gets it then.

@@ -64,7 +64,7 @@ fn a_study_is_written_into_its_folder() {
 #[test]
 fn klog_9_a_study_of_a_trace_says_what_it_needs() {
     let said = failure(&["study", "vtrr-micro", "--trace", "somewhere"]);
-    assert!(said.contains("cannot be told from a trace") && said.contains("quanta"), "{said}");
+    assert!(said.contains("cannot be evaluated from a trace") && said.contains("quanta"), "{said}");
     let said = failure(&["study", "quanta", "--trace", "no-such-trace"]);
     assert!(said.contains("no-such-trace"), "{said}");
     failure(&["study", "--all", "--trace", "somewhere"]);

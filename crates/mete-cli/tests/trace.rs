@@ -60,7 +60,8 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     let of_domain = mete(&["show", path, "--domain", "3"]).assert().failure();
     let said = String::from_utf8_lossy(&of_domain.get_output().stderr).into_owned();
     assert!(
-        said.contains("no field of this trace says of which domain it tells") && said.contains("SCHEDIN.pid"),
+        said.contains("no field of this trace says which domain an event is about")
+            && said.contains("SCHEDIN.pid"),
         "{said}"
     );
     let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
@@ -90,13 +91,13 @@ fn new_6_convert_writes_files_and_says_what_is_missing() {
     // A folder that is there is nobody's to write into; a file is replaced, whole.
     let said = convert("ctf", &directory.path().join("ctf")).failure();
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
-    assert!(said.contains("ctf") && said.contains("it is there already"), "{said}");
+    assert!(said.contains("ctf") && said.contains("it exists already"), "{said}");
     convert("csv", &directory.path().join("text")).success();
     let left: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left.len(), 10, "the trace and nine results: {left:?}");
     let nowhere = mete(&["convert", path.to_str().unwrap(), "--to", "ctf"]).assert().failure();
-    assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("say with -o where"));
+    assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("give its place with -o"));
 }
 
 #[test]
@@ -375,7 +376,7 @@ fn new_6_a_binary_form_is_not_written_to_a_terminal() {
         script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
         let refused = script.timeout(common::PATIENCE).assert().code(1);
         let said = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
-        assert!(said.contains("standard output is a terminal; say with -o where to write it"), "{said}");
+        assert!(said.contains("standard output is a terminal; give a file with -o"), "{said}");
         assert!(!said.contains("PAR1") && !said.contains("ARROW1"), "{said}");
         let piped = mete(&["convert", path.to_str().unwrap(), "--to", form]).assert().success();
         assert!(!piped.get_output().stdout.is_empty());

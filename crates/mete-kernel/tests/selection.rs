@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
 
-use mete_kernel::{Characteristic, Division, Glob, DividedBy, Principal, Rule, Selects, event};
+use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, Rule, Selects, event};
 use support::{Child, apply, exit, kernel, of_domain, plan, rows, spin, sum};
 
 const A: u16 = 1;

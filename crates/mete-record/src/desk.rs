@@ -1,5 +1,5 @@
-//! Where requests of the parameter files are answered: in the thread that records, between two looks at the recording. So
-//! nothing changes behind its back, and there is no lock.
+//! Where requests of the parameter files are answered: in the thread that records, between two looks at the recording.
+//! So nothing changes behind its back, and there is no lock.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};

@@ -19,8 +19,8 @@
 //!    from there as a [`Notice`].
 //! 5. End: [`Session::end`], which returns a [`Summary`]. [`Session::discard`] leaves nothing instead.
 //!
-//! The crate prints nothing and reads no options. It loads programs into the kernel, which needs root, only if the schema has
-//! points there.
+//! The crate prints nothing and reads no options. It loads programs into the kernel, which needs root, only if the
+//! schema has points there.
 
 mod bound;
 mod desk;

@@ -60,7 +60,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::NoDomains => {
-                f.write_str("nobody is bound to a domain: `domain` is 0 for all; see --domain")
+                f.write_str("no process is bound to a domain: `domain` is 0 for all; see --domain")
             }
             Notice::Empty(empty) => empty.fmt(f),
             Notice::KeepsMore { asked, kept } => write!(
@@ -82,7 +82,7 @@ impl fmt::Display for Notice {
             }
             Notice::NotDumped(error) => f.write_str(&sentence(error)),
             Notice::NothingToDump => f.write_str(
-                "SIGUSR1: there is nothing to dump: all goes into the trace as it comes, unless it is told to --keep it",
+                "SIGUSR1: there is nothing to dump: without --keep, all events go into the trace as they come",
             ),
         }
     }

@@ -80,8 +80,8 @@ impl Origin {
         self.kernel.is_some()
     }
 
-    /// Puts other programs of the kernel in the place of the present ones, which record nothing any more. No event is on
-    /// yet. The command's own buffers are in its hands, and stay.
+    /// Puts other programs of the kernel in the place of the present ones, which record nothing any more. No event is
+    /// on yet. The command's own buffers are in its hands, and stay.
     pub fn exchange_kernel(&mut self, kernel: Recording) -> Option<Recording> {
         let mut old = self.kernel.replace(kernel);
         old.iter_mut().for_each(Recording::detach);

@@ -50,8 +50,8 @@ pub fn mount(at: &Path, session: &Session, asker: Asker) -> Result<Mounted, Reco
     Ok(Mounted::with_notes(notes.as_deref(), at, files(session)?, asker, keeper::this_program)?)
 }
 
-/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then no program
-/// could be found, and none could remove its socket at its end.
+/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then
+/// no program could be found, and none could remove its socket at its end.
 fn refuse_sockets(at: &Path, sockets: &[PathBuf]) -> Result<(), RecordingError> {
     let at = resolved(at);
     match sockets.iter().find(|sockets| resolved(sockets).starts_with(&at)) {
@@ -81,7 +81,8 @@ fn files(session: &Session) -> Result<Vec<File>, RecordingError> {
         }
         files.push(File::new(&event.name, Access::Both));
     }
-    // Only the kernel's events have a benchmark: what programs record themselves costs what their encoders cost, in them.
+    // Only the kernel's events have a benchmark: what programs record themselves costs what their encoders cost, in
+    // them.
     let of_kernel = session.schema().events().iter().enumerate();
     let of_kernel = of_kernel.filter(|(nth, _)| session.schema().is_of_kernel(*nth));
     files.extend(of_kernel.map(|(_, event)| File::new(format!("{BENCHMARKS}{}", event.name), Access::Read)));
@@ -123,8 +124,8 @@ impl Parameters {
             return set(session, path, value);
         }
         let number = value.parse().ok().filter(|number| (1..=MOST_ITERATIONS).contains(number));
-        let wrong = || Refusal::value(format!("it takes a number from 1 to {MOST_ITERATIONS}"));
-        self.iterations = number.ok_or_else(wrong)?;
+        self.iterations =
+            number.ok_or_else(|| Refusal::value(format!("it takes a number from 1 to {MOST_ITERATIONS}")))?;
         Ok(())
     }
 

@@ -25,8 +25,8 @@ const LOOK_FOR_MISSED_EVERY: Duration = Duration::from_millis(100);
 /// How old the description of a trace may become when events are switched.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
 
-/// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and leaves the trace
-/// as it is then.
+/// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and leaves the
+/// trace as it is then.
 pub struct Session {
     // Fields are dropped in this order: programs, then threads.
     origin: Origin,
@@ -172,8 +172,8 @@ impl Session {
         Ok(self.recorder.reports())
     }
 
-    /// Detaches all programs of the kernel until [`Session::resume`]. Unlike [`Session::switch`] it leaves no mark in the trace:
-    /// it is for measurements in which one recording is on and off in turns.
+    /// Detaches all programs of the kernel until [`Session::resume`]. Unlike [`Session::switch`] it leaves no mark in
+    /// the trace: it is for measurements in which one recording is on and off in turns.
     ///
     /// # Errors
     ///
@@ -244,8 +244,8 @@ impl Session {
         Ok(exchanged?)
     }
 
-    /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says whether a signal has
-    /// asked for a dump since the last call.
+    /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says whether a
+    /// signal has asked for a dump since the last call.
     pub fn look(&mut self, is_dump_asked: bool) -> Vec<Notice> {
         self.origin.look();
         self.look_for_missed_runs();
@@ -260,9 +260,9 @@ impl Session {
         }
         self.looked = Instant::now();
         let Session { origin, recorder, missed_runs, .. } = self;
-        let count = || origin.runs_missed().map(|runs| *missed_runs + runs);
+        let news = recorder.look_for_missed_runs(|| origin.runs_missed().map(|runs| *missed_runs + runs));
         // A kernel that cannot tell now is asked again at the end.
-        if recorder.look_for_missed_runs(count).is_ok_and(|news| news > 0) {
+        if news.is_ok_and(|news| news > 0) {
             self.described.get_or_insert_with(Instant::now);
         }
     }
@@ -296,8 +296,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be read. That
-    /// the end of the trace could not be written is in [`Ended`], beside what was recorded.
+    /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be
+    /// read. That the end of the trace could not be written is in [`Ended`], beside what was recorded.
     pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
         let Session { mut origin, mut recorder, dumps, begun, missed_runs: before, plan, .. } = self;
         let passed = begun.elapsed();

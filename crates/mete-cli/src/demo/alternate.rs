@@ -1,9 +1,11 @@
-//! Logging on and off in turn, while clients and drivers go on: in short pieces, which of two comes first is thrown. So
-//! what the machine does besides, and where the kernel has put the processes, meets both alike.
+//! Switches logging on and off in turn, in short pieces, while clients and drivers go on. In each pair of pieces, a
+//! coin decides which one comes first. So other work on the machine, and the processors that the kernel has chosen for
+//! the processes, affect both kinds of pieces equally.
 //!
-//! One scheduler lasts for all pieces and pauses in every other one, so that a piece need not be long beside what it takes
-//! to begin it. Off is off: what logs is detached and probes are patched out, because a program that is only switched off
-//! costs its dispatch. What follows processes that begin or become another program stays attached: here, none does.
+//! One scheduler lasts for all pieces and pauses in every other one, so a piece can be short: it need not start a
+//! scheduler. In a piece without logging, the loggers are detached and the probes are patched out, because a BPF
+//! program that is only switched off still costs its dispatch. The programs that follow processes which start or run
+//! another program stay attached: in the demo, no process does.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +14,21 @@ use mete_kernel::bench::Bench;
 use mete_study::pairs::{Coin, PIECES};
 use mete_study::{Piece, Reason, Setting};
 
-use super::cast::{Part, Stage, Tally};
+use super::cast::{CastProcess, Stage, Tally};
 use super::observe::{Loggers, Observed, Observer, POLL};
-use super::summary::Kind;
+use super::summary::StretchKind;
 use crate::interrupt;
 
-/// Polls between switching and counting, or the time of these: for the kernel to have let go of what was detached, and for caches
-/// to be warm again.
+/// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what was
+/// detached, and caches are warm again.
 const SETTLE: u32 = 1;
-/// Polls of a piece, or the time of these. [`PIECES`] of them are a second, in which a scheduler looks at the processes once.
+/// Polls of a piece, or the time of that number of polls. [`PIECES`] pieces take a second, in which a scheduler looks
+/// at the processes once.
 const PIECE: u32 = 5;
 
-/// What was done in the pieces of one kind.
+/// The requests that were answered in the pieces of one kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
+pub struct PieceTally {
     /// In all pieces.
     pub tally: Tally,
     /// The processor time of drivers and clients.
@@ -34,8 +37,8 @@ pub struct Done {
     pub took: Duration,
 }
 
-impl Done {
-    fn add(&mut self, piece: Done) {
+impl PieceTally {
+    fn add(&mut self, piece: PieceTally) {
         self.tally = self.tally + piece.tally;
         self.used += piece.used;
         self.took += piece.took;
@@ -50,43 +53,46 @@ impl Done {
 /// A stretch without logging and one with it, in pieces that alternate.
 #[derive(Debug, Default)]
 pub struct Alternated {
-    /// Without.
-    pub off: Done,
-    /// With.
-    pub on: Done,
-    /// Requests with by requests without, of [`PIECES`] pieces each.
+    /// Without logging.
+    pub off: PieceTally,
+    /// With logging.
+    pub on: PieceTally,
+    /// Requests with logging divided by requests without, of [`PIECES`] pieces each.
     pub quotients: Vec<f64>,
     /// What the logs said.
     pub observed: Observed,
 }
 
-/// Both for this long, each; `None` if an end was asked for before. `each` hears what is done.
+/// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls `each` with the
+/// kind of the present piece and the matrix.
 pub fn alternate(
     stage: &Stage,
-    clients: &[Part],
+    clients: &[CastProcess],
     kernel: bool,
     stretch: Duration,
-    mut each: impl FnMut(Kind, &[Vec<u64>]),
+    mut each: impl FnMut(StretchKind, &[Vec<u64>]),
 ) -> Result<Option<Alternated>> {
-    let mut observer = Observer::start(Kind::Log, stage, clients, kernel)?;
+    let mut observer = Observer::start(StretchKind::Log, stage, clients, kernel)?;
     observer.pause()?;
+    // At least one pair, even if the stretch is shorter than a piece.
     let pairs = (stretch.as_nanos() / (POLL * PIECE).as_nanos()).max(1) as usize;
     let (mut coin, mut both) = (Coin::new(), Alternated::default());
-    let (mut off, mut on) = (Done::default(), Done::default());
+    let (mut off, mut on) = (PieceTally::default(), PieceTally::default());
     for pair in 1..=pairs {
         let is_on_first = coin.throw();
         for is_on in [is_on_first, !is_on_first] {
             let count = || Count::of(stage, clients);
             if is_on {
-                on.add(logged(&mut observer, Loggers::All, count, |matrix| each(Kind::Log, matrix))?);
+                on.add(logged(&mut observer, Loggers::All, count, |matrix| each(StretchKind::Log, matrix))?);
             } else {
-                each(Kind::Off, &[]);
+                each(StretchKind::Off, &[]);
                 off.add(unlogged(count)?);
             }
             if interrupt::asked() {
                 return Ok(None);
             }
         }
+        // A quotient needs enough requests: it is taken of several pairs. The last one may be of fewer.
         if pair.is_multiple_of(PIECES) || pair == pairs {
             both.quotients.extend((off.tally.requests > 0).then(|| on.rate() / off.rate()));
             both.off.add(std::mem::take(&mut off));
@@ -97,13 +103,13 @@ pub fn alternate(
     Ok(Some(both))
 }
 
-/// One piece with logging, at whose end it pauses.
+/// One piece with logging; at its end, logging pauses.
 fn logged(
     observer: &mut Observer,
     loggers: Loggers,
     count: impl Fn() -> Result<Count>,
     mut each: impl FnMut(&[Vec<u64>]),
-) -> Result<Done> {
+) -> Result<PieceTally> {
     observer.resume(loggers)?;
     observer.run_polls(SETTLE, &mut each);
     let before = count()?;
@@ -113,15 +119,15 @@ fn logged(
     Ok(done)
 }
 
-/// One without.
-fn unlogged(count: impl Fn() -> Result<Count>) -> Result<Done> {
+/// One piece without logging.
+fn unlogged(count: impl Fn() -> Result<Count>) -> Result<PieceTally> {
     std::thread::sleep(POLL * SETTLE);
     let before = count()?;
     std::thread::sleep(POLL * PIECE);
     Ok(count()?.since(before))
 }
 
-/// How far they are at a moment.
+/// The requests and the processor time until a moment.
 struct Count {
     tally: Tally,
     used: Duration,
@@ -129,42 +135,46 @@ struct Count {
 }
 
 impl Count {
-    fn of(stage: &Stage, clients: &[Part]) -> Result<Count> {
+    fn of(stage: &Stage, clients: &[CastProcess]) -> Result<Count> {
         Ok(Count { tally: stage.tally(clients.len()), used: stage.used(clients)?, at: Instant::now() })
     }
 
-    fn since(&self, before: Count) -> Done {
-        Done { tally: self.tally - before.tally, used: self.used - before.used, took: self.at - before.at }
+    fn since(&self, before: Count) -> PieceTally {
+        PieceTally {
+            tally: self.tally - before.tally,
+            used: self.used - before.used,
+            took: self.at - before.at,
+        }
     }
 }
 
 /// Whether the kernel may move the demo's processes while `mete bench` counts their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Clients and hogs stay on one processor each, half of the clients beside their drivers: the kernel's balancing would
-    /// be noise of another kind than what logging costs.
+    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers. The
+    /// kernel's balancing would add noise that has nothing to do with the cost of logging.
     Fixed,
-    /// The kernel places them, as it does in the demo itself.
+    /// The kernel may move clients and hogs, as in the demo itself.
     Free,
 }
 
 /// The demo's processes for `mete bench`.
 pub struct Requests {
-    // Fields are dropped in this order: first nothing looks at the processes any more.
+    // Fields are dropped in this order: the observer ends before the processes that it looks at.
     observer: Observer,
     empty: Bench,
-    clients: Vec<Part>,
+    clients: Vec<CastProcess>,
     stage: Stage,
     placement: Placement,
 }
 
-/// As many as the demo has.
+/// The number of clients that the demo has by default.
 const CLIENTS: usize = 4;
-/// How often a scheduler has the run queues looked at.
+/// How often a scheduler samples the run queues.
 const TICK_HERTZ: u32 = 100;
 
 impl Requests {
-    /// Sets them to work.
+    /// Starts the processes, and lets them run for a moment.
     pub fn start(placement: Placement) -> Result<Requests> {
         let processors = super::own_processors()?;
         super::check_processors(&processors)?;
@@ -173,8 +183,9 @@ impl Requests {
         if placement == Placement::Fixed {
             fix(&stage, &clients, &processors)?;
         }
-        let mut observer = Observer::start(Kind::Log, &stage, &clients, true)?;
+        let mut observer = Observer::start(StretchKind::Log, &stage, &clients, true)?;
         observer.pause()?;
+        // Loaded once: only attaching and detaching it is part of a piece.
         let empty = Bench::load()?;
         std::thread::sleep(super::WARM_UP);
         Ok(Requests { observer, empty, clients, stage, placement })
@@ -204,8 +215,8 @@ impl Requests {
 }
 
 /// Puts each client and each hog on one processor.
-fn fix(stage: &Stage, clients: &[Part], processors: &[usize]) -> Result<()> {
-    // Client n favours driver n modulo 2: of two neighbours, one is beside its driver.
+fn fix(stage: &Stage, clients: &[CastProcess], processors: &[usize]) -> Result<()> {
+    // Client n favours driver n modulo 2. Two neighbours share a processor, so one of them is beside its driver.
     for (nth, client) in clients.iter().enumerate() {
         pin(client, processors[nth / 2 % super::DRIVERS])?;
     }
@@ -215,7 +226,7 @@ fn fix(stage: &Stage, clients: &[Part], processors: &[usize]) -> Result<()> {
     Ok(())
 }
 
-fn pin(part: &Part, processor: usize) -> Result<()> {
+fn pin(part: &CastProcess, processor: usize) -> Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(processor);
     Ok(rustix::thread::sched_setaffinity(rustix::process::Pid::from_raw(part.pid() as i32), &set)?)

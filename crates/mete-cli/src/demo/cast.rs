@@ -1,4 +1,4 @@
-//! The cast: drivers, clients and hogs as real processes, and the board on which they count.
+//! The cast of the demo: drivers, clients and hogs, which are real processes, and the board on which they count.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mete_base::folder::{self, FolderEntry, PathTrust};
 use mete_log::clock::monotonic_ns;
 use rustix::fs::FileType;
@@ -15,21 +15,21 @@ use rustix::fs::FileType;
 use super::board::{Board, Counts, PLACES};
 use super::latencies::Latencies;
 
-/// The processors that get a driver each. Two are enough to show what is to be seen.
+/// The number of drivers, each on a processor of its own. Two are enough for clients to be on the wrong one.
 pub const DRIVERS: usize = 2;
-/// The first client's place on the board; the drivers' come before.
+/// The first client's place on the board; the places of the drivers come before it.
 const FIRST_CLIENT: usize = 8;
 /// The most clients that the board has room for.
 pub const MOST_CLIENTS: usize = PLACES - FIRST_CLIENT;
 
-/// A process of the cast, ended when it is dropped.
-pub struct Part {
+/// A process of the cast. When it is dropped, the process is ended.
+pub struct CastProcess {
     name: String,
     child: Child,
 }
 
-impl Part {
-    /// What it is called, in tables and as a domain.
+impl CastProcess {
+    /// Its name in tables and as a domain.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -42,13 +42,14 @@ impl Part {
     /// The processor time that it has used.
     pub fn used(&self) -> Result<Duration> {
         let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: writes to one place, which is this function's own; the process is not waited for yet.
+        // The process has not been waited for, so no other process can have its number.
+        // SAFETY: the call writes only to `clock`, which belongs to this function.
         let error = unsafe { libc::clock_getcpuclockid(self.pid() as i32, &raw mut clock) };
         let failed = || format!("cannot read the processor time of {}, process {}", self.name, self.pid());
         if error != 0 {
             return Err(io::Error::from_raw_os_error(error)).with_context(failed);
         }
-        // SAFETY: as above.
+        // SAFETY: the call writes only to `time`, which belongs to this function.
         if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
             return Err(io::Error::last_os_error()).with_context(failed);
         }
@@ -56,9 +57,9 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for CastProcess {
     fn drop(&mut self) {
-        // Ours, started here and not yet waited for, so the pid is still its own.
+        // It was started here and has not been waited for, so no other process can have its number.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -99,14 +100,14 @@ impl std::ops::Sub for Tally {
     }
 }
 
-/// The stage: what lasts for the whole demo. Clients come and go with each stretch.
+/// The processes and files that last for the whole demo. Clients start and end with each stretch.
 pub struct Stage {
     program: PathBuf,
     folder: Folder,
     board: Board,
     board_file: OwnedFd,
-    drivers: Vec<Part>,
-    hogs: Vec<Part>,
+    drivers: Vec<CastProcess>,
+    hogs: Vec<CastProcess>,
 }
 
 impl Stage {
@@ -129,23 +130,23 @@ impl Stage {
     }
 
     /// The drivers, in the order of their processors.
-    pub fn drivers(&self) -> &[Part] {
+    pub fn drivers(&self) -> &[CastProcess] {
         &self.drivers
     }
 
-    /// Where the parts publish themselves: a folder of the demo's own, so that it reads no other
+    /// The directory in which the processes publish their logs. It belongs to the demo, so that the demo reads no other
     /// program's log.
     pub fn directory(&self) -> PathBuf {
         self.folder.components()
     }
 
     /// The hogs.
-    pub fn hogs(&self) -> &[Part] {
+    pub fn hogs(&self) -> &[CastProcess] {
         &self.hogs
     }
 
-    /// Starts clients; each favours a driver, in turn.
-    pub fn start_clients(&self, clients: usize) -> Result<Vec<Part>> {
+    /// Starts clients. Client n favours driver n modulo the number of drivers.
+    pub fn start_clients(&self, clients: usize) -> Result<Vec<CastProcess>> {
         (0..clients).map(|number| self.start_client(number)).collect()
     }
 
@@ -161,18 +162,18 @@ impl Stage {
     }
 
     /// The processor time that drivers and clients have used.
-    pub fn used(&self, clients: &[Part]) -> Result<Duration> {
-        self.drivers.iter().chain(clients).map(Part::used).sum()
+    pub fn used(&self, clients: &[CastProcess]) -> Result<Duration> {
+        self.drivers.iter().chain(clients).map(CastProcess::used).sum()
     }
 
-    fn start_driver(&self, number: usize, processor: usize) -> Result<Part> {
+    fn start_driver(&self, number: usize, processor: usize) -> Result<CastProcess> {
         self.start(&format!("driver{number}"), |command| {
             command.args(["driver", "--socket"]).arg(self.socket(number));
             command.args(["--processor", &processor.to_string(), "--place", &number.to_string()])
         })
     }
 
-    fn start_client(&self, number: usize) -> Result<Part> {
+    fn start_client(&self, number: usize) -> Result<CastProcess> {
         let favourite = number % self.drivers.len();
         self.start(&format!("client{number}"), |command| {
             command.arg("client");
@@ -183,7 +184,7 @@ impl Stage {
         })
     }
 
-    fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<Part> {
+    fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<CastProcess> {
         let mut command = Command::new(&self.program);
         command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
         command.env("METE_RUNTIME_DIR", self.folder.components());
@@ -191,7 +192,7 @@ impl Stage {
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {} of the demo", self.program.display()))?;
-        Ok(Part { name: name.to_owned(), child })
+        Ok(CastProcess { name: name.to_owned(), child })
     }
 
     fn socket(&self, driver: usize) -> PathBuf {
@@ -199,17 +200,18 @@ impl Stage {
     }
 }
 
-/// The program of the parts lies beside this one.
+/// The program `mete-demo-part`, which lies beside this one.
 fn part_program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
     let program = own.with_file_name("mete-demo-part");
-    let missing =
-        || format!("{} is missing: build it with `make demo`, it comes with mete", program.display());
-    Path::exists(&program).then(|| program.clone()).with_context(missing)
+    if !program.exists() {
+        bail!("{} is missing: build it with `make demo`, it comes with mete", program.display());
+    }
+    Ok(program)
 }
 
-/// A folder for the sockets that only this user can enter, removed at the end. Its lock tells other
-/// demos that it is in use; a process number would not, because theirs may be another pid namespace.
+/// A folder for the sockets. Only this user can enter it, and it is removed at the end. Its lock tells other demos that
+/// it is in use. A process id could not tell that, because another demo may run in another pid namespace.
 struct Folder {
     path: PathBuf,
     _lock: OwnedFd,
@@ -237,14 +239,14 @@ impl Folder {
     }
 }
 
-/// Takes a folder that nobody uses.
+/// Locks a folder that no demo uses.
 fn lock(path: &Path) -> std::io::Result<OwnedFd> {
     let folder = std::fs::File::open(path)?;
     rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
     Ok(folder.into())
 }
 
-/// A demo that was killed could not remove its folder. What other users have put there under such a name is not touched.
+/// Removes the folders of demos that were killed. Folders of other users with such a name are not touched.
 fn remove_left_over() {
     let Ok(place) = folder::Folder::find(&std::env::temp_dir(), PathTrust::Links) else { return };
     let names = place.names().unwrap_or_default().into_iter();
@@ -258,7 +260,7 @@ fn remove_left_over() {
     }
 }
 
-/// Younger ones may be about to be locked.
+/// Whether a folder is older than a minute: the demo that has made a younger one may not have locked it yet.
 fn is_old(entry: &FolderEntry) -> bool {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     i64::try_from(since).is_ok_and(|now| now - entry.stat().st_mtime > 60)

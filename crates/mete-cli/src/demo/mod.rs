@@ -1,5 +1,5 @@
-//! `mete demo`: the main job on real processes. Drivers, clients and hogs run; the logs fill; with
-//! nobody acting and with the scheduler acting, in turn, so that one can see what it is good for.
+//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
+//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
 
 mod alternate;
 #[path = "../demo_part/board.rs"]
@@ -24,28 +24,28 @@ use crate::progress::Progress;
 use crate::table::{Head, Table, grouped};
 use crate::{failure, interrupt};
 pub use alternate::Placement;
-use cast::{DRIVERS, MOST_CLIENTS, Part, Stage, Tally};
+use cast::{CastProcess, DRIVERS, MOST_CLIENTS, Stage, Tally};
 use observe::{Moved, Observed, Observer};
 use report::Story;
-use summary::{Kind, Spread, Stretch, spread};
+use summary::{Stretch, StretchKind, spread};
 
-/// How `mete demo` is played.
+/// Options of `mete demo`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
     /// How often the three stretches are run in turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// How long a stretch is measured
+    /// How long each stretch is measured
     #[arg(long, default_value = "3s", value_parser = duration)]
     stretch: Duration,
     /// How many clients talk to the drivers
     #[arg(long, default_value_t = 4, value_parser = some_clients)]
     clients: usize,
-    /// How many processes only compute; one for each processor but one by default
+    /// How many processes only compute; if not given, one fewer than there are processors
     #[arg(long, value_parser = some_hogs)]
     hogs: Option<usize>,
-    /// Log the drivers only, without the kernel
+    /// Log only the drivers, not the kernel
     #[arg(long)]
     no_kernel: bool,
     /// Where to write the report
@@ -60,22 +60,22 @@ const EXAMPLES: &str = "\
 Examples:
   sudo mete demo                          ninety seconds; open mete-demo.html
   sudo mete demo --rounds 2 --stretch 1s  a quick look
-  mete demo --no-kernel                   without root: the drivers' logs alone
+  mete demo --no-kernel                   without root: only the drivers' logs
   sudo mete demo --json | jq .throughput  for scripts
 
-Ctrl-C ends the demo with the results so far and exit status 130; a report is written once a stretch is
-over.";
+Ctrl-C ends the demo with the results so far and exit status 130. A report is written if at least one
+stretch is over.";
 
-/// After the clients have begun, so long until the figures are taken: time for the kernel to spread
-/// the processes and for the scheduler to see three periods and act.
+/// The time between the start of the clients and the measurement. In it, the kernel spreads the processes, and the
+/// scheduler sees three periods and acts.
 const SETTLE: Duration = Duration::from_millis(1500);
 
-/// Before the first stretch that counts, the processes run this long.
+/// How long the processes run before the first stretch that is measured.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// Unless more are asked for.
+/// The most hogs if no number is given.
 const MOST_HOGS: usize = 16;
-/// The most that can be asked for: with many more, nothing else on the machine would run any more.
+/// The most hogs for each processor: with many more, nothing else on the machine would run.
 const HOGS_ON_A_PROCESSOR: usize = 8;
 
 /// The demo's processes, for `mete bench` to measure what logging costs their requests.
@@ -93,19 +93,19 @@ pub fn requests(placement: Placement) -> Result<Box<dyn mete_study::Requests>, m
 pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
     let processors = own_processors()?;
     check_processors(&processors)?;
-    // Found out now and not after two minutes.
+    // Begun now, so that a place that cannot be written is found before two minutes of work.
     let report = Draft::begin(&options.report).with_context(|| cannot_write(&options.report))?;
     interrupt::listen()?;
     let hogs = options.hogs.unwrap_or((processors.len() - 1).min(MOST_HOGS));
     let stage = Stage::open(&processors, hogs)?;
     announce(options, &stage, out)?;
     let mut show = Show::new(options);
-    play(&stage, Kind::Off, &Options { stretch: WARM_UP, ..options.clone() }, &mut show)?;
+    play(&stage, StretchKind::Off, &Options { stretch: WARM_UP, ..options.clone() }, &mut show)?;
     for round in 0..options.rounds {
-        // The other one goes first each round, so that what comes first does not always have it easier.
+        // The order changes from round to round, because the first of two may have an advantage.
         for is_acting in [round % 2 == 1, round % 2 == 0] {
             let played = if is_acting {
-                play(&stage, Kind::Act, options, &mut show)?.into_iter().collect()
+                play(&stage, StretchKind::Act, options, &mut show)?.into_iter().collect()
             } else {
                 play_alternating(&stage, options, &mut show)?
             };
@@ -119,7 +119,7 @@ pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
         return Ok(interrupt::ended_without_results("no stretch is over, so there is nothing to show"));
     }
     conclude(options, &stage, &show, report, out)?;
-    Ok(interrupt::ended(show.stretches.len() == options.rounds as usize * Kind::ALL.len()))
+    Ok(interrupt::ended(show.stretches.len() == options.rounds as usize * StretchKind::ALL.len()))
 }
 
 /// What is kept from stretch to stretch.
@@ -127,7 +127,7 @@ struct Show {
     progress: Progress,
     began: Instant,
     stretches: Vec<Stretch>,
-    /// Requests with logging by requests without, pair by pair.
+    /// Requests with logging divided by requests without, pair by pair.
     quotients: Vec<f64>,
     logged: Observed,
     moves: Vec<Moved>,
@@ -162,13 +162,13 @@ impl Show {
         if !observed.moves.is_empty() {
             self.moves = observed.moves.clone();
         }
-        if stretch.kind != Kind::Off {
+        if stretch.kind != StretchKind::Off {
             self.logged = observed;
         }
         self.stretches.push(stretch);
     }
 
-    fn tick(&self, kind: Kind, message: &str) {
+    fn tick(&self, kind: StretchKind, message: &str) {
         self.progress.show(self.began.elapsed(), format!("{}  {message}", kind.name()));
     }
 }
@@ -183,7 +183,8 @@ fn own_processors() -> Result<Vec<usize>> {
 fn check_processors(processors: &[usize]) -> Result<()> {
     if processors.len() < DRIVERS {
         bail!(
-            "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one there is nowhere to move to",
+            "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one processor, clients \
+             cannot be moved",
             processors.len()
         );
     }
@@ -195,7 +196,8 @@ fn some_clients(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("the demo takes 1 to {MOST_CLIENTS} clients"))
 }
 
-/// Each is in a session of its own, and so has as much of a processor as all that runs in one terminal.
+/// A number of hogs. Each hog is in a session of its own, so it gets as much processor time as everything together that
+/// runs in one terminal.
 fn some_hogs(text: &str) -> Result<usize, String> {
     let most = HOGS_ON_A_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
     let number = text.parse().ok().filter(|number| (0..=most).contains(number));
@@ -222,30 +224,32 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// A stretch without logging and one with it, in pieces that alternate, with the same fresh clients; nothing if an end
-/// was asked for before they were over.
+/// Plays a stretch without logging and one with logging, in pieces that alternate, with the same fresh clients. Returns
+/// nothing if the end was asked for before both were over.
 fn play_alternating(stage: &Stage, options: &Options, show: &mut Show) -> Result<Vec<(Stretch, Observed)>> {
     if interrupt::asked() {
         return Ok(Vec::new());
     }
     let clients = stage.start_clients(options.clients)?;
-    wait(&mut None, SETTLE, Kind::Off, show);
-    let tick = |kind, matrix: &[Vec<u64>]| show.tick(kind, &in_short(matrix, show));
-    let alternated = alternate::alternate(stage, &clients, !options.no_kernel, options.stretch, tick)?;
+    wait(&mut None, SETTLE, StretchKind::Off, show);
+    let alternated =
+        alternate::alternate(stage, &clients, !options.no_kernel, options.stretch, |kind, matrix| {
+            show.tick(kind, &in_short(matrix, show));
+        })?;
     let Some(alternate::Alternated { off, on, quotients, observed }) = alternated else {
         return Ok(Vec::new());
     };
     check_alive(off.tally + on.tally, &clients)?;
     show.quotients.extend(quotients);
-    let without = measured(Kind::Off, off.tally, off.took, &Observed::default());
-    let with = measured(Kind::Log, on.tally, on.took, &observed);
+    let without = measured(StretchKind::Off, off.tally, off.took, &Observed::default());
+    let with = measured(StretchKind::Log, on.tally, on.took, &observed);
     Ok(vec![(without, Observed::default()), (with, observed)])
 }
 
-/// One stretch with fresh clients; `None` if an end was asked for before it was over.
+/// Plays one stretch with fresh clients; `None` if the end was asked for before it was over.
 fn play(
     stage: &Stage,
-    kind: Kind,
+    kind: StretchKind,
     options: &Options,
     show: &mut Show,
 ) -> Result<Option<(Stretch, Observed)>> {
@@ -254,8 +258,10 @@ fn play(
     }
     let clients = stage.start_clients(options.clients)?;
     let mut observer = match kind {
-        Kind::Off => None,
-        Kind::Log | Kind::Act => Some(Observer::start(kind, stage, &clients, !options.no_kernel)?),
+        StretchKind::Off => None,
+        StretchKind::Log | StretchKind::Act => {
+            Some(Observer::start(kind, stage, &clients, !options.no_kernel)?)
+        }
     };
     wait(&mut observer, SETTLE, kind, show);
     let (before, begin) = (stage.tally(clients.len()), Instant::now());
@@ -269,12 +275,12 @@ fn play(
     Ok(Some((measured(kind, done, took, &observed), observed)))
 }
 
-fn measured(kind: Kind, done: Tally, took: Duration, observed: &Observed) -> Stretch {
+fn measured(kind: StretchKind, done: Tally, took: Duration, observed: &Observed) -> Stretch {
     Stretch {
         kind,
         throughput: done.requests as f64 / took.as_secs_f64(),
         crossings: done.crossings as f64 / done.requests.max(1) as f64,
-        // `check_alive` has seen to it that there are requests.
+        // Always known: `check_alive` has refused a stretch without requests.
         latency_us: [0.5, 0.99].map(|part| done.latencies.quantile_ns(part).unwrap_or(f64::NAN) / 1e3),
         moves: observed.moves.len(),
         rows: observed.rows,
@@ -282,18 +288,18 @@ fn measured(kind: Kind, done: Tally, took: Duration, observed: &Observed) -> Str
     }
 }
 
-fn check_alive(done: Tally, clients: &[Part]) -> Result<()> {
+fn check_alive(done: Tally, clients: &[CastProcess]) -> Result<()> {
     if done.requests == 0 {
         bail!(
-            "none of the {} clients got an answer in a whole stretch: the demo's processes do not run",
+            "none of the {} clients got an answer in a whole stretch: the demo's processes are not running",
             clients.len()
         );
     }
     Ok(())
 }
 
-/// Lets the cast play for a while, logging meanwhile if somebody observes.
-fn wait(observer: &mut Option<Observer>, length: Duration, kind: Kind, show: &Show) {
+/// Lets the processes run for a while, and logs them if there is an observer.
+fn wait(observer: &mut Option<Observer>, length: Duration, kind: StretchKind, show: &Show) {
     let end = Instant::now() + length;
     match observer {
         Some(observer) => observer.run_until(end, |matrix| show.tick(kind, &in_short(matrix, show))),
@@ -350,9 +356,9 @@ fn print_stretch(
 
 fn in_words(stretch: &Stretch, observed: &Observed) -> String {
     match stretch.kind {
-        Kind::Off => String::new(),
-        Kind::Log => format!("{} rows", grouped(stretch.rows)),
-        Kind::Act => {
+        StretchKind::Off => String::new(),
+        StretchKind::Log => format!("{} rows", grouped(stretch.rows)),
+        StretchKind::Act => {
             format!("{} rows, {}", grouped(stretch.rows), counted(observed.moves.len(), "move", "moves"))
         }
     }
@@ -371,7 +377,7 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, report: Draft, out: &
         date: &mete_study::machine::Machine::here().date,
         quotients: &show.quotients,
     };
-    // The tables and the report are shown even where the other one finds no room.
+    // If the report cannot be written, the tables are printed all the same, and the error comes last.
     let written = report.finish(&report::html(&story, &show.stretches));
     if !show.logged.matrix.is_empty() {
         out.text(format!("\n{}", matrix_table(show)))?;
@@ -404,17 +410,18 @@ fn summary_table(stretches: &[Stretch]) -> String {
         Head::Number("crossed %"),
         Head::Number("least to most"),
     ]);
-    let range = |spread: Spread| {
-        format!("{} to {}", grouped(spread.least.round() as u64), grouped(spread.most.round() as u64))
-    };
-    for kind in Kind::ALL {
+    for kind in StretchKind::ALL {
         let throughput = spread(stretches, kind, |stretch| stretch.throughput);
         let crossings = spread(stretches, kind, |stretch| 100.0 * stretch.crossings);
         let (Some(throughput), Some(crossings)) = (throughput, crossings) else { continue };
         table.row([
             kind.name().to_owned(),
             grouped(throughput.median.round() as u64),
-            range(throughput),
+            format!(
+                "{} to {}",
+                grouped(throughput.least.round() as u64),
+                grouped(throughput.most.round() as u64)
+            ),
             format!("{:.1}", crossings.median),
             format!("{:.1} to {:.1}", crossings.least, crossings.most),
         ]);
@@ -436,7 +443,7 @@ fn sources(show: &Show, options: &Options) -> String {
         return "Only the drivers' own probes were logged, as asked for.".into();
     }
     match show.notes.first() {
-        None => "Logged were the kernel, by eBPF, and the drivers, by the probes in them.".into(),
+        None => "The kernel was logged by eBPF, and the drivers by their own probes.".into(),
         Some(note) => format!("Note: {note}."),
     }
 }

@@ -1,4 +1,4 @@
-//! One stretch of the demo with the scheduler looking on, or acting.
+//! The scheduler in one stretch of the demo: it only observes, or also acts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use mete_policy::Role;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
-use super::cast::{Part, Stage};
-use super::summary::Kind;
+use super::cast::{CastProcess, Stage};
+use super::summary::StretchKind;
 use crate::{interrupt, notice};
 
 /// How often the logs are polled.
@@ -21,24 +21,24 @@ pub const POLL: Duration = Duration::from_millis(20);
 pub struct Moved {
     /// When it happened, in seconds of logging.
     pub at_s: f64,
-    /// Who.
+    /// The client's name.
     pub client: String,
-    /// To which processor.
+    /// The processor that it was moved to.
     pub to: usize,
     /// The same in words, with the reason.
     pub in_words: String,
 }
 
-/// What the logs of one stretch said.
+/// The results of logging one stretch.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Transactions, client by driver.
     pub matrix: Vec<Vec<u64>>,
     /// The scheduler's decisions.
     pub moves: Vec<Moved>,
-    /// What a user should know, in words: what could not be logged, say.
+    /// What the user should know, in words; for example, what could not be logged.
     pub notes: Vec<String>,
-    /// Why the kernel was not logged, if it was to be.
+    /// Why the kernel was not logged, although it was asked for.
     pub no_kernel: Option<String>,
     /// Rows read.
     pub rows: u64,
@@ -48,7 +48,7 @@ pub struct Observed {
     pub own_share: f64,
 }
 
-/// Who logs.
+/// The sources that log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loggers {
     /// The kernel and the drivers' probes.
@@ -68,27 +68,32 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Starts logging; acting, too, if the stretch is of that kind.
-    pub fn start(kind: Kind, stage: &Stage, clients: &[Part], kernel: bool) -> Result<Observer> {
-        let policy = (kind == Kind::Act).then(policy);
+    /// Starts logging, and also acting if the stretch is of that kind.
+    pub fn start(
+        kind: StretchKind,
+        stage: &Stage,
+        clients: &[CastProcess],
+        kernel: bool,
+    ) -> Result<Observer> {
+        let policy = (kind == StretchKind::Act).then(policy);
         let defaults = Settings::default();
         let characteristics = if kernel { defaults.kernel.clone() } else { Vec::new() };
         let component_directory = Some(stage.directory());
         let settings =
             Settings { poll: POLL, policy, kernel: characteristics, component_directory, ..defaults };
-        let domain = |part: &Part, role| domain_of(part.name(), [part.pid()], role);
+        let domain = |part: &CastProcess, role| domain_of(part.name(), [part.pid()], role);
         let hogs = (!stage.hogs().is_empty())
-            .then(|| domain_of("hogs", stage.hogs().iter().map(Part::pid), Role::Bystander));
+            .then(|| domain_of("hogs", stage.hogs().iter().map(CastProcess::pid), Role::Bystander));
         let drivers = stage.drivers().iter().map(|part| domain(part, Role::Driver));
         let specs = drivers.chain(clients.iter().map(|part| domain(part, Role::Client))).chain(hogs);
         let scheduler = Scheduler::start(settings, specs.collect())?;
-        let named = |part: &Part| scheduler.domains().by_name(part.name());
+        let named = |part: &CastProcess| scheduler.domains().by_name(part.name());
         let drivers = stage.drivers().iter().filter_map(named).collect();
         let clients = clients.iter().filter_map(named).collect();
         Ok(Observer { scheduler, drivers, clients, observed: Observed::default() })
     }
 
-    /// Polls until a moment, or until an end is asked for. `each` sees the matrix after every poll.
+    /// Polls until a moment, or until the end is asked for. Calls `each` with the matrix after every poll.
     pub fn run_until(&mut self, end: Instant, each: impl FnMut(&[Vec<u64>])) {
         self.run_while(|| Instant::now() < end, each);
     }
@@ -96,19 +101,21 @@ impl Observer {
     /// The same for that number of polls.
     pub fn run_polls(&mut self, polls: u32, each: impl FnMut(&[Vec<u64>])) {
         let mut left = polls;
-        let goes_on = || {
-            left = left.saturating_sub(1);
-            left > 0
-        };
-        self.run_while(goes_on, each);
+        self.run_while(
+            || {
+                left = left.saturating_sub(1);
+                left > 0
+            },
+            each,
+        );
     }
 
-    /// Logs nothing until it is to go on.
+    /// Stops logging until [`Observer::resume`].
     pub fn pause(&mut self) -> Result<()> {
         Ok(self.scheduler.pause()?)
     }
 
-    /// These go on.
+    /// Goes on with these loggers.
     pub fn resume(&mut self, loggers: Loggers) -> Result<()> {
         Ok(self.scheduler.resume_those(|label| match loggers {
             Loggers::All => true,
@@ -117,12 +124,12 @@ impl Observer {
         })?)
     }
 
-    /// Why the kernel is not logged, if it was to be.
+    /// Why the kernel is not logged, although it was asked for.
     pub fn no_kernel(&self) -> Option<&str> {
         self.observed.no_kernel.as_deref()
     }
 
-    /// Asked after every poll.
+    /// Polls while `goes_on`, which is called after every poll.
     fn run_while(&mut self, mut goes_on: impl FnMut() -> bool, mut each: impl FnMut(&[Vec<u64>])) {
         let stop = AtomicBool::new(false);
         let (drivers, clients, observed) = (&self.drivers, &self.clients, &mut self.observed);
@@ -139,7 +146,7 @@ impl Observer {
         });
     }
 
-    /// Stops logging, puts back what was changed, and says what was found out.
+    /// Stops logging, puts processor masks back, and returns the results.
     pub fn finish(mut self) -> Observed {
         let completeness = self.scheduler.analysis().completeness();
         for file in &completeness.files {
@@ -160,8 +167,8 @@ impl Observer {
     }
 }
 
-/// The clients keep their processors busy by design, so nothing is held back from them; everything
-/// else as for real loads.
+/// The demo's clients keep their processors busy by design, so there is no limit to the load of a processor. Everything
+/// else is as for real loads.
 fn policy() -> mete_policy::affinity::Settings {
     mete_policy::affinity::Settings { cap: u32::MAX, ..mete_policy::affinity::Settings::default() }
 }
@@ -173,10 +180,10 @@ fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> Dom
 
 fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> Vec<Vec<u64>> {
     let traffic = &scheduler.analysis().findings().traffic;
-    let row = |&client: &DomainId| {
-        drivers.iter().map(|&driver| traffic.total_transactions(client, driver)).collect()
-    };
-    clients.iter().map(row).collect()
+    let rows = clients
+        .iter()
+        .map(|&client| drivers.iter().map(|&driver| traffic.total_transactions(client, driver)).collect());
+    rows.collect()
 }
 
 fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {

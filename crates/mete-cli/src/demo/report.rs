@@ -6,29 +6,29 @@ use mete_plot::{Matrix, Strip, escape, grouped};
 use mete_study::statistics::Interval;
 
 use super::observe::Moved;
-use super::summary::{Kind, Spread, Stretch, change, spread};
+use super::summary::{Spread, Stretch, StretchKind, change, spread};
 
-/// What the report tells beside the stretches.
+/// What the report shows in addition to the stretches.
 pub struct Story<'a> {
-    /// The command line that made it.
+    /// The command line of the demo.
     pub command: &'a str,
     /// The machine, in words.
     pub machine: &'a str,
-    /// Where the logs came from, in words.
+    /// The sources of the logs, in words.
     pub sources: &'a str,
     /// How long a stretch took, in seconds.
     pub stretch_s: f64,
-    /// Names of the clients, the matrix's rows.
+    /// Names of the clients: the rows of the matrix.
     pub clients: &'a [String],
-    /// Names of the drivers, its columns.
+    /// Names of the drivers: the columns of the matrix.
     pub drivers: &'a [String],
     /// Transactions, client by client.
     pub matrix: &'a [Vec<u64>],
-    /// When it was made.
+    /// The date of the report.
     pub date: &'a str,
-    /// What the scheduler did, in the order in which it did it.
+    /// The scheduler's moves, in their order.
     pub moves: &'a [Moved],
-    /// Requests with logging by requests without, pair by pair.
+    /// Requests with logging divided by requests without, pair by pair.
     pub quotients: &'a [f64],
 }
 
@@ -79,10 +79,10 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
 fn introduce(page: &mut String, story: &Story<'_>, stretches: &[Stretch]) {
     let _ = write!(
         page,
-        "<p>{} clients talk to {} drivers over Unix sockets, nine requests in ten to a favourite, beside processes that \
-         only compute. Each driver stays on its own processor. A stretch of {} s without logging and one with logging, in \
-         pieces that alternate, and one in which the scheduler also moves clients to the processor of the driver they talk to most, were run in \
-         turn, with fresh clients each time. {}</p>",
+        "<p>{} clients talk to {} drivers over Unix sockets: each sends nine requests in ten to its favourite driver. \
+         Other processes only compute. Each driver stays on its own processor. Each round has three stretches of {} s: \
+         one without logging and one with logging, in pieces that alternate, and one in which the scheduler also moves \
+         clients to the processor of the driver that they talk to most. The clients are fresh each time. {}</p>",
         story.clients.len(),
         story.drivers.len(),
         story.stretch_s,
@@ -98,15 +98,16 @@ pub fn verdict(stretches: &[Stretch], quotients: &[f64]) -> Option<String> {
     let crossings =
         |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
     Some(format!(
-        "Logging changed the throughput by {}; acting on it, within a round, by {}; crossings went from {:.0} % to {:.0} % of requests.",
+        "Logging changed the throughput by {}; acting on it, within a round, by {}; crossings went from {:.0} % to \
+         {:.0} % of requests.",
         of_pairs(quotients)?,
-        in_words(change(stretches, Kind::Act)?),
-        crossings(Kind::Off)?,
-        crossings(Kind::Act)?
+        in_words(change(stretches, StretchKind::Act)?),
+        crossings(StretchKind::Off)?,
+        crossings(StretchKind::Act)?
     ))
 }
 
-/// The median of pairs, and where it lies with a confidence of 95 %.
+/// The median of pairs, and its confidence interval of 95 %.
 fn of_pairs(quotients: &[f64]) -> Option<String> {
     let percent = |quotient: f64| 100.0 * (quotient - 1.0);
     let median = percent(mete_study::statistics::median(quotients)?);
@@ -122,16 +123,16 @@ fn of_pairs(quotients: &[f64]) -> Option<String> {
         }
         None => {
             let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
-            format!("{median:+.1} % ({pairs}, too few to say how surely)")
+            format!("{median:+.1} % ({pairs}, too few for an interval)")
         }
     })
 }
 
-/// Median and range of a change; one whose sign is not sure is no result.
+/// Median and range of a change. A change whose sign is uncertain is within the noise.
 fn in_words(change: Spread) -> String {
     let Spread { median, least, most } = change;
     if least == most {
-        return format!("{median:+.1} % (one round, too few to say how surely)");
+        return format!("{median:+.1} % (one round, too few for a range)");
     }
     let noise = if least < 0.0 && most > 0.0 { ", within the noise" } else { "" };
     format!("{median:+.1} % ({least:+.1} to {most:+.1}{noise})")
@@ -144,16 +145,8 @@ fn plot(
     unit: &str,
     figure: impl Fn(&Stretch) -> f64 + Copy,
 ) {
-    let strip = |kind: Kind| {
-        let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
-        let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();
-        Spread::of(points.iter().copied()).map(|spread| Strip {
-            label: kind.name(),
-            points,
-            median: spread.median,
-        })
-    };
-    let strips: Vec<_> = Kind::ALL.into_iter().filter_map(strip).collect();
+    let strips = StretchKind::ALL.into_iter().filter_map(|kind| strip(stretches, kind, figure));
+    let strips: Vec<_> = strips.collect();
     let _ = write!(
         page,
         "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>",
@@ -162,8 +155,21 @@ fn plot(
     );
 }
 
+/// A figure of all stretches of a kind; `None` if it is known of none of them.
+fn strip(
+    stretches: &[Stretch],
+    kind: StretchKind,
+    figure: impl Fn(&Stretch) -> f64,
+) -> Option<Strip<'static>> {
+    let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
+    // A quantile of no requests is not a number.
+    let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();
+    let Spread { median, .. } = Spread::of(points.iter().copied())?;
+    Some(Strip { label: kind.name(), points, median })
+}
+
 fn matrix(page: &mut String, story: &Story<'_>) {
-    const TITLE: &str = "Who talked to whom, as logged";
+    const TITLE: &str = "Which client talked to which driver, as logged";
     let matrix = Matrix { rows: story.clients, columns: story.drivers, counts: story.matrix };
     let _ = write!(
         page,
@@ -175,7 +181,7 @@ fn matrix(page: &mut String, story: &Story<'_>) {
 fn decisions(page: &mut String, story: &Story<'_>) {
     page.push_str("<h2>What the scheduler did</h2>");
     if story.moves.is_empty() {
-        page.push_str("<p>Nothing: it saw no reason to move anybody.</p>");
+        page.push_str("<p>Nothing: it saw no reason to move a client.</p>");
         return;
     }
     let at: Vec<_> = story.moves.iter().map(|moved| (moved.at_s, moved.client.as_str(), moved.to)).collect();
@@ -226,7 +232,11 @@ mod tests {
             rows: 10,
             lost: 0,
         };
-        let stretches = [stretch(Kind::Off, 100.0), stretch(Kind::Log, 99.0), stretch(Kind::Act, 1500.0)];
+        let stretches = [
+            stretch(StretchKind::Off, 100.0),
+            stretch(StretchKind::Log, 99.0),
+            stretch(StretchKind::Act, 1500.0),
+        ];
         let names = ["a".to_owned()];
         let story = Story {
             command: "mete demo",

@@ -1,26 +1,26 @@
-//! What the stretches add up to: medians and spread for each kind.
+//! A summary of the stretches: median and spread for each kind.
 
 /// What is done during a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StretchKind {
     /// Nothing is logged.
     Off,
-    /// Kernel and drivers are logged, nobody acts.
+    /// Kernel and drivers are logged, and the scheduler does not act.
     Log,
-    /// They are logged and the scheduler acts on it.
+    /// Kernel and drivers are logged, and the scheduler acts.
     Act,
 }
 
-impl Kind {
+impl StretchKind {
     /// The order within a round.
-    pub const ALL: [Kind; 3] = [Kind::Off, Kind::Log, Kind::Act];
+    pub const ALL: [StretchKind; 3] = [StretchKind::Off, StretchKind::Log, StretchKind::Act];
 
-    /// As it stands in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Off => "logging off",
-            Kind::Log => "logging on",
-            Kind::Act => "scheduler acting",
+            StretchKind::Off => "logging off",
+            StretchKind::Log => "logging on",
+            StretchKind::Act => "scheduler acting",
         }
     }
 }
@@ -28,13 +28,13 @@ impl Kind {
 /// One stretch, measured.
 #[derive(Clone, Debug)]
 pub struct Stretch {
-    /// What was done.
-    pub kind: Kind,
+    /// Whether it was logged, and whether the scheduler acted.
+    pub kind: StretchKind,
     /// Requests answered in a second.
     pub throughput: f64,
     /// The share of requests that crossed from one processor to another, 0 to 1.
     pub crossings: f64,
-    /// The time that half of the requests, and that 99 of 100 did not exceed, in microseconds.
+    /// The times that half of the requests, and 99 of 100 requests, did not exceed, in microseconds.
     pub latency_us: [f64; 2],
     /// Clients that the scheduler moved.
     pub moves: usize,
@@ -47,7 +47,7 @@ pub struct Stretch {
 /// Median and extremes of one figure over the stretches of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle one; the mean of the two in the middle for an even number.
+    /// The middle figure; of an even number of figures, the mean of the two in the middle.
     pub median: f64,
     /// The smallest.
     pub least: f64,
@@ -67,17 +67,19 @@ impl Spread {
 }
 
 /// The spread of a figure over the stretches of a kind.
-pub fn spread(stretches: &[Stretch], kind: Kind, figure: impl Fn(&Stretch) -> f64) -> Option<Spread> {
+pub fn spread(stretches: &[Stretch], kind: StretchKind, figure: impl Fn(&Stretch) -> f64) -> Option<Spread> {
     Spread::of(stretches.iter().filter(|stretch| stretch.kind == kind).map(figure))
 }
 
-/// By how much a kind of stretch changed the throughput, in percent: each stretch against the one
-/// without logging of the same round, so that what the machine does beside does not count.
-pub fn change(stretches: &[Stretch], kind: Kind) -> Option<Spread> {
+/// By how much a kind of stretch changed the throughput, in percent. Each stretch is compared with the one without
+/// logging in the same round, so that changes of the machine's other load count less.
+pub fn change(stretches: &[Stretch], kind: StretchKind) -> Option<Spread> {
     let throughputs =
         |kind| stretches.iter().filter(move |stretch| stretch.kind == kind).map(|it| it.throughput);
     Spread::of(
-        throughputs(kind).zip(throughputs(Kind::Off)).map(|(with, without)| 100.0 * (with / without - 1.0)),
+        throughputs(kind)
+            .zip(throughputs(StretchKind::Off))
+            .map(|(with, without)| 100.0 * (with / without - 1.0)),
     )
 }
 
@@ -97,10 +99,18 @@ mod tests {
             lost: 0,
         };
         // The machine was ten times slower in the second round; in each, acting doubled the throughput.
-        let rounds = [(Kind::Off, 100.0), (Kind::Act, 200.0), (Kind::Act, 20.0), (Kind::Off, 10.0)];
+        let rounds = [
+            (StretchKind::Off, 100.0),
+            (StretchKind::Act, 200.0),
+            (StretchKind::Act, 20.0),
+            (StretchKind::Off, 10.0),
+        ];
         let stretches = rounds.map(|(kind, throughput)| stretch(kind, throughput));
-        assert_eq!(change(&stretches, Kind::Act), Some(Spread { median: 100.0, least: 100.0, most: 100.0 }));
-        assert_eq!(change(&stretches, Kind::Log), None);
+        assert_eq!(
+            change(&stretches, StretchKind::Act),
+            Some(Spread { median: 100.0, least: 100.0, most: 100.0 })
+        );
+        assert_eq!(change(&stretches, StretchKind::Log), None);
     }
 
     #[test]

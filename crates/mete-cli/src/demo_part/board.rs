@@ -1,5 +1,5 @@
-//! The board: pages of counters that the parts write and the demo reads, so that counting needs
-//! no messages that would themselves be scheduled.
+//! The board: pages of counters that the parts write and the demo reads. Messages instead would be scheduled, too, and
+//! so change what is measured.
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
@@ -68,7 +68,7 @@ impl Board {
             io::Error::new(io::ErrorKind::InvalidInput, "this part needs --board, which `mete demo` passes")
         };
         let descriptor = descriptor.filter(|&descriptor| descriptor > 2).ok_or_else(missing)?;
-        // SAFETY: the demo opened it for this process; nobody else here uses or closes it.
+        // SAFETY: the demo opened it for this process, and no other code in this process uses or closes it.
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
         if rustix::fs::fstat(&file)?.st_size < BYTES as i64 {
             return Err(missing());
@@ -83,7 +83,7 @@ impl Board {
         let base =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base.cast::<[Counts; PLACES]>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: page-aligned, BYTES long, mapped for ever, and made of atomics.
+        // SAFETY: the memory is page-aligned, BYTES long and never unmapped, and `Counts` consists of atomics.
         Ok(Board(unsafe { base.as_ref() }))
     }
 

@@ -1,4 +1,4 @@
-//! The client: a closed loop of request, answer and a little work of its own.
+//! The client: sends a request, waits for the answer, does a little work of its own, and begins again.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use crate::board::Counts;
 use crate::driver::{ANSWER_BYTES, REQUEST_BYTES};
 use crate::work::{Buffer, processor};
 
-/// One request in this many goes to another driver than the favourite.
+/// Every tenth request goes to another driver than the favourite.
 const STRAY: u64 = 10;
 
 /// Sends requests until the process is ended or a driver goes away.
@@ -19,6 +19,7 @@ pub fn ask(sockets: &[PathBuf], counts: &Counts) -> io::Result<()> {
     let mut answer = vec![0; ANSWER_BYTES];
     for number in 1_u64.. {
         let stray = number.is_multiple_of(STRAY) && drivers.len() > 1;
+        // The other drivers take turns.
         let which = if stray { 1 + (number / STRAY) as usize % (drivers.len() - 1) } else { 0 };
         let mut request = [0; REQUEST_BYTES];
         request[..4].copy_from_slice(&processor().to_le_bytes());
@@ -40,7 +41,7 @@ fn exchange(driver: &mut UnixStream, request: &[u8], answer: &mut [u8]) -> io::R
     driver.read_exact(answer)
 }
 
-/// Connects, waiting a moment for a driver that has not begun to listen.
+/// Connects; waits a moment if the driver does not listen yet.
 fn connect(path: &PathBuf) -> io::Result<UnixStream> {
     let give_up = Instant::now() + Duration::from_secs(5);
     loop {

@@ -1,4 +1,4 @@
-//! The driver: serves one request after the other, for all of its clients, on one processor.
+//! The driver: serves the requests of all its clients, one after the other, on one processor.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -18,8 +18,8 @@ pub const REQUEST_BYTES: usize = 64;
 pub const ANSWER_BYTES: usize = 4096;
 
 event! {
-    /// A request was served; the correspondent is the client's domain. No other row is logged for it: this one is all that
-    /// the scheduler asks for.
+    /// A request was served; the correspondent is the client's domain. This is the only row for a request: the
+    /// scheduler needs no other.
     static REQUEST: access "request";
 }
 
@@ -29,7 +29,7 @@ struct Client {
 }
 
 impl Client {
-    /// The client's domain. Asked for at every request, because the scheduler may rebind it.
+    /// The client's domain. It is looked up at every request, because the scheduler may bind the client anew.
     fn domain(&self) -> DomainId {
         mete_probe::domain_of_process(self.pid).unwrap_or(NO_DOMAIN)
     }
@@ -72,13 +72,10 @@ fn wait(listener: &UnixListener, clients: &HashMap<i32, Client>) -> io::Result<V
     let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
     polled.extend(clients.values().map(|client| PollFd::new(&client.stream, PollFlags::IN)));
     rustix::event::poll(&mut polled, None)?;
+    // In the order of `polled`: nothing changes the map meanwhile, so its keys and values come in the same order.
     let descriptors = std::iter::once(listener.as_raw_fd()).chain(clients.keys().copied());
-    let is_ready = |entry: &PollFd<'_>| !entry.revents().is_empty();
-    Ok(descriptors
-        .zip(&polled)
-        .filter(|(_, entry)| is_ready(entry))
-        .map(|(descriptor, _)| descriptor)
-        .collect())
+    let ready = descriptors.zip(&polled).filter(|(_, entry)| !entry.revents().is_empty());
+    Ok(ready.map(|(descriptor, _)| descriptor).collect())
 }
 
 fn answer(client: &mut Client, data: &mut Buffer, counts: &Counts) -> io::Result<()> {

@@ -1,11 +1,11 @@
-//! How long requests took: counts in buckets. Each power of two has 16 of them, so that what is read from a bucket's
-//! middle is off by 1/32 at most.
+//! How long requests took: counts in buckets. Each power of two has 16 buckets, so the middle of a bucket differs from
+//! each time in it by 1/32 at most.
 
 /// Buckets in each power of two.
 const IN_OCTAVE: usize = 16;
-/// Shorter ones, in nanoseconds, are in the first bucket: no request of the demo takes less.
+/// Shorter times, in nanoseconds, are in the first bucket: no request of the demo takes less.
 const SHORTEST: u64 = 256;
-/// Longer ones, some 34 seconds, are in the last bucket.
+/// Longer times, in nanoseconds, are in the last bucket. This is about 34 seconds.
 const LONGEST: u64 = 1 << 35;
 /// All buckets.
 pub const BUCKETS: usize = (LONGEST.ilog2() - SHORTEST.ilog2()) as usize * IN_OCTAVE;
@@ -15,6 +15,7 @@ pub const BUCKETS: usize = (LONGEST.ilog2() - SHORTEST.ilog2()) as usize * IN_OC
 pub fn bucket(ns: u64) -> usize {
     let ns = ns.clamp(SHORTEST, LONGEST - 1);
     let octave = ns.ilog2();
+    // The leading bit and the four bits after it: these choose among the 16 buckets of an octave.
     let in_octave = (ns >> (octave - IN_OCTAVE.ilog2())) as usize - IN_OCTAVE;
     (octave - SHORTEST.ilog2()) as usize * IN_OCTAVE + in_octave
 }
@@ -31,22 +32,24 @@ impl Default for Latencies {
 
 #[allow(dead_code, reason = "used by the demo")]
 impl Latencies {
-    /// With something done to the counts of each bucket, and those of another one.
+    /// Combines the counts of each bucket with those of `other`.
     pub fn with(mut self, other: &Latencies, what: fn(u64, u64) -> u64) -> Latencies {
         self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count = what(*count, other));
         self
     }
 
-    /// The time in nanoseconds that this part of all requests did not exceed; `None` if there were none.
+    /// The time in nanoseconds that this part (0 to 1) of all requests did not exceed; `None` if there were none.
     pub fn quantile_ns(&self, part: f64) -> Option<f64> {
         let all: u64 = self.0.iter().sum();
         let wanted = ((all as f64 * part).ceil() as u64).max(1);
+        // At least one request is wanted (see above), so a part of 0 is the shortest time.
         let mut before = 0;
         let bucket = self.0.iter().position(|count| {
             before += count;
             before >= wanted
         })?;
         let width = (SHORTEST << (bucket / IN_OCTAVE)) as f64 / IN_OCTAVE as f64;
+        // The middle of the bucket: its lower end is this multiple of its width.
         Some(width * ((bucket % IN_OCTAVE + IN_OCTAVE) as f64 + 0.5))
     }
 }

@@ -1,10 +1,9 @@
-//! The parts that `mete demo` is played with: a driver, a client, a hog. Each is a process of its
-//! own, started, bound to a domain and ended by the demo; by itself it does no harm and ends with
-//! its standard input.
+//! The parts of `mete demo`: a driver, a client, a hog. Each part is a process of its own. The demo starts it, binds it
+//! to a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
 //!
-//! A *driver* serves requests on a Unix socket and says by a probe whom it served. A *client* sends
-//! requests, mostly to one driver, and computes a little in between. A *hog* computes. Driver and
-//! client count what they do in pages that they share with the demo, see [`board`].
+//! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
+//! mostly to one driver, and computes a little in between. A *hog* computes. Driver and client count what they do in
+//! pages that they share with the demo, see [`board`].
 
 mod board;
 mod client;
@@ -17,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// A part of `mete demo`; not meant to be started by hand.
+/// A part of mete demo, which starts it; not meant to be started by hand
 #[derive(Parser)]
 #[command(name = "mete-demo-part", version)]
 struct Arguments {
@@ -25,11 +24,11 @@ struct Arguments {
     #[arg(long)]
     board: Option<i32>,
     #[command(subcommand)]
-    part: Part,
+    part: DemoPart,
 }
 
 #[derive(Subcommand)]
-enum Part {
+enum DemoPart {
     /// Serve requests on a Unix socket.
     Driver {
         /// Where to listen.
@@ -68,24 +67,24 @@ fn main() {
 fn play(arguments: Arguments) -> std::io::Result<()> {
     let board = || board::Board::inherited(arguments.board);
     match arguments.part {
-        Part::Driver { socket, processor, place } => {
+        DemoPart::Driver { socket, processor, place } => {
             driver::serve(&socket, processor, board()?.counts(place))
         }
-        Part::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
-        Part::Hog => hog::compute(),
+        DemoPart::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
+        DemoPart::Hog => hog::compute(),
     }
 }
 
-/// A session of its own, as services have: the kernel deals out processors to sessions first (autogroup),
-/// and in one session all parts would count as one. Where they wake each other, some kernels also reweigh
-/// their session so often that whatever is outside it, threads of the kernel among it, does not run for
-/// seconds (seen on 6.18.44; `reweight_entity`, mended in 6.18.45).
+/// Gives this process a session of its own, as services have. The kernel first divides processor time among sessions
+/// (autogroup), and in one session all parts together would get the share of one. When parts in one session wake each
+/// other, some kernels also recompute the weight of the session so often that nothing outside it runs for seconds, not
+/// even threads of the kernel (seen on 6.18.44; `reweight_entity`, fixed in 6.18.45).
 fn leave_session() {
-    // Fails for the leader of a session, which has one already.
+    // Fails if this process is the leader of a session already: then there is nothing to do.
     let _ = rustix::process::setsid();
 }
 
-/// A demo that is killed must not leave its parts behind: they end when it closes their input.
+/// Ends this process when its standard input ends: the kernel closes the demo's end of it even if the demo is killed.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

@@ -1,4 +1,4 @@
-//! The machine: processors, clock, rights, and what the log's memory needs.
+//! The machine: processors, clock, rights, and what log memory and parameter files need.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn processors() -> Capability {
         finding: if online > 1 {
             Ok(format!("{online} may be used"))
         } else {
-            Err("one only: there is nothing to choose between".into())
+            Err("only one: there is nothing to choose between".into())
         },
         needed_for: "mete schedule, which moves clients between processors",
         remedy: "give the machine or the container a second processor",
@@ -105,9 +105,9 @@ fn fuse() -> Capability {
                 Ok(format!("{path}, which root mounts by itself"))
             }
             Ok(_) if is_in_path("fusermount3") => Ok(format!("{path}, mounted by fusermount3")),
-            Ok(_) => Err(format!("{path} is there, and no fusermount3, without which only root can mount")),
+            Ok(_) => Err(format!("{path} exists, but fusermount3 does not: only root can mount")),
         },
         needed_for: "mete record --parameters: parameters as files",
-        remedy: "modprobe fuse, or pass /dev/fuse into the container; for others than root, the package fuse3",
+        remedy: "modprobe fuse, or pass /dev/fuse into the container; for users other than root, the package fuse3",
     }
 }

@@ -15,7 +15,7 @@ use crate::table::{Head, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Print one JSON object for each thing that was looked for: see docs/json.md
+    /// Print one JSON object for each capability: see docs/json.md
     #[arg(long)]
     pub json: bool,
 }
@@ -26,7 +26,7 @@ Examples:
   sudo mete doctor           what root can do here
   mete doctor --json | jq -r 'select(.present | not) | .name'
 
-The exit status is 0 whatever was found: this is a report.";
+The exit status is 0 even if something is missing: this is a report.";
 
 /// Capabilities that serve one purpose.
 struct Group {
@@ -36,7 +36,7 @@ struct Group {
 
 /// One line of JSON.
 #[derive(Serialize)]
-struct Found<'a> {
+struct CapabilityObject<'a> {
     kind: &'static str,
     name: &'a str,
     group: &'a str,
@@ -46,7 +46,7 @@ struct Found<'a> {
     remedy: &'a str,
 }
 
-/// Looks, and prints what was found.
+/// Looks for each capability, and prints what was found.
 pub fn run(_options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let groups = [
         Group { name: "the machine", capabilities: machine::capabilities() },
@@ -67,7 +67,7 @@ pub fn run(_options: &Options, output: &mut Output) -> anyhow::Result<()> {
 
 fn print_objects(group: &Group, output: &mut Output) -> anyhow::Result<()> {
     group.capabilities.iter().try_for_each(|capability| {
-        output.object(&Found {
+        output.object(&CapabilityObject {
             kind: "capability",
             name: capability.name,
             group: group.name,
@@ -104,18 +104,17 @@ fn print_remedies(groups: &[Group], output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// What nothing depends on so far says so first.
+/// Whether anything depends on it: otherwise, its text begins with "nothing yet".
 fn is_needed(capability: &Capability) -> bool {
     !capability.needed_for.starts_with("nothing yet")
 }
 
 fn unneeded(groups: &[Group]) -> String {
     let all = groups.iter().flat_map(|group| &group.capabilities);
-    let word = |found: &Capability| {
-        format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" })
-    };
-    let words: Vec<_> = all.filter(|found| !is_needed(found)).map(word).collect();
-    format!("\nNeeded for nothing yet: {}", words.join(", "))
+    let words = all
+        .filter(|found| !is_needed(found))
+        .map(|found| format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" }));
+    format!("\nNeeded for nothing yet: {}", words.collect::<Vec<_>>().join(", "))
 }
 
 fn finding(capability: &Capability) -> &str {

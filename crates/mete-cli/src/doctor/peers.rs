@@ -1,4 +1,4 @@
-//! Other tools that the bench measures in the same run, where they are installed.
+//! Other tools, which the bench measures in the same run if they are installed.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn program(name: &str) -> Result<String, String> {
     found.map(|path| path.display().to_string()).ok_or_else(|| format!("{name} is not in PATH"))
 }
 
-/// Headers are in a directory for all architectures, or in one for each.
+/// Looks for a header, which may be in a directory for all architectures or in one for this architecture.
 fn header(name: &str) -> Result<String, String> {
     let architecture = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     let directories =

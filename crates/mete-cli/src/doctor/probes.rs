@@ -1,4 +1,4 @@
-//! What probes in programs need: restartable sequences, patching, and a place to be found.
+//! What probes in programs need: restartable sequences, patching, and a directory in which programs are found.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,8 @@ pub fn capabilities() -> Vec<Capability> {
 }
 
 fn sequences() -> Capability {
-    // SAFETY: a look-up by name; glibc documents an unsigned int that is constant while a program runs.
+    // SAFETY: a look-up by name. glibc documents that the symbol is an unsigned int, which is constant while a program
+    // runs.
     let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>().as_ref() };
     Capability {
         name: "rseq",
@@ -31,7 +32,7 @@ fn sequences() -> Capability {
 fn barriers() -> Capability {
     const QUERY: libc::c_int = 0;
     const SYNC_CORE: libc::c_long = 1 << 5;
-    // SAFETY: asks what there is; no memory is passed.
+    // SAFETY: the call only asks which commands exist, and passes no memory.
     let known = unsafe { libc::syscall(libc::SYS_membarrier, QUERY, 0, 0) };
     Capability {
         name: "membarrier",
@@ -68,7 +69,7 @@ fn runtime_directory() -> Capability {
     }
 }
 
-/// Of a directory that is not there yet, the one that it will be made in must be writable.
+/// Checks that the directory can be written. If it does not exist yet, the directory above must be writable.
 fn check_directory(path: &Path) -> rustix::io::Result<String> {
     if path.exists() {
         rustix::fs::access(path, Access::WRITE_OK)?;
@@ -79,14 +80,14 @@ fn check_directory(path: &Path) -> rustix::io::Result<String> {
     Ok(format!("{} will be made when the first program starts", path.display()))
 }
 
-/// Processes that can be found. A program that was killed leaves its socket behind.
+/// The number of programs that can be found. The socket of a program that was killed stays and is not counted.
 fn programs() -> usize {
     let sockets = directory::all().into_iter().flat_map(|directory| directory::sockets(&directory));
     let alive: BTreeSet<u32> = sockets.filter_map(|socket| process_of(&socket)).filter(is_alive).collect();
     alive.len()
 }
 
-/// The number that a socket is named for: `PID.sock`, or `PID-COPY.sock`.
+/// The process id in the name of a socket: `PID.sock`, or `PID-COPY.sock`.
 fn process_of(socket: &Path) -> Option<u32> {
     socket.file_stem()?.to_str()?.split('-').next()?.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! The command that is logged: it waits between fork and exec until it belongs to its domain, so
-//! that nothing it does is missed.
+//! The command that is logged. It waits between fork and exec until it belongs to its domain, so that everything it
+//! does is logged.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -16,22 +16,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::user::User;
 use crate::failure::NotRun;
 
-/// How long a command may take to follow Ctrl-C, and then a polite signal.
+/// How long a command may take to end after Ctrl-C, and then again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A process that waits to become the command. Dropped, it ends without having done anything.
+/// A process that waits to become the command. When it is dropped, it ends without having done anything.
 pub struct Paused {
     program: OsString,
     pid: u32,
     go: PipeWriter,
-    /// Waits for the exec in a thread of its own, as the standard library's spawn does.
+    /// The thread that starts it: the standard library's spawn returns only after the exec.
     spawn: JoinHandle<io::Result<Child>>,
 }
 
 impl Paused {
-    /// Starts the process, if there is a command at all. With `stdout_aside`, what it prints goes to
-    /// stderr. Its environment gets another variable. It becomes another user's when it goes on.
+    /// Starts the process; `None` if `command` is empty. With `stdout_aside`, its standard output goes to stderr. Its
+    /// environment gets `variable`. When it goes on, it runs as `user`.
     pub fn start(
         command: &[OsString],
         stdout_aside: bool,
@@ -54,22 +54,25 @@ impl Paused {
         let (mut told_pid, tell_pid) = io::pipe()?;
         let (wait_to_go, go) = io::pipe()?;
         wait_before_exec(&mut command, tell_pid, wait_to_go, go.as_raw_fd());
-        // Only then: the waiting process has what is this program's alone.
+        // After the wait: until it goes on, the child keeps the rights of this program, so that other users cannot
+        // touch it.
         user.into_iter().for_each(|user| user.run(&mut command));
         let spawn = std::thread::spawn(move || {
             let spawned = command.spawn();
+            // Closes the child's ends of the pipes, which the closure in the command holds. If there was no fork, the
+            // read below ends by that.
             drop(command);
             spawned
         });
         let mut pid = [0; 4];
         match told_pid.read_exact(&mut pid) {
             Ok(()) => Ok(Paused { program, pid: u32::from_ne_bytes(pid), go, spawn }),
-            // There was no fork; the spawn says why.
+            // No child was forked; the error of the spawn says why.
             Err(error) => Err(joined(spawn).err().unwrap_or(error)),
         }
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -81,9 +84,10 @@ impl Paused {
 
     /// Lets it become the command.
     pub fn resume(mut self) -> anyhow::Result<Running> {
+        // Any byte will do: the child only waits for one.
         let resumed = self.go.write_all(&[1]).and_then(|()| joined(self.spawn));
-        let failed = || format!("cannot run {}", self.program.display());
-        let child = resumed.map_err(NotRun).with_context(failed)?;
+        let child =
+            resumed.map_err(NotRun).with_context(|| format!("cannot run {}", self.program.display()))?;
         Ok(Running { child, status: None, is_cut_short: false })
     }
 }
@@ -92,30 +96,32 @@ fn joined(spawn: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
     spawn.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))
 }
 
-/// The child tells its number and waits for one byte. Without the byte, its end of the pipe ends
-/// with the parent, and so does the child.
+/// Has the child wait between fork and exec.
 fn wait_before_exec(command: &mut Command, mut tell_pid: PipeWriter, mut wait_to_go: PipeReader, go: RawFd) {
-    let wait = move || {
-        // SAFETY: the child's own copy of a descriptor that only the parent uses; it would keep the
-        // pipe from ending.
-        unsafe { libc::close(go) };
-        tell_pid.write_all(&std::process::id().to_ne_bytes())?;
-        if wait_to_go.read_exact(&mut [0]).is_err() {
-            // The parent has ended, or is not to run it: no error reaches anyone.
-            // SAFETY: ends the child, at any moment.
-            unsafe { libc::_exit(0) }
-        }
-        Ok(())
-    };
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.
-    unsafe { command.pre_exec(wait) };
+    unsafe { command.pre_exec(move || tell_and_wait(&mut tell_pid, &mut wait_to_go, go)) };
 }
 
-/// The command while it runs. Dropped, it is ended.
+/// Runs in the child: it writes its process id into one pipe and waits for one byte from the other one. If the parent
+/// ends without writing that byte, the pipe ends, and the child ends, too.
+fn tell_and_wait(tell_pid: &mut PipeWriter, wait_to_go: &mut PipeReader, go: RawFd) -> io::Result<()> {
+    // SAFETY: `go` is the child's own copy of a descriptor that only the parent uses. If it stayed open here, the
+    // pipe would never end.
+    unsafe { libc::close(go) };
+    tell_pid.write_all(&std::process::id().to_ne_bytes())?;
+    if wait_to_go.read_exact(&mut [0]).is_err() {
+        // The parent has ended, or it has dropped the process: nothing is left that could report an error.
+        // SAFETY: a process may end at any moment.
+        unsafe { libc::_exit(0) }
+    }
+    Ok(())
+}
+
+/// The command while it runs. When it is dropped, it is ended.
 pub struct Running {
     child: Child,
     status: Option<ExitStatus>,
-    /// Its time was up before its work was done, as asked for.
+    /// It was ended because the time that was asked for was up.
     is_cut_short: bool,
 }
 
@@ -128,8 +134,8 @@ impl Running {
         Ok(self.status.is_some())
     }
 
-    /// Ends it, if it has not ended: after Ctrl-C, which has reached it as well, it gets a moment to
-    /// follow; then a polite signal and at last the other one. Meanwhile there is something to do.
+    /// Ends it, if it has not ended. After Ctrl-C, which the terminal has also sent to the command, it first gets some
+    /// time to end by itself. Then it gets SIGTERM, and at last SIGKILL. `meanwhile` is called while this waits.
     pub fn end(&mut self, mut meanwhile: impl FnMut()) -> anyhow::Result<()> {
         if crate::interrupt::asked() && self.ends_within(&mut meanwhile)? {
             return Ok(());
@@ -153,7 +159,7 @@ impl Running {
     }
 
     fn signal(&self, signal: Signal) {
-        // It has not been waited for, so the number is still its own. It may have ended.
+        // It has not been waited for, so no other process can have its number. It may have ended, which is no error.
         if self.status.is_none()
             && let Some(pid) = Pid::from_raw(self.child.id() as i32)
         {
@@ -161,7 +167,7 @@ impl Running {
         }
     }
 
-    /// Its exit status, as shells tell it; that it was cut short is no failure of its own.
+    /// Its exit status, as shells report it. If it was ended because its time was up, this is no failure.
     pub fn status(mut self) -> anyhow::Result<ExitCode> {
         self.has_ended()?;
         if self.is_cut_short {

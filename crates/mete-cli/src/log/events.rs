@@ -1,25 +1,25 @@
-//! What of the kernel is to be logged, as `--event` says it.
+//! The value of `--event`: what to log of the kernel.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use mete_kernel::{Characteristic, Counter};
 
-/// Everything that costs next to nothing.
+/// Everything that costs almost nothing.
 pub const DEFAULT: &str = "service,ipc,memory,run-queue,counters=page-faults,cpu-migrations";
-/// Often enough for a mean over a poll, and rare enough not to be felt.
+/// Often enough for a mean over the time between two polls, and rare enough to cost almost nothing.
 const TICK_HERTZ: u32 = 250;
-/// What the kernel component takes.
+/// The rates that the kernel component takes.
 const TICK_RATES: RangeInclusive<u32> = 1..=10_000;
 
 /// A list of characteristics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted(pub Vec<Characteristic>);
+pub struct WantedCharacteristics(pub Vec<Characteristic>);
 
-impl FromStr for Wanted {
+impl FromStr for WantedCharacteristics {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Wanted, String> {
+    fn from_str(text: &str) -> Result<WantedCharacteristics, String> {
         let mut wanted = Vec::new();
         for word in text.split(',') {
             let characteristic = characteristic(word)?;
@@ -27,11 +27,11 @@ impl FromStr for Wanted {
                 wanted.push(characteristic);
             }
         }
-        Ok(Wanted(wanted))
+        Ok(WantedCharacteristics(wanted))
     }
 }
 
-/// A counter's name may stand for itself, so that `counters=` can be followed by several.
+/// One word of the list. A counter's name may stand alone, so that several can follow `counters=`.
 fn characteristic(word: &str) -> Result<Characteristic, String> {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     match (name, value) {
@@ -43,7 +43,7 @@ fn characteristic(word: &str) -> Result<Characteristic, String> {
             let rate = hertz.parse().ok().filter(|rate| TICK_RATES.contains(rate));
             let rate = rate.ok_or_else(|| {
                 format!(
-                    "{hertz:?} is no tick rate: write 1 to 10000 times a second, for example run-queue=250"
+                    "{hertz:?} is no tick rate: write a number of ticks a second from 1 to 10000, such as run-queue=250"
                 )
             });
             Ok(Characteristic::RunQueue { hertz: rate? })
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn log_13_characteristics_and_counters_are_read_from_one_list() {
-        let wanted: Wanted = "service,run-queue=100,counters=page-faults,cs,ipc,ipc".parse().unwrap();
+        let wanted: WantedCharacteristics =
+            "service,run-queue=100,counters=page-faults,cs,ipc,ipc".parse().unwrap();
         let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
         let expected = [
             Characteristic::ServiceTime,
@@ -76,7 +77,7 @@ mod tests {
             Characteristic::Ipc,
         ];
         assert_eq!(wanted.0, expected);
-        assert!(DEFAULT.parse::<Wanted>().is_ok());
+        assert!(DEFAULT.parse::<WantedCharacteristics>().is_ok());
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
             "counters=",
             "nothing=1",
         ] {
-            assert!(text.parse::<Wanted>().is_err(), "{text}");
+            assert!(text.parse::<WantedCharacteristics>().is_err(), "{text}");
         }
     }
 }

@@ -17,36 +17,36 @@ use mete_sched::domains::{DomainError, plain_name};
 use mete_sched::other_programs::OtherPrograms;
 use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Selector, Settings};
 
-use crate::notice::Told;
+use crate::notice::ToldNotices;
 use crate::output::Output;
 use crate::parse::{domain, duration};
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, tables};
 use crate::{failure, interrupt, notice};
 use command::{Paused, Running};
-use events::Wanted;
+use events::WantedCharacteristics;
 use user::UserOption;
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// How long to log; 10 s, or as long as COMMAND runs. COMMAND is ended if it runs longer
+    /// How long to log; COMMAND is ended if it runs longer. If not given, 10 s, or as long as COMMAND runs
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Print what was logged this often, too
+    /// Also print results at this interval
     #[arg(long, value_name = "TIME", value_parser = duration)]
     every: Option<Duration>,
     /// How often to read the logs
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
     interval: Duration,
-    /// An accounting domain and what belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
-    /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas; in names and paths * ? [a-z]
-    /// and ** are patterns. Children of what belongs to a domain belong to it, too, and so does what starts
-    /// later and is selected. Without any, the busiest programs become domains
+    /// An accounting domain and the processes that belong to it; repeat it for more domains. Selectors: pid:NUMBER,
+    /// comm:NAME, exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas; * ? [a-z] and ** are
+    /// patterns in names and paths. Children of these processes belong to the domain, too, and so do selected
+    /// processes that start later. Without this option, the busiest programs become domains
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
-    /// A domain for each control group, program or user, up to 253 of them, also for those that appear later
+    /// Make a domain for each control group, program or user, up to 253; also for those that appear later
     #[arg(
         long,
         value_enum,
@@ -55,28 +55,28 @@ pub struct Options {
         conflicts_with = "domains"
     )]
     by: Option<By>,
-    /// What of the kernel to log: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with
-    /// the names that perf list shows
+    /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names that
+    /// perf list shows
     #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
-    event: Wanted,
-    /// Log programs with probes only, not the kernel
+    event: WantedCharacteristics,
+    /// Log only programs with probes, not the kernel
     #[arg(long, conflicts_with = "event")]
     components: bool,
-    /// Log the probes of these users' programs, too (names, numbers, or all), though they have no process in a domain.
-    /// For root; with --components, it is all
+    /// Also log the probes of these users' programs (names, numbers, or all), even if they belong to no domain.
+    /// Only for root; with --components, the default is all
     #[arg(long, value_name = "USER,…", value_delimiter = ',', value_parser = user)]
     components_of: Vec<User>,
-    /// Print one JSON object a line; what COMMAND prints goes to stderr then
+    /// Print one JSON object a line; COMMAND's output goes to stderr
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     user: UserOption,
-    /// A command to run and to log, as a domain of its own
+    /// A command to run, which is logged as a domain of its own
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-/// Whose programs are meant.
+/// The users whose programs are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
     All,
@@ -87,7 +87,7 @@ fn user(text: &str) -> Result<User, DomainError> {
     if text == "all" { Ok(User::All) } else { user_id(text.as_ref()).map(User::One) }
 }
 
-/// What has a domain of its own.
+/// What gets a domain of its own.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum By {
     Cgroup,
@@ -108,8 +108,8 @@ impl By {
 const EXAMPLES: &str = "\
 Examples:
   sudo mete log --for 5s           the busiest programs
-  sudo mete log --by program -- make -j4   each program that it runs
-  sudo mete log -- make -j4        a command and all that it starts
+  sudo mete log --by program -- make -j4   each program that make runs
+  sudo mete log -- make -j4        a command and everything that it starts
   sudo mete log --domain web=comm:nginx --domain db=user:postgres --every 1s
   sudo mete log --domain box=cgroup:/system.slice/docker.service
   sudo mete log --domain 'db=exe:/usr/lib/postgresql/*/bin/postgres'
@@ -117,50 +117,52 @@ Examples:
   mete log --components --for 5s   programs with probes, without root
   sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
 
-What starts later and matches a selector belongs to its domain from the first moment on, as soon as it has
-that name or runs that program: what it did before, between fork and exec, belongs to its parent's domain.
-So a domain may be empty at first, as long as another one is not.
+A process that starts later and matches a selector belongs to its domain as soon as it has that name or
+runs that program. What it did before, between fork and exec, belongs to its parent's domain. So a domain
+may be empty at first, as long as another domain is not.
 
-Percentages are of one processor. Wake-ups by interrupts are not counted, nor those by packets from
-other network namespaces, whose sender is not known. A ? is what is not known. The domain `other` has
-every process that belongs to no domain. The exit status is COMMAND's, 127 if there is no such
-program, 126 if it cannot be run, or 1 if the kernel, or a characteristic that --event names, could
-not be logged: the last line says so. Without COMMAND it is 3 if something of what happened is
-missing in the results, which the last line says.
+Percentages are of one processor. Two kinds of wake-ups are not counted: those by interrupts, and those
+by packets from other network namespaces, because their senders are not known. A ? stands for an unknown
+number. The domain `other` has every process that belongs to no domain.
+
+The exit status is COMMAND's, 127 if there is no such program, or 126 if it cannot be run. It is 1 if the
+kernel, or a characteristic that --event names, could not be logged. Without COMMAND, it is 3 if the
+results are incomplete. In both cases, the last line says what is missing.
 
 Under sudo, COMMAND runs as the user who called sudo, and stderr says so; --user root runs it as root.
 
-Ctrl-C ends the run with the results so far. It reaches COMMAND, too, which gets two seconds to
-end by itself before it is ended. The exit status is then 130, or what COMMAND makes of it.
+Ctrl-C ends the run with the results so far. It reaches COMMAND, too, which gets two seconds to end by
+itself before it is ended. The exit status is then COMMAND's, or 130 without COMMAND.
 
-The time of --for begins once everything is logged, a quarter of a second after the start; at the end,
-switching off takes a tenth.
+The time of --for begins when everything is being logged, a quarter of a second after the start. At the
+end, switching off takes a tenth of a second.
 
-Numbers behind a ≥ are lower bounds, because rows were lost. The objects of --json are described
-in docs/json.md.";
+Numbers after a ≥ are lower bounds, because rows were lost. The objects of --json are described in
+docs/json.md.";
 
-/// The exit status where rows were lost and the results are there all the same.
+/// The exit status if there are results, but rows were lost.
 const INCOMPLETE: u8 = 3;
-/// Without a command, as long as it takes to see something.
+/// How long to log without a command: long enough to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// For components, and for processes where the kernel component does not bind them itself: a command may be over before
-/// a second has passed.
+/// How often to look for components, and for processes that the kernel component does not bind by itself, while a
+/// command runs: the command may end before a second has passed.
 const LOOK_DURING_COMMAND: Duration = Duration::from_millis(40);
-/// Without the kernel component, what a process does that starts meanwhile counts as other's until it is found.
+/// The same without a command. Without the kernel component, a new process belongs to the domain `other` until it is
+/// found.
 const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
-/// Logs, and answers with the command's status.
+/// Logs, prints the results, and returns the command's exit status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let user = options.user.told(&options.command, "")?;
     let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
     let mut scheduler = start(options, paused.as_ref())?;
-    // Until now a signal has ended the process at once, and with it all that was started: the kernel takes half a second
-    // and more for its programs, and cannot be told to stop.
+    // Only now: until here, a signal ends the process at once, and everything that it has started ends with it. The
+    // kernel takes half a second and more to load the programs, and cannot be interrupted.
     interrupt::listen()?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;
     }
-    // What happened while logging was being switched on is no part of the results.
+    // Reads and drops what was logged while logging was being switched on: it is no part of the results.
     scheduler.tick();
     let recorder = Recorder::new(options, output, &scheduler);
     let mut running = paused.map(Paused::resume).transpose()?;
@@ -168,7 +170,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let is_done = !interrupt::asked();
     tables::whole(&logged, options.interval, output)?;
     if scheduler.domains().is_full() {
-        failure::say("there were no more domains to give out: what came later is in \"other\"");
+        failure::say("all domains were in use: processes that came later are in \"other\"");
     }
     if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
@@ -183,11 +185,11 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(if is_less_than_asked && status == ExitCode::SUCCESS { ExitCode::FAILURE } else { status })
 }
 
-/// Says last of all what was asked for and is not in the results, if anything is not.
+/// Says on the last line what was asked for and is not in the results; returns whether there is any such thing.
 fn tell_not_logged(logged: &Logged) -> bool {
     let what = logged.not_logged.join("; ");
     if !what.is_empty() {
-        failure::say(&format!("these results are without what was asked for: {what}"));
+        failure::say(&format!("these results lack something that was asked for: {what}"));
     }
     !what.is_empty()
 }
@@ -196,7 +198,7 @@ impl Options {
     fn settings(&self) -> Settings {
         let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
         let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };
-        // A program that was busy a moment ago may have ended.
+        // Without named domains, the busiest programs are chosen, and a program that was just busy may have ended.
         let may_be_empty = self.domains.is_empty();
         let component_users = self.component_users();
         let divide = self.by.map(By::divide);
@@ -211,18 +213,21 @@ impl Options {
         }
     }
 
-    /// Who wants programs with probes only wants all of them.
+    /// The users whose programs with probes are logged; with `--components`, all users.
     fn component_users(&self) -> Users {
         if self.components || self.components_of.contains(&User::All) {
             return Users::All;
         }
-        let one = |user: &User| if let User::One(user) = user { Some(*user) } else { None };
-        Users::These(self.components_of.iter().filter_map(one).collect())
+        let users = self.components_of.iter().filter_map(|user| match user {
+            User::One(user) => Some(*user),
+            User::All => None,
+        });
+        Users::These(users.collect())
     }
 
-    /// Whether each characteristic was asked for by its name, and not with all that cost next to nothing.
+    /// Whether the user chose the characteristics: if not, those that this kernel lacks are not missed.
     fn is_choice(&self) -> bool {
-        events::DEFAULT.parse().is_ok_and(|default: Wanted| default != self.event)
+        events::DEFAULT.parse().is_ok_and(|default: WantedCharacteristics| default != self.event)
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -230,7 +235,7 @@ impl Options {
     }
 
     fn progress(&self) -> Progress {
-        // A command has the terminal for itself.
+        // A command writes on the terminal, and nothing may be drawn over it.
         if self.command.is_empty() { Progress::of_time("logging", self.limit()) } else { Progress::none() }
     }
 }
@@ -240,36 +245,39 @@ fn start(options: &Options, paused: Option<&Paused>) -> Result<Scheduler, Schedu
     let mut specs = options.domains.clone();
     specs.extend(paused.map(|paused| command_domain(paused, &specs)));
     if specs.is_empty() && options.by.is_none() {
-        // Who is busy shows while the kernel's programs are loaded.
+        // While the kernel's programs are loaded, it shows which programs are busy.
         let first = FirstLook::now();
         return Scheduler::start_for(options.settings(), || first.busiest());
     }
     Scheduler::start(options.settings(), specs)
 }
 
-/// Named for the program, unless somebody has the name.
+/// The command's domain. It has the program's name, unless another domain has this name.
 fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
-    let is_free = |name: &String| !name.is_empty() && others.iter().all(|other| other.name != *name);
-    let name = Some(plain_name(paused.name())).filter(is_free).unwrap_or_else(|| "command".into());
+    let name = plain_name(paused.name());
+    let is_free = !name.is_empty() && others.iter().all(|other| other.name != name);
+    let name = if is_free { name } else { "command".into() };
     DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
 }
 
-/// The kernel charges a task when it leaves its processor, and at ticks. A command can be waited for a moment before it has
-/// left its processor for the last time, and what computes has not been charged since the last tick: after another one,
-/// all that was done until now is in the log.
+/// Waits until everything that was done until now is in the log.
+///
+/// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a command may return
+/// shortly before the command leaves its processor for the last time, and a task that computes has not been charged
+/// since the last tick. After one more tick, both are in the log.
 fn wait_for_last_tick() {
-    /// A period of [`mete_sched::sources::kernel`]'s tick, and of the default of `--event run-queue`.
+    /// At least the period of the tick of [`mete_sched::sources::kernel`] and of the default of `--event run-queue`.
     const PERIOD: Duration = Duration::from_millis(10);
     std::thread::sleep(PERIOD);
 }
 
-/// Logs until the time is up, the command has ended or somebody pressed Ctrl-C.
+/// Logs until the time is up, the command has ended, or Ctrl-C is pressed.
 struct Recorder<'a> {
     options: &'a Options,
     output: &'a mut Output,
     begin: Instant,
     progress: Progress,
-    told: Told,
+    told: ToldNotices,
     queues: Queues,
     others: OtherPrograms,
     whole: Interval,
@@ -286,7 +294,7 @@ impl Recorder<'_> {
             output,
             begin: Instant::now(),
             progress,
-            told: Told::default(),
+            told: ToldNotices::default(),
             queues,
             others: OtherPrograms::new(scheduler.domains()),
             whole,
@@ -310,7 +318,7 @@ impl Recorder<'_> {
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
         self.others.look(scheduler.domains());
-        // The last part and the whole end at one moment.
+        // One report for both, so that the last part and the whole end at the same moment.
         let now = Report::of(scheduler);
         self.print_part(now.clone())?;
         let logged = self.whole.end(now, &self.queues);
@@ -318,13 +326,14 @@ impl Recorder<'_> {
         Ok(Logged { within_other: self.others.largest(), not_logged, ..logged })
     }
 
-    /// After each poll. On an error, there is no next one.
+    /// Called after each poll. After an error, there is no next poll.
     fn look(
         &mut self,
         scheduler: &mut Scheduler,
         running: Option<&mut Running>,
         stop: &AtomicBool,
     ) -> anyhow::Result<()> {
+        // Stays set if an error leaves this function early; otherwise the last line sets it anew.
         stop.store(true, Ordering::Relaxed);
         self.queues.note(scheduler);
         self.others.look_in_time(scheduler.domains());
@@ -333,7 +342,7 @@ impl Recorder<'_> {
         let passed = self.begin.elapsed();
         let is_over = self.options.limit().is_some_and(|limit| passed >= limit);
         let is_last = has_ended || is_over || interrupt::asked();
-        // The last part goes on to the end.
+        // The last part is printed at the end, with the whole.
         if !is_last && self.is_part_over(scheduler) {
             self.print_part(Report::of(scheduler))?;
         }
@@ -347,7 +356,7 @@ impl Recorder<'_> {
         part.is_some_and(|(part, every)| part.elapsed(scheduler) >= every)
     }
 
-    /// What `--every` asks for: what was logged since the part before.
+    /// Prints what `--every` asks for: what was logged since the part before.
     fn print_part(&mut self, now: Report) -> anyhow::Result<()> {
         let Some(part) = &mut self.part else { return Ok(()) };
         let logged = part.end(now, &self.queues);

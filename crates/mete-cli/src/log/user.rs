@@ -1,5 +1,5 @@
-//! Whose the command is. Logging needs root, and the command does not: where `sudo` started this program, the command
-//! runs as the user who called it, as it would without being logged.
+//! The user that a command runs as. Logging needs root, but the command does not: if `sudo` has started this program,
+//! the command runs as the user who called `sudo`, as it would without being logged.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -14,10 +14,10 @@ use rustix::process::geteuid;
 
 use crate::failure;
 
-/// What the option is for.
+/// The option `--user`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UserOption {
-    /// Run COMMAND as this user, by name or number; under sudo, the one who called it if this is not given
+    /// Run COMMAND as this user, by name or number; if not given, under sudo, as the user who called sudo
     #[arg(long, value_name = "NAME", requires = "command", value_parser = asked_for)]
     user: Option<User>,
 }
@@ -29,12 +29,12 @@ pub struct User {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
-    /// Directory and shell, of one whom the system knows.
+    /// Home directory and shell, of a user that the system knows.
     home: Option<(OsString, OsString)>,
 }
 
 impl UserOption {
-    /// The user that the command runs as; `None` where it is this program's own.
+    /// The user that the command runs as; `None` if it is the user of this program.
     pub fn user(&self) -> anyhow::Result<Option<User>> {
         let chosen = match &self.user {
             Some(asked) => Some(asked.clone()),
@@ -48,26 +48,30 @@ impl UserOption {
         Ok(chosen)
     }
 
-    /// The same. Without `--user` it also prints a line that says so, and what else follows from it (`besides`).
-    pub fn told(&self, command: &[OsString], besides: &str) -> anyhow::Result<Option<User>> {
+    /// The same. If `--user` was not given and the user is another one, also prints a line that says so, with a
+    /// further consequence (`consequence`).
+    pub fn told(&self, command: &[OsString], consequence: &str) -> anyhow::Result<Option<User>> {
         let Some(program) = command.first() else { return Ok(None) };
         let user = self.user()?;
         if let Some(user) = user.as_ref().filter(|_| self.user.is_none()) {
             let (program, name) = (program.display(), user.name.display());
             failure::say(&format!(
-                "{program} runs as {name}, who called sudo{besides}; --user root has it run as root"
+                "{program} runs as {name}, who called sudo{consequence}; --user root has it run as root"
             ));
         }
         Ok(user)
     }
 }
 
-/// By name, or by number where no user has it for a name.
+/// The value of `--user`: a name, or a number that is no user's name.
 fn asked_for(asked: &str) -> anyhow::Result<User> {
     let known = User::by_name(asked).with_context(|| format!("cannot look for the user {asked:?}"))?;
-    let by_number = || asked.parse().ok().filter(is_user).map(|uid| User::of(uid, uid));
+    if let Some(user) = known {
+        return Ok(user);
+    }
     let unknown = || anyhow!("there is no user {asked:?}");
-    known.map(Ok).or_else(by_number).ok_or_else(unknown)?.with_context(unknown)
+    let uid = asked.parse().ok().filter(is_user).ok_or_else(unknown)?;
+    User::of(uid, uid).with_context(unknown)
 }
 
 /// The largest number names no user. The kernel takes it as "unchanged", and the command would stay root's.
@@ -75,13 +79,13 @@ fn is_user(number: &u32) -> bool {
     *number != u32::MAX
 }
 
-/// Who called sudo, if anybody did.
+/// The user who called sudo; `None` if this program was not started by sudo.
 fn caller() -> anyhow::Result<Option<User>> {
     let Some(uid) = env::var_os("SUDO_UID") else { return Ok(None) };
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok()).filter(is_user);
     let (Some(uid), Some(gid)) = (number("SUDO_UID"), number("SUDO_GID")) else {
         bail!(
-            "SUDO_UID={} and SUDO_GID tell no user who called sudo; say with --user as whom the command is to run",
+            "SUDO_UID={} and SUDO_GID name no user who called sudo; choose the command's user with --user",
             uid.display()
         );
     };
@@ -89,10 +93,10 @@ fn caller() -> anyhow::Result<Option<User>> {
 }
 
 impl User {
-    /// By number; of one whom the system does not know, only the numbers are known.
+    /// The user with this number. Of a user that the system does not know, only the numbers are known.
     fn of(uid: u32, gid: u32) -> io::Result<User> {
         let unknown = User { name: uid.to_string().into(), uid, gid, groups: vec![gid], home: None };
-        // SAFETY: `entry`, `text` and `found` live throughout the call, and `text` is as long as is said.
+        // SAFETY: `entry`, `text` and `found` live throughout the call, and the length is that of `text`.
         let known = lookup(|entry, text, found| unsafe {
             libc::getpwuid_r(uid, entry, text.as_mut_ptr(), text.len(), found)
         })?;
@@ -101,14 +105,14 @@ impl User {
 
     fn by_name(name: &str) -> io::Result<Option<User>> {
         let name = CString::new(name)?;
-        // SAFETY: as above, and the name ends with a zero.
+        // SAFETY: as in `of`, and the name ends with a zero.
         lookup(|entry, text, found| unsafe {
             libc::getpwnam_r(name.as_ptr(), entry, text.as_mut_ptr(), text.len(), found)
         })
     }
 
-    /// Has a command run as this user, with its groups and what its environment says of a user. The change comes after
-    /// everything that was asked to happen before.
+    /// Has a command run as this user, with the user's groups and the environment variables that tell of a user. The
+    /// change of the user comes after everything else that was set up to happen in the child before this call.
     pub fn run(&self, command: &mut Command) {
         command.env("USER", &self.name).env("LOGNAME", &self.name);
         match &self.home {
@@ -121,17 +125,8 @@ impl User {
             false => command.env_remove("XDG_RUNTIME_DIR"),
         };
         let (uid, gid, groups) = (self.uid, self.gid, self.groups.clone());
-        let become_user = move || {
-            // SAFETY: the list is as long as is said; between fork and exec there is one thread.
-            let failed = unsafe {
-                libc::setgroups(groups.len(), groups.as_ptr()) != 0
-                    || libc::setresgid(gid, gid, gid) != 0
-                    || libc::setresuid(uid, uid, uid) != 0
-            };
-            if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
-        };
         // SAFETY: between fork and exec, the closure makes system calls and nothing else.
-        unsafe { command.pre_exec(become_user) };
+        unsafe { command.pre_exec(move || become_user(uid, gid, &groups)) };
     }
 
     fn owns(&self, directory: &std::path::Path) -> bool {
@@ -140,7 +135,19 @@ impl User {
     }
 }
 
-/// Asks the system's users, with as much room for the answer as it needs.
+/// Runs in the child between fork and exec, where there is one thread: these calls would change all threads.
+fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
+    // The user comes last: without root's rights, the groups could no longer be changed.
+    // SAFETY: the pointer and the length are those of one list.
+    let failed = unsafe {
+        libc::setgroups(groups.len(), groups.as_ptr()) != 0
+            || libc::setresgid(gid, gid, gid) != 0
+            || libc::setresuid(uid, uid, uid) != 0
+    };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Looks a user up, with as much room for the answer as it needs.
 fn lookup(
     ask: impl Fn(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> libc::c_int,
 ) -> io::Result<Option<User>> {
@@ -154,7 +161,7 @@ fn lookup(
             libc::ERANGE if text.len() < MOST => text.resize(text.len() * 4, 0),
             libc::EINTR => {}
             0 if found.is_null() => return Ok(None),
-            // SAFETY: the system found it, so the structure's pointers lead to texts in `text`, which end with a zero.
+            // SAFETY: the user was found, so the structure's pointers lead to texts in `text`, which end with a zero.
             0 => return Ok(Some(unsafe { known(&entry) })),
             error => return Err(io::Error::from_raw_os_error(error)),
         }
@@ -163,7 +170,7 @@ fn lookup(
 
 /// # Safety
 ///
-/// The entry is one that the system has filled, and its texts are still there.
+/// The system has filled the entry, and its texts are still there.
 unsafe fn known(entry: &libc::passwd) -> User {
     let text = |text: *mut libc::c_char| {
         if text.is_null() {
@@ -187,12 +194,12 @@ unsafe fn known(entry: &libc::passwd) -> User {
 ///
 /// As for [`known`].
 unsafe fn groups(entry: &libc::passwd) -> Vec<u32> {
-    /// The kernel takes no more.
+    /// The kernel takes no more groups (`NGROUPS_MAX`).
     const MOST: usize = 65536;
     let mut groups = vec![0; 64];
     loop {
         let mut count = groups.len() as libc::c_int;
-        // SAFETY: the name ends with a zero, and the list is as long as is said.
+        // SAFETY: the name ends with a zero, and `count` is the length of the list.
         let all =
             unsafe { libc::getgrouplist(entry.pw_name, entry.pw_gid, groups.as_mut_ptr(), &raw mut count) };
         if all >= 0 {

@@ -1,4 +1,4 @@
-//! What is said while recording.
+//! What is printed while recording.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use crate::failure;
 use crate::progress::Progress;
 use crate::trace::garbled_buffer;
 
-/// Beside a command, how it goes is said so often.
+/// How often a line of progress is printed while a command runs.
 const BESIDE_COMMAND: Duration = Duration::from_secs(5);
 
-/// What is said meanwhile.
+/// The progress of a recording, and its warnings.
 pub struct Live {
     progress: Progress,
     begin: Instant,
-    /// When a line of its own says next how it goes, beside a command on a terminal.
+    /// When the next line of progress is printed; only on a terminal, and only while a command runs.
     line_at: Option<Duration>,
     has_told: bool,
     has_told_garbled: bool,
 }
 
 impl Live {
-    /// Beside a command, which writes on the terminal, too, nothing is drawn over: now and then there is a line.
+    /// A command writes on the same terminal. So there is no progress bar while it runs, only a line now and then.
     pub fn new(options: &Options, begin: Instant) -> Live {
         let (progress, line_at) = match options.command.is_empty() {
             true => (Progress::of_time("recording", options.time), None),
@@ -35,7 +35,7 @@ impl Live {
         Live { progress, begin, line_at, has_told: false, has_told_garbled: false }
     }
 
-    /// How it goes.
+    /// Shows the progress, and says once if the trace cannot be written or a buffer was garbled.
     pub fn show(&mut self, session: &Session) {
         let reports = session.reports();
         let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
@@ -63,7 +63,7 @@ impl Live {
         }
     }
 
-    /// Something that people should know.
+    /// Says something that the user should know.
     pub fn say(&self, text: &str) {
         self.progress.aside(|| failure::say(text));
     }

@@ -1,4 +1,4 @@
-//! `mete record`: the events of a schema, from the kernel and from programs into a trace.
+//! `mete record`: records the events of a schema, from the kernel and from programs, into a trace.
 //!
 //! ```text
 //!   Options ──▶ Plan ──▶ Session ──▶ summary
@@ -41,46 +41,47 @@ pub struct Options {
     /// What to record: the name of a shipped schema (scheduler, locking, interrupt, stopwatch), or the files of one
     #[arg(long, required = true, num_args = 1.., value_name = "NAME|FILE")]
     schema: Vec<PathBuf>,
-    /// The trace's directory. It is made, or must be empty
+    /// The trace's directory; it must be empty or not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Replace the trace that is in the directory already; one that has anything else in it is left alone
+    /// Replace the trace in the directory; a directory with anything else in it is refused
     #[arg(long)]
     force: bool,
-    /// How long to record; until Ctrl-C, or as long as COMMAND runs. COMMAND is ended if it runs longer
+    /// How long to record; COMMAND is ended if it runs longer. If not given, until Ctrl-C, or as long as COMMAND runs
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Only these events of the schema; what the others would cost is saved
+    /// Record only these events of the schema; the others then cost nothing
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     events: Vec<String>,
-    /// An accounting domain and who belongs to it, for what the schema calls `domain`: the first one is domain 2,
-    /// domain 1 the idle time, domain 0 everybody else. Selectors as in mete log; repeat it for more
+    /// An accounting domain and the processes that belong to it, for fields that the schema calls `domain`: the first
+    /// one given is domain 2; domain 1 is idle time, domain 0 all other processes. Selectors as for mete log; repeat it
+    /// for more
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
-    /// Memory for what is not written yet, for each processor: a power of two from 64K to 256M
+    /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
     #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "4M")]
     buffer: u64,
-    /// Flush when less than so many percent of a buffer are free; what is left is for events meanwhile
+    /// Flush a buffer when less than this percentage is free; the free part is for events during the flush
     #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value = "10")]
     low_water: u8,
-    /// Mount the parameters as files on this directory: enable, one file for each event, and others. It is
-    /// made, or must be empty
+    /// Mount the parameters as files on this directory: enable, one file for each event, and others; it must be empty
+    /// or not exist
     #[arg(long, value_name = "DIR")]
     parameters: Option<PathBuf>,
-    /// Begin with recording switched off, until somebody writes 1 into the parameter enable
+    /// Begin with recording switched off, until the parameter enable is set to 1
     #[arg(long, requires = "parameters")]
     off: bool,
-    /// Keep the newest so many bytes in memory, and write them on SIGUSR1 and at the end: a flight recorder. At least
-    /// 64K for each processor are kept
+    /// A flight recorder: keep the newest events in this much memory, and write them on SIGUSR1 and at the end. At
+    /// least 64K for each processor are kept
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     keep: Option<u64>,
-    /// Write what is kept when one of these events occurs, and end
+    /// Write the kept events when one of these events occurs, and end
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "keep")]
     dump_on: Vec<String>,
-    /// End at the Nth such event; what is kept at the others is written, too
+    /// End at the Nth such event; the kept events are written at each of them
     #[arg(long, value_name = "N", value_parser = one_or_more::<u32>, default_value = "1", requires = "dump_on")]
     dumps: u32,
-    /// Print the summary as a JSON object; what COMMAND prints goes to stderr then
+    /// Print the summary as a JSON object; COMMAND's output goes to stderr
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -105,38 +106,42 @@ Examples:
   mete show trace
   mete convert trace --to perl -o trace.pl
 
-Events without a point, as those of stopwatch, are COMMAND's own: see mete schema generate. Probe points (probe:) are
-those of whatever program has them, now or later. Without points of the kernel there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in /var/cache/mete (~/.cache/mete of another user than root) for the next time; shipped
-ones need no compiler. mete schema check says whether a schema fits this kernel.
+Events without a point, such as those of stopwatch, are recorded by COMMAND itself: see mete schema
+generate. A probe point (probe:) is in every program that has this probe, now or later. A schema without
+points of the kernel needs no root. For your own schemata, clang compiles the programs that run in the
+kernel; they are kept in /var/cache/mete (for users other than root, ~/.cache/mete) for the next time.
+Shipped schemata need no compiler. mete schema check says whether a schema fits this kernel.
 
-On a terminal, a line tells how it goes when that takes longer than a second; with COMMAND, which writes there, too,
-a line of its own every 5 s. What is still in the buffers, for half a second at most, is not in it.
+On a terminal, a line shows the progress if recording takes longer than a second. COMMAND writes on the
+same terminal, so with COMMAND there is a new line every 5 s instead. The numbers lag by half a second at
+most, because events in the buffers are not counted yet.
 
 Under sudo, COMMAND runs as the user who called sudo, and stderr says so; --user root runs it as root.
 
-Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
-status is 0, otherwise 130. With COMMAND, the status is COMMAND's. A trace whose recorder is killed can be
-read up to the last blocks that it wrote: about a second before, unless the disk is slower.";
+Ctrl-C ends the recording with a complete trace. With COMMAND, the exit status is COMMAND's. Without
+COMMAND, it is 0 if Ctrl-C was the only end, and 130 if --for or --dump-on gave another one. If the
+recorder is killed, the trace can be read up to the last blocks that it wrote: about a second before,
+unless the disk is slower.";
 
-/// The command's end is known when its parent is told of it. Its last context switch comes some microseconds later, or
-/// more where the processor is taken from it just then.
+/// How long to go on after the command's end. Its parent learns of the end first. The command's last context switch
+/// comes some microseconds later, or still later if another task takes its processor at that moment.
 const LAST_SWITCH: Duration = Duration::from_millis(30);
 
-/// How often the command is looked after.
+/// How often to look whether the command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Records, and answers with the command's status.
+/// Records, and returns the command's exit status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     interrupt::listen_to_dumps()?;
-    let besides = if options.parameters.is_some() { ", and cannot use the parameters" } else { "" };
-    let user = options.user.told(&options.command, besides)?;
+    let consequence = if options.parameters.is_some() { ", and cannot use the parameters" } else { "" };
+    let user = options.user.told(&options.command, consequence)?;
     let mut session = options.begin(options.plan(output)?)?;
     if options.command.is_empty() {
         session.missing_probes().iter().for_each(say);
     }
     let (asker, desk) = desk();
-    // The command may write into the files at once.
+    // Mounted before the command starts, because the command may use the files at once.
     let started = options
         .mount(&session, asker)
         .and_then(|tree| Ok((tree, options.start(&mut session, user.as_ref())?)));
@@ -154,7 +159,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     };
     session.remove_former();
     let is_done = options.wait(&mut session, &desk, running.as_mut())?;
-    // From now on requests are refused, and then no file is left to ask.
+    // In this order: first requests are refused, then the files disappear.
     drop(desk);
     drop(tree);
     summary::tell(session.end(&mut |notice| say(&notice))?, output)?;
@@ -166,7 +171,7 @@ fn say(notice: &Notice) {
 }
 
 impl Options {
-    /// What is to be recorded. Problems of the schema are shown with their places.
+    /// What is to be recorded. Problems of the schema are printed with their places.
     fn plan(&self, output: &mut Output) -> anyhow::Result<Plan> {
         let sources = schema::sources(&self.schema)?;
         let schema = match RecordedSchema::read(sources.clone()) {
@@ -206,16 +211,16 @@ impl Options {
         Ok(self.parameters.as_ref().map(|at| mete_record::mount(at, session, asker)).transpose()?)
     }
 
-    /// Starts the command, if there is one and Ctrl-C has not been pressed so far.
+    /// Starts the command, if there is one and Ctrl-C has not been pressed yet.
     fn start(&self, session: &mut Session, user: Option<&User>) -> anyhow::Result<Option<Running>> {
         let paused = Paused::start(&self.command, self.json, session.environment()?, user)?;
-        // It is in its domain before it does anything.
+        // Before it resumes: it must be in its domain before it does anything.
         session.bind_newcomers();
         paused.filter(|_| !interrupt::asked()).map(Paused::resume).transpose()
     }
 
-    /// Waits until the time is up, the command has ended, the awaited event has occurred or Ctrl-C was pressed; returns
-    /// whether all that was asked for is done.
+    /// Waits until the time is up, the command has ended, the awaited event has occurred or Ctrl-C was pressed. Returns
+    /// whether everything that was asked for is done.
     fn wait(
         &self,
         session: &mut Session,
@@ -237,7 +242,7 @@ impl Options {
         let has_end = self.time.is_some() || !self.dump_on.is_empty();
         let is_done = !interrupt::asked() || !has_end;
         if let Some(running) = running {
-            // The command may ask for something at its end.
+            // The command may use the parameters until its end, so requests are answered while it ends.
             running.end(|| desk.serve(Duration::ZERO, |request| parameters.answer(session, request)))?;
             thread::sleep(LAST_SWITCH);
         }

@@ -1,4 +1,4 @@
-//! What is said of a recording at its end.
+//! What is printed about a recording at its end.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use mete_record::{Ended, Summary};
 use crate::output::Output;
 use crate::{failure, trace};
 
-/// Prints what has become of a recording, also where the end of it could not be written, which is an error then.
+/// Prints the summary of a recording, also if the end of the recording could not be written. That is an error then.
 pub fn tell(ended: Ended, output: &mut Output) -> anyhow::Result<()> {
     let Ended { summary, stopped } = ended;
     print(&summary, output)?;
@@ -18,7 +18,7 @@ pub fn tell(ended: Ended, output: &mut Output) -> anyhow::Result<()> {
 
 fn print(summary: &Summary, output: &mut Output) -> anyhow::Result<()> {
     let Summary { trace: directory, passed_s, records, missed_runs, bytes, .. } = summary;
-    // A flight recorder that finds no room leaves no trace.
+    // A flight recorder that finds no room on the disk leaves no trace.
     let is_there = Path::new(directory).exists();
     let (when, see) = match is_there {
         true => ("; mete show tells when", format!(" See: mete show {directory}")),

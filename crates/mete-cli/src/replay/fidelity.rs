@@ -1,4 +1,4 @@
-//! How far the replay of the recorded policy is from the recording, and what may be concluded from a replay.
+//! How far the replay of the recorded policy is from the recording, and which results of a replay mean something.
 
 use mete_sim::ClientReport;
 use mete_sim::metrics::Latencies;
@@ -9,31 +9,33 @@ use super::{LINUX, Options, kernel};
 use crate::latency::milliseconds;
 use crate::table::grouped;
 
-/// Marks a figure that says nothing.
+/// Marks a figure whose difference is within the replay's error, and so means nothing.
 pub(super) const WITHIN: &str = "≈";
-/// Further off than this, the reader is told what is known of why.
+/// If a figure is further off than this, the output says what is known of the reason.
 const CLOSE_PERCENT: f64 = 25.0;
 
-/// The figures by which policies are compared, as people and as scripts call them.
+/// The names of the figures by which policies are compared, in text.
 const NAMES: [&str; 3] = ["median", "mean", "99 %"];
+/// The same in JSON.
 pub(super) const KEYS: [&str; 3] = ["median_ns", "mean_ns", "p99_ns"];
 
 /// One figure, as recorded and as replayed.
 #[derive(Clone, Copy, Serialize)]
-struct Compared {
+struct ComparedFigure {
     recorded_ns: u64,
     replayed_ns: u64,
     /// By how much the replay's is higher, in percent.
     off_percent: f64,
 }
 
-impl Compared {
-    fn new(recorded_ns: u64, replayed_ns: u64) -> Compared {
+impl ComparedFigure {
+    fn new(recorded_ns: u64, replayed_ns: u64) -> ComparedFigure {
+        // A recorded time may be zero, by which nothing can be divided.
         let off_percent = 100.0 * (replayed_ns as f64 / recorded_ns.max(1) as f64 - 1.0);
-        Compared { recorded_ns, replayed_ns, off_percent }
+        ComparedFigure { recorded_ns, replayed_ns, off_percent }
     }
 
-    /// No further from the replay's than that is from the recorded one.
+    /// Whether a time is as close to the replayed one as that is to the recorded one, or closer.
     fn covers(self, ns: u64) -> bool {
         self.replayed_ns.abs_diff(ns) <= self.replayed_ns.abs_diff(self.recorded_ns)
     }
@@ -46,13 +48,14 @@ pub(super) struct Fidelity {
     policy: &'static str,
     tick_ns: u64,
     slice_ns: u64,
-    median_ns: Compared,
-    mean_ns: Compared,
-    p99_ns: Compared,
-    end_ns: Compared,
+    median_ns: ComparedFigure,
+    mean_ns: ComparedFigure,
+    p99_ns: ComparedFigure,
+    end_ns: ComparedFigure,
     wakes: u64,
     recorded_wakes: u64,
-    /// The processor whose part of all work differs most: by how much, in percent of all work.
+    /// How much the processor's part of all work differs, in percent of all work; of the processor with the largest
+    /// difference.
     processors_off_percent: f64,
     #[serde(skip)]
     is_tick_known: bool,
@@ -70,7 +73,8 @@ fn p99_ns(thread: &ClientReport) -> Option<u64> {
 }
 
 impl Fidelity {
-    /// `None` where the recorded policy is not known, no wait was recorded, or the machine is another one.
+    /// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of
+    /// processors.
     pub(super) fn of(
         options: &Options,
         recording: &Recording,
@@ -82,7 +86,8 @@ impl Fidelity {
         let linux = outcomes.iter().find(|outcome| outcome.policy == LINUX).filter(|_| is_same)?;
         let (was, is) = (all_waits(recorded), all_waits(&linux.threads));
         let (old, new) = (figures(&was)?, figures(&is)?);
-        let [median_ns, mean_ns, p99_ns_] = std::array::from_fn(|nth| Compared::new(old[nth], new[nth]));
+        let [median_ns, mean_ns, p99_ns_] =
+            std::array::from_fn(|nth| ComparedFigure::new(old[nth], new[nth]));
         let Kernel { tick_ns, slice_ns, .. } = kernel(options, recording);
         Some(Fidelity {
             kind: "error",
@@ -92,7 +97,7 @@ impl Fidelity {
             median_ns,
             mean_ns,
             p99_ns: p99_ns_,
-            end_ns: Compared::new(recording.duration_ns, linux.end_ns),
+            end_ns: ComparedFigure::new(recording.duration_ns, linux.end_ns),
             wakes: is.count(),
             recorded_wakes: was.count(),
             processors_off_percent: parts_apart(&recording.busy_ns, &linux.busy_ns),
@@ -101,11 +106,11 @@ impl Fidelity {
         })
     }
 
-    fn all(&self) -> [Compared; 3] {
+    fn all(&self) -> [ComparedFigure; 3] {
         [self.median_ns, self.mean_ns, self.p99_ns]
     }
 
-    /// Those of these names whose figures are within the error under a policy.
+    /// The names of the figures that are within the error under a policy.
     pub(super) fn within(
         &self,
         names: [&'static str; 3],
@@ -130,7 +135,7 @@ impl Fidelity {
             (p99_ns(&recorded[thread]), self.p99_by_thread[thread], p99_ns(&outcome.threads[thread]));
         match figures {
             (Some(was), Some(is), Some(other)) => {
-                outcome.policy != LINUX && Compared::new(was, is).covers(other)
+                outcome.policy != LINUX && ComparedFigure::new(was, is).covers(other)
             }
             _ => false,
         }
@@ -143,12 +148,11 @@ impl Fidelity {
             if self.is_tick_known { "" } else { ", assumed" },
             milliseconds(self.slice_ns),
         )];
-        let part = |(name, compared): (&str, Compared)| format!("{name} {:+.0} %", compared.off_percent);
-        let named = NAMES.into_iter().zip(self.all());
-        let parts: Vec<_> = named.chain([("end", self.end_ns)]).map(part).collect();
+        let named = NAMES.into_iter().zip(self.all()).chain([("end", self.end_ns)]);
+        let parts = named.map(|(name, compared)| format!("{name} {:+.0} %", compared.off_percent));
         lines.push(format!(
             "{}; processors' parts of the work {:.1} % apart",
-            parts.join(", "),
+            parts.collect::<Vec<_>>().join(", "),
             self.processors_off_percent
         ));
         if self.all().iter().any(|compared| compared.off_percent.abs() > CLOSE_PERCENT) {
@@ -163,25 +167,25 @@ impl Fidelity {
         lines.join("\n")
     }
 
-    /// What is known of the reason, and what is not.
+    /// Says what is known of the reason for a large distance, and what is not known.
     fn why(&self) -> String {
         let met = self.wakes.min(self.recorded_wakes);
         let known = format!(
-            "{} of {} recorded wake-ups found their thread asleep here; the others came while\n\
-             it still ran, so that these figures are of fewer waits than the recorded ones. Why else",
+            "{} of {} recorded wake-ups found their thread asleep here. The others came while\n\
+             it still ran, so these figures are of fewer waits than the recorded ones. Why else",
             grouped(met),
             grouped(self.recorded_wakes),
         );
         let why = if met < self.recorded_wakes { known } else { "Why".to_owned() };
         format!(
             "That is far. {why} is not known:\n\
-             a recording does not have what could tell, as the shares of groups (cgroups, sessions),\n\
-             masks of processors, and the timers that have woken threads."
+             a recording lacks what could explain it, such as the shares of groups (cgroups,\n\
+             sessions), masks of processors, and the timers that woke threads."
         )
     }
 }
 
-/// How far the parts of a whole that each processor has are apart, at most.
+/// The largest difference between a processor's parts of all work, before and now, in percent of all work.
 fn parts_apart(was_ns: &[u64], is_ns: &[u64]) -> f64 {
     let part = |all: &[u64], nth: usize| {
         let sum = all.iter().sum::<u64>().max(1) as f64;
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
 
     fn far_off(wakes: u64) -> String {
-        let far = Compared::new(100, 200);
+        let far = ComparedFigure::new(100, 200);
         let fidelity = Fidelity {
             kind: "error",
             policy: LINUX,

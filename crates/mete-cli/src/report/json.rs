@@ -18,13 +18,13 @@ struct Line<'a> {
     from_s: f64,
     to_s: f64,
     #[serde(flatten)]
-    what: What<'a>,
+    what: LineContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum What<'a> {
-    Domain(Domain<'a>),
+enum LineContent<'a> {
+    Domain(DomainObject<'a>),
     WakeUps {
         sender: &'a str,
         receiver: &'a str,
@@ -71,7 +71,7 @@ enum What<'a> {
 }
 
 #[derive(Serialize)]
-struct Domain<'a> {
+struct DomainObject<'a> {
     domain: &'a str,
     role: &'a str,
     processes: usize,
@@ -82,7 +82,7 @@ struct Domain<'a> {
     counters: BTreeMap<&'a str, u64>,
 }
 
-/// Everything about an interval, or about the whole.
+/// Prints everything about an interval, or about the whole time of logging.
 pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     let (from_s, to_s) = (logged.from.as_secs_f64(), logged.to.as_secs_f64());
     let all = ordered(logged).into_iter().flat_map(|domain| domain_objects(logged, domain));
@@ -92,10 +92,10 @@ pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyho
     Ok(())
 }
 
-fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, What<'a>)> {
+fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, LineContent<'a>)> {
     let name = domain.name.as_str();
     let counters = domain.events.iter().filter(|event| event.kind == "counter");
-    let itself = Domain {
+    let itself = DomainObject {
         domain: name,
         role: domain.role,
         processes: domain.processes,
@@ -105,15 +105,15 @@ fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'st
         memory_bytes: domain.memory_bytes,
         counters: counters.map(|counter| (counter.name.as_str(), counter.sum)).collect(),
     };
-    let mut objects = vec![("domain", What::Domain(itself))];
-    objects.extend(
-        domain
-            .sent
-            .iter()
-            .map(|to| ("sent", What::WakeUps { sender: name, receiver: &to.correspondent, sent: to.count })),
-    );
+    let mut objects = vec![("domain", LineContent::Domain(itself))];
+    objects.extend(domain.sent.iter().map(|to| {
+        ("sent", LineContent::WakeUps { sender: name, receiver: &to.correspondent, sent: to.count })
+    }));
     objects.extend(domain.received.iter().map(|from| {
-        ("received", What::Received { receiver: name, sender: &from.correspondent, received: from.count })
+        (
+            "received",
+            LineContent::Received { receiver: name, sender: &from.correspondent, received: from.count },
+        )
     }));
     objects.extend(
         domain
@@ -125,12 +125,12 @@ fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'st
     objects
 }
 
-fn event_object<'a>(domain: &'a str, event: &'a EventReport) -> What<'a> {
+fn event_object<'a>(domain: &'a str, event: &'a EventReport) -> LineContent<'a> {
     let phase = event.phase.as_ref();
     let whole = |ns: f64| ns.round() as u64;
     let value = |value: u64| phase.map_or(Some(value), |phase| phase.ns(value as f64).map(whole));
     let quantile = |part| phase.and_then(|phase| phase.quantile_ns(part)).map(whole);
-    What::Event {
+    LineContent::Event {
         domain,
         event: &event.name,
         r#type: event.kind,
@@ -144,22 +144,22 @@ fn event_object<'a>(domain: &'a str, event: &'a EventReport) -> What<'a> {
     }
 }
 
-fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
+fn other_objects(logged: &Logged) -> Vec<(&'static str, LineContent<'_>)> {
     let processors = logged.queues.iter().enumerate().map(|(processor, &run_queue)| {
         let busy_percent = logged.busy(processor).map(|share| 100.0 * share);
-        ("processor", What::Processor { processor, busy_percent, run_queue })
+        ("processor", LineContent::Processor { processor, busy_percent, run_queue })
     });
     let transactions = logged.report.transactions.iter().map(|dealing| {
         let (client, driver) = (dealing.domain.as_str(), dealing.correspondent.as_str());
-        ("transactions", What::Transactions { client, driver, count: dealing.count })
+        ("transactions", LineContent::Transactions { client, driver, count: dealing.count })
     });
     let within_other = logged.within_other.iter().map(|Program { name, ran_ns }| {
-        ("within_other", What::WithinOther { program: name, ran_ns: *ran_ns })
+        ("within_other", LineContent::WithinOther { program: name, ran_ns: *ran_ns })
     });
     let completeness = &logged.report.completeness;
     let (complete, files) = (logged.is_complete(), completeness.files.as_slice());
     let (missed, cost) = (completeness.missed, logged.report.cost);
     let not_logged = logged.not_logged.as_slice();
-    let statement = ("completeness", What::Completeness { complete, not_logged, files, missed, cost });
+    let statement = ("completeness", LineContent::Completeness { complete, not_logged, files, missed, cost });
     processors.chain(transactions).chain(within_other).chain([statement]).collect()
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use mete_base::size;
-use mete_sched::analysis::FileCount;
 use mete_sched::{Dealing, DomainReport, EventReport, Phase};
 
 use super::{Logged, Program, is_idle, json, service_ns};
@@ -13,25 +12,25 @@ use crate::table::{
     Head, NOTHING, Table, count, grouped, list, milliseconds, number, percent, seconds, shorten,
 };
 
-/// Letters of a domain's or an event's name in a table.
+/// The most letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
-/// How many processes a domain has is as of the end, and not of all who were there.
+/// The head of the number of processes: it counts the processes at the end, not all that ever belonged to the domain.
 pub const PROCESSES: &str = "processes\nat end";
-/// Dealings that are shown; JSON has them all.
+/// The most pairs of domains that are shown; JSON has all of them.
 const MOST_DEALINGS: usize = 12;
-/// Programs of the domain "other" that are named.
+/// The most programs of the domain "other" that are named.
 const MOST_PROGRAMS: usize = 5;
-/// Performance counters in one table.
+/// The most performance counters in one table.
 const COUNTERS: usize = 4;
-/// What is logged for less than this says nothing of what reading costs.
+/// A shorter run does not tell what reading the logs costs.
 const LONG_ENOUGH: Duration = Duration::from_millis(100);
-/// The shortest interval that is worth proposing.
+/// The shortest interval that is proposed.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The kernel's log files, as the scheduler calls them.
 const SERVICE: &str = "service time";
 const IPC: &str = "ipc";
 
-/// Everything, at the end, as it was read in this interval.
+/// Prints all results at the end. `interval` is how often the logs were read.
 pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return json::print("whole", logged, output);
@@ -47,11 +46,11 @@ pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow
     print("processors", processors_table(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
     print("phases of programs with probes, in nanoseconds", phases(logged), output)?;
-    print("transactions, as drivers report them or as wake-ups tell", transactions(logged), output)?;
+    print("transactions, as drivers report them or as wake-ups show them", transactions(logged), output)?;
     output.text(completeness(logged, interval))
 }
 
-/// One interval of several.
+/// Prints the results of one interval of several.
 pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return json::print("interval", logged, output);
@@ -63,7 +62,7 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     output.text(format!("{}\n", logged.report.completeness))
 }
 
-/// A table under its title, unless it is empty.
+/// Prints a table under its title, unless it is empty.
 pub fn print(title: &str, table: Table, output: &mut Output) -> anyhow::Result<()> {
     if table.is_empty() {
         return Ok(());
@@ -74,11 +73,14 @@ pub fn print(title: &str, table: Table, output: &mut Output) -> anyhow::Result<(
     output.text(format!("{}\n", table.text()))
 }
 
-/// Busiest first; the built-in ones last.
+/// The domains, the busiest first, the built-in ones last.
 pub fn ordered(logged: &Logged) -> Vec<&DomainReport> {
     let mut domains: Vec<_> = logged.report.domains.iter().collect();
-    let rank = |domain: &DomainReport| ["other", "idle"].iter().position(|name| domain.name == *name);
-    domains.sort_by_key(|domain| (rank(domain), std::cmp::Reverse(service_ns(domain))));
+    domains.sort_by_key(|domain| {
+        // A domain that is not built in has no such position, and `None` comes first.
+        let built_in = ["other", "idle"].iter().position(|name| domain.name == *name);
+        (built_in, std::cmp::Reverse(service_ns(domain)))
+    });
     domains
 }
 
@@ -87,7 +89,7 @@ fn domains(logged: &Logged) -> Table {
     heads.extend(["ran (ms)", "%", "sent", "received", "memory\nat end"].map(Head::Number));
     let mut table = Table::new(heads);
     let domains: Vec<_> = ordered(logged).into_iter().filter(|domain| !is_quiet(domain)).collect();
-    // Without the kernel there is nothing to fill it with.
+    // If the kernel is not logged, there are no figures, and the table stays empty.
     if domains.iter().any(|domain| has_figures(domain)) {
         domains.iter().for_each(|domain| table.row(domain_row(logged, domain)));
     }
@@ -117,22 +119,25 @@ fn domain_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
     ]
 }
 
-/// What is not known is no zero.
+/// An unknown amount is shown as `?`, never as zero.
 fn memory(logged: &Logged, domain: &DomainReport) -> String {
-    let is_logged = || logged.report.domains.iter().any(|domain| domain.memory_bytes.is_some());
     match domain.memory_bytes {
         Some(memory) if memory > 0 => size::binary(memory),
-        None if domain.processes > 0 && is_logged() => "?".into(),
+        None if domain.processes > 0 && logs_memory(logged) => "?".into(),
         _ => "·".into(),
     }
 }
 
-/// Processor time in whatever unit.
+fn logs_memory(logged: &Logged) -> bool {
+    logged.report.domains.iter().any(|domain| domain.memory_bytes.is_some())
+}
+
+/// The processor time of a domain in any unit, marked as a lower bound if rows were lost.
 pub fn ran(logged: &Logged, domain: &DomainReport, time: String) -> String {
     if service_ns(domain) > 0 { bound(logged, SERVICE, time) } else { time }
 }
 
-/// Nothing was logged in it.
+/// Whether nothing was logged in a domain.
 fn is_quiet(domain: &DomainReport) -> bool {
     service_ns(domain) == 0
         && domain.sent.is_empty()
@@ -140,20 +145,21 @@ fn is_quiet(domain: &DomainReport) -> bool {
         && domain.events.is_empty()
 }
 
-/// Who could be a domain and is none.
+/// The largest programs in the domain "other", which could be domains of their own.
 fn largest_in_other(logged: &Logged) -> String {
     if !logged.has_kernel() {
         return String::new();
     }
-    let program = |program: &Program| {
-        format!("{} {} %", shorten(&program.name, NAME), percent(logged.share_of(program.ran_ns)))
-    };
-    let names: Vec<_> = logged.within_other.iter().take(MOST_PROGRAMS).map(program).collect();
+    let names = logged.within_other.iter().take(MOST_PROGRAMS).map(|Program { name, ran_ns }| {
+        format!("{} {} %", shorten(name, NAME), percent(logged.share_of(*ran_ns)))
+    });
+    let names: Vec<_> = names.collect();
     if names.is_empty() { String::new() } else { list("largest in other:", &names) + "\n" }
 }
 
-/// Programs without probes are quiet anyway where the kernel is not logged.
+/// The domains in which nothing was logged.
 fn quiet(logged: &Logged) -> String {
+    // If the kernel is not logged, this holds for every program without probes, and is no news.
     if !logged.has_kernel() {
         return String::new();
     }
@@ -162,7 +168,7 @@ fn quiet(logged: &Logged) -> String {
     if names.is_empty() { String::new() } else { list("nothing was logged in:", &names) + "\n" }
 }
 
-/// Performance counters, a few to a table so that it fits.
+/// Tables of performance counters, a few counters in each so that it fits.
 fn counters(logged: &Logged) -> Vec<Table> {
     let names = names_of_counters(logged);
     let tables = names.chunks(COUNTERS).map(|names| {
@@ -224,21 +230,23 @@ fn times(logged: &Logged, is_cut: bool, number: u64) -> [String; 2] {
 }
 
 fn rate(number: u64, logged: &Logged) -> String {
+    // The bound keeps an interval of no length from dividing by zero.
     let rate = number as f64 / logged.seconds().max(1e-9);
+    // From 9.95 on, one digit after the point would round up to 10.0: then whole numbers are enough.
     if rate < 9.95 { format!("{rate:.1}") } else { grouped(rate.round() as u64) }
 }
 
-/// A number from the rows of a log file.
+/// A number from the rows of a log file, marked as a lower bound if rows of this file were lost.
 fn bound(logged: &Logged, file: &str, number: String) -> String {
     at_least(is_cut(logged, file), number)
 }
 
-/// Where rows are missing, there was so much or more.
+/// Marks a number as a lower bound if rows are missing.
 fn at_least(is_cut: bool, number: String) -> String {
     if is_cut { format!("≥{number}") } else { number }
 }
 
-/// Whether rows of a log file are missing, on whichever processor.
+/// Whether rows of a log file are missing, on any processor.
 fn is_cut(logged: &Logged, file: &str) -> bool {
     logged.report.completeness.files.iter().any(|count| count.file == file && !count.is_complete())
 }
@@ -251,9 +259,9 @@ fn processors_table(logged: &Logged) -> Table {
         Head::Text("mostly"),
     ]);
     for (processor, queue) in logged.queues.iter().enumerate() {
-        // What is missing may have been idle time or not.
+        // Missing rows may have been idle time or not, so the share is not known then.
         let busy = logged.busy(processor).filter(|_| !is_cut(logged, SERVICE));
-        // A machine may have room for processors that are not there.
+        // A machine may have numbers for processors that it does not have.
         if logged.busy(processor).is_some() || queue.is_some() {
             let busy = busy.map_or("·".into(), percent);
             let queue = queue.map_or("·".into(), |length| format!("{length:.2}"));
@@ -265,15 +273,15 @@ fn processors_table(logged: &Logged) -> Table {
 
 /// The three domains that used a processor most.
 fn mostly(logged: &Logged, processor: usize) -> String {
-    let used = |domain: &&DomainReport| domain.service_ns.get(processor).copied().unwrap_or(0);
-    let mut domains: Vec<_> = logged.report.domains.iter().filter(|domain| !is_idle(domain)).collect();
-    domains.retain(|domain| used(domain) > 0);
-    domains.sort_by_key(|domain| std::cmp::Reverse(used(domain)));
-    let name = |domain: &&DomainReport| {
-        let share = used(domain) as f64 / 1e9 / logged.seconds().max(1e-9);
+    let domains = logged.report.domains.iter().filter(|domain| !is_idle(domain));
+    let used = domains.map(|domain| (domain.service_ns.get(processor).copied().unwrap_or(0), domain));
+    let mut users: Vec<_> = used.filter(|(used_ns, _)| *used_ns > 0).collect();
+    users.sort_by_key(|(used_ns, _)| std::cmp::Reverse(*used_ns));
+    let shares = users.into_iter().take(3).map(|(used_ns, domain)| {
+        let share = used_ns as f64 / 1e9 / logged.seconds().max(1e-9);
         format!("{} {} %", shorten(&domain.name, NAME), bound(logged, SERVICE, percent(share)))
-    };
-    domains.iter().take(3).map(name).collect::<Vec<_>>().join(", ")
+    });
+    shares.collect::<Vec<_>>().join(", ")
 }
 
 fn events(logged: &Logged) -> Table {
@@ -331,7 +339,7 @@ fn phase_row(logged: &Logged, domain: &DomainReport, event: &EventReport, phase:
     ]
 }
 
-/// What an event's values are in: accesses are counted, and what a sample is in the program alone knows.
+/// The unit of an event's values. Accesses are counted; only the program knows the unit of a sample.
 fn unit(event: &EventReport) -> &'static str {
     match event.kind {
         "access" => "times",
@@ -339,7 +347,7 @@ fn unit(event: &EventReport) -> &'static str {
     }
 }
 
-/// The client-to-driver transaction matrix, without its zeroes.
+/// The matrix of transactions between clients and drivers, without its zeroes.
 pub fn transactions(logged: &Logged) -> Table {
     let heads =
         [Head::Name("client"), Head::Name("driver"), Head::Number("times"), Head::Number("per second")];
@@ -352,14 +360,14 @@ pub fn transactions(logged: &Logged) -> Table {
     table
 }
 
-/// What may tell of a driver's transactions: its own events, or wake-ups.
+/// The log files from which a driver's transactions are known: its own events, or wake-ups.
 fn files_of_driver<'a>(logged: &'a Logged, driver: &'a str) -> impl Iterator<Item = &'a str> {
     let drivers = logged.report.domains.iter().filter(move |domain| domain.name == driver);
     let accesses = drivers.flat_map(|domain| &domain.events).filter(|event| event.kind == "access");
     accesses.map(|event| event.name.as_str()).chain([IPC])
 }
 
-/// What was lost, and what looking so often cost.
+/// What was lost, and what reading the logs cost.
 pub fn completeness(logged: &Logged, interval: Duration) -> String {
     let statement = logged.report.completeness.to_string();
     [Some(statement), hint(logged, interval), cost(logged)]
@@ -369,23 +377,25 @@ pub fn completeness(logged: &Logged, interval: Duration) -> String {
         .join("\n")
 }
 
-/// The last word on what is not complete, or nothing.
+/// Says on the last line what was lost, if anything was; returns whether nothing was.
 pub fn tell_loss(logged: &Logged) -> bool {
     let completeness = &logged.report.completeness;
     if !completeness.is_complete() {
         let statement = completeness.to_string();
         let first = statement.lines().next().unwrap_or_default();
-        failure::say(&format!("{first}: what is told above is less than what happened"));
+        failure::say(&format!("{first}: the results above are less than what happened"));
     }
     completeness.is_complete()
 }
 
-/// What to do about rows that were overwritten.
+/// What to do if rows were overwritten.
 fn hint(logged: &Logged, interval: Duration) -> Option<String> {
-    let is_too_fast = |count: &FileCount| count.overwritten > 0;
+    let is_too_fast = logged.report.completeness.files.iter().any(|file| file.overwritten > 0);
     let shorter = (interval / 4).max(SHORTEST);
-    let helps = shorter < interval && logged.report.completeness.files.iter().any(is_too_fast);
-    helps.then(|| format!("logged faster than it was read: --interval {shorter:?} reads more often"))
+    let helps = shorter < interval && is_too_fast;
+    helps.then(|| {
+        format!("rows were logged faster than they were read: --interval {shorter:?} reads more often")
+    })
 }
 
 fn cost(logged: &Logged) -> Option<String> {
@@ -397,12 +407,12 @@ fn cost(logged: &Logged) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use mete_sched::analysis::{Completeness, Lengths};
+    use mete_sched::analysis::{Completeness, FileCount, Lengths};
     use mete_sched::{Cost, Report};
 
     use super::*;
 
-    /// 1,000 requests of a client to a driver in a second, without the kernel; so many rows were lost.
+    /// 1,000 requests of a client to a driver in a second, without the kernel; `overwritten` rows were lost.
     fn logged(overwritten: u64) -> Logged {
         let request = EventReport {
             name: "request".into(),
@@ -472,7 +482,7 @@ mod tests {
             |logged: &Logged| logged.report.domains.iter().map(|d| memory(logged, d)).collect::<Vec<_>>();
         assert_eq!(shown(&logged), ["5120 KiB", "?"]);
         logged.report.domains[1].processes = 0;
-        assert_eq!(shown(&logged), ["5120 KiB", "·"], "nobody holds nothing");
+        assert_eq!(shown(&logged), ["5120 KiB", "·"], "a domain without processes has no memory");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which trace, and what of it: the options that `mete show` and `mete convert` share.
+//! The options that `mete show` and `mete convert` share: the trace, and the choice of its events.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use anyhow::{Context, anyhow, bail};
 use mete_base::nearest::nearest;
 use mete_convert::{FieldSubject, Meanings};
 use mete_trace::names::without_controls;
-use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
+use mete_trace::{FieldLayout, Filter, Trace};
 
-/// Which trace, and what of it.
+/// A trace, and the choice of its events.
 #[derive(Debug, clap::Args)]
-pub struct Choice {
+pub struct TraceChoice {
     /// The trace's directory
     #[arg(value_name = "DIR")]
     trace: PathBuf,
@@ -21,10 +21,10 @@ pub struct Choice {
     /// Only these processors
     #[arg(long, value_name = "N", value_delimiter = ',')]
     processor: Vec<u32>,
-    /// Only events that tell of these processes or threads, by the kernel's numbers
+    /// Only events about these processes or threads, by the kernel's numbers
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     process: Vec<u32>,
-    /// Only events of these accounting domains, by the names or numbers that the recording has for them
+    /// Only events of these accounting domains, by their names or numbers in the recording
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     domain: Vec<String>,
     /// Only from this time on, in seconds of CLOCK_MONOTONIC
@@ -41,6 +41,7 @@ pub struct Choice {
 /// Nanoseconds from seconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds, such as 1283.5".to_owned())?;
+    // 64 bits hold some 1.8e19 nanoseconds.
     if (0.0..=1.8e10).contains(&number) {
         Ok((number * 1e9).round() as u64)
     } else {
@@ -48,7 +49,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Choice {
+impl TraceChoice {
     fn filter(&self, trace: &Trace) -> anyhow::Result<Filter> {
         let mut filter = Filter::default();
         if !self.event.is_empty() {
@@ -66,14 +67,20 @@ impl Choice {
         }
         if self.from.is_some() || self.until.is_some() {
             let clock = trace.description().clock.converter();
-            let clock = clock.ok_or_else(|| anyhow!("this trace's clock was read only once, so nobody knows its times; leave out --from and --until"))?;
+            let clock = clock.ok_or_else(|| {
+                anyhow!(
+                    "this trace's clock was read only once, so its times are not known; leave out --from and \
+                     --until"
+                )
+            })?;
             filter.from = self.from.map(|ns| clock.ticks(ns));
+            // A nanosecond may have several ticks: the last one is the one before the next nanosecond.
             filter.until = self.until.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
         }
         Ok(filter)
     }
 
-    /// By what the events say of processes and domains.
+    /// Adds the choice of processes and domains to a filter.
     fn saying(&self, trace: &Trace, mut filter: Filter) -> anyhow::Result<Filter> {
         let domains = self.domain.iter().map(|domain| domain_of(trace, domain));
         let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
@@ -95,12 +102,12 @@ impl Choice {
         Ok(filter)
     }
 
-    /// Opens it.
+    /// Opens the trace.
     pub fn open(&self) -> anyhow::Result<(Trace, Filter)> {
         if self.trace.is_file() {
             bail!(
-                "this is no trace: {} is a file, and mete record makes directories; mete replay reads what mete sim --trace \
-                 writes, and texts of perf and ftrace",
+                "this is no trace: {} is a file, and mete record makes directories; mete replay reads what mete sim \
+                 --trace writes, and texts of perf and ftrace",
                 self.trace.display()
             );
         }
@@ -111,16 +118,17 @@ impl Choice {
     }
 }
 
-/// The fields that say something of these kinds, with the numbers of their events.
+/// The fields that hold numbers of these kinds, each with the number of its event.
 fn fields(trace: &Trace, kinds: &[FieldSubject]) -> Vec<(u16, FieldLayout)> {
     let description = &trace.description().description;
     let meanings = Meanings::of(description);
-    let of_event = |event: &EventLayout| {
+    let mut fields = Vec::new();
+    for event in &description.events {
         let said = meanings.event(event.id).into_iter().flat_map(|meaning| &meaning.said);
         let wanted = said.filter(|said| kinds.contains(&said.what));
-        wanted.map(|said| (event.id, said.field.clone())).collect::<Vec<_>>()
-    };
-    description.events.iter().flat_map(of_event).collect()
+        fields.extend(wanted.map(|said| (event.id, said.field.clone())));
+    }
+    fields
 }
 
 fn nothing_says(trace: &Trace, what: &str) -> String {
@@ -130,7 +138,8 @@ fn nothing_says(trace: &Trace, what: &str) -> String {
         .flat_map(|event| event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name)));
     let known: Vec<_> = fields.take(20).collect();
     format!(
-        "no field of this trace says of which {} it tells: none was filled with such a number where its schema logs it; it has {}",
+        "no field of this trace says which {} an event is about: the schema fills no field with such a number; the \
+         trace has {}",
         what.trim_start_matches("a "),
         known.join(", ")
     )
@@ -144,7 +153,7 @@ fn domain_of(trace: &Trace, domain: &str) -> anyhow::Result<u64> {
     }
     let number = domain.parse::<u16>().map(u64::from);
     number.map_err(|_| match known.is_empty() {
-        true => anyhow!("the trace has no names of domains, so {domain:?} is none; say a number"),
+        true => anyhow!("the trace has no names of domains, so {domain:?} is none; give a number"),
         false => {
             anyhow!("the trace has no domain {domain:?}; it has {}", without_controls(&known.join(", ")))
         }

@@ -14,7 +14,7 @@ use mete_convert::{
 use mete_trace::description::{FILE_NAME, FORMER_FILE_NAME};
 use mete_trace::{Filter, Trace};
 
-use super::choice::Choice;
+use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
 use crate::files::Draft;
 use crate::folder_draft::FolderDraft;
@@ -26,11 +26,11 @@ use crate::{failure, interrupt, output};
 #[command(after_help = EXAMPLES)]
 pub struct ConvertOptions {
     #[command(flatten)]
-    choice: Choice,
+    choice: TraceChoice,
     /// The form to convert to
     #[arg(long, value_name = "FORM")]
     to: Form,
-    /// Where to write it, instead of standard output, which - is, too; a directory for CTF
+    /// Where to write, instead of standard output; - is standard output, too; a directory for CTF
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -44,11 +44,11 @@ Examples:
   mete convert trace --to csv --event SCHEDIN -o schedin.csv
   mete convert trace --to json | jq -r 'select(.kind == \"lost\") | .events'
 
-What each form holds and how it tells of losses is in docs/convert.md. A file has its name only when it is
-complete.
+docs/convert.md describes what each form holds and how it shows losses. A file gets its name only when it
+is complete.
 
-The exit status is 3 if a part of the trace cannot be read; everything else is converted all the same. It is 1
-if nothing was written.";
+The exit status is 3 if a part of the trace cannot be read; everything else is converted all the same. It
+is 1 if nothing was written.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
@@ -73,12 +73,12 @@ enum Form {
 }
 
 impl Form {
-    /// Whether a terminal can do nothing with it.
+    /// Whether it is not text, which a terminal cannot show.
     fn is_binary(self) -> bool {
         matches!(self, Form::Perfetto | Form::Parquet | Form::Arrow)
     }
 
-    /// The version, of what is a directory.
+    /// The version of CTF, which is a directory; `None` for all other forms.
     fn ctf(self) -> Option<CtfVersion> {
         match self {
             Form::Ctf => Some(CtfVersion::Two),
@@ -95,10 +95,10 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
     let path = options.output.as_deref().filter(|path| *path != Path::new("-"));
     let done = match (options.to.ctf(), path) {
         (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
-        (Some(_), None) => bail!("CTF is a directory of several files; say with -o where to write it"),
+        (Some(_), None) => bail!("CTF is a directory of several files; give its place with -o"),
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
         (None, None) if options.to.is_binary() && options.output.is_none() && stdout().is_terminal() => {
-            bail!("this form is binary, and standard output is a terminal; say with -o where to write it");
+            bail!("this form is binary, and standard output is a terminal; give a file with -o");
         }
         (None, None) => {
             let mut format = format(options.to, stdout(), &trace)?;
@@ -117,6 +117,7 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
     let failed = || format!("cannot write {}", path.display());
     refuse_own_file(trace, path)?;
     let draft = Draft::begin_private(path).with_context(failed)?;
+    // A block, because the format borrows the draft's file, which can be closed only after it.
     let done = {
         let name = || path.display().to_string();
         let mut format = format(form, draft.file(), trace).with_context(name)?;
@@ -128,8 +129,9 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
     Ok(done)
 }
 
-/// What is read must not be overwritten, under whatever name.
+/// Refuses to overwrite a file of the trace, under any of its names.
 fn refuse_own_file(trace: &Trace, path: &Path) -> anyhow::Result<()> {
+    // Compared by device and inode: a link or another path may lead to the same file.
     let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     let Some(output) = identity(path) else { return Ok(()) };
     let blocks = trace.description().files.iter().map(|file| file.name.as_str());
@@ -168,14 +170,14 @@ fn format<'a>(form: Form, to: impl Write + Send + 'a, trace: &Trace) -> anyhow::
 
 fn pass(trace: &Trace, filter: Filter, format: &mut dyn Format) -> anyhow::Result<Converted> {
     let progress = Progress::of_parts("converting");
-    let mut go_on = |position: Position| {
+    let converted = convert_while(trace, filter, format, &mut |position: Position| {
         progress.show_part(position.blocks, position.of);
         interrupt::go_on()
-    };
-    convert_while(trace, filter, format, &mut go_on).map_err(|error| output::failed(&error))
+    });
+    converted.map_err(|error| output::failed(&error))
 }
 
-/// Says what is missing, for which not every form has a place.
+/// Says what is missing, because not every form has a place for it.
 fn tell(trace: &Trace, done: &Converted) {
     tell_circumstances(trace.description());
     tell_errors(done);

@@ -1,4 +1,4 @@
-//! `mete show` and `mete convert`: what is in a trace, for people and for other programs.
+//! `mete show` and `mete convert`: a trace as text for people, and in the formats of other programs.
 
 mod choice;
 mod convert;
@@ -15,16 +15,16 @@ use mete_trace::{MissedRuns, TraceDescription};
 
 use crate::failure;
 
-/// The exit status where a part of the trace cannot be read and everything else is there: other than a failure's,
-/// which leaves nothing.
+/// The exit status if a part of the trace cannot be read and everything else was printed. It differs from that of a
+/// failure, after which there are no results.
 const DAMAGED: u8 = 3;
 
-/// The exit status of what went through a trace to its end.
+/// The exit status after a trace was read to its end.
 fn status(done: &Converted) -> ExitCode {
     if done.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) }
 }
 
-/// Says what could not be read: the first parts, and how many there are.
+/// Says which parts could not be read: the first ones, and how many more there are.
 fn tell_errors(done: &Converted) {
     const MOST: usize = 20;
     done.errors.iter().take(MOST).for_each(|error| failure::say(&error.to_string()));
@@ -34,7 +34,7 @@ fn tell_errors(done: &Converted) {
     }
 }
 
-/// Says what keeps the gaps of a trace from being all that is missing.
+/// Says what is missing in addition to the gaps that the trace itself shows.
 fn tell_circumstances(description: &TraceDescription) {
     let Circumstances { missed_runs, missed, flush_threads, .. } = &description.circumstances;
     tell_missed_runs(*missed_runs, &when(missed, description.clock.converter().as_ref()));
@@ -42,7 +42,7 @@ fn tell_circumstances(description: &TraceDescription) {
     garbled.for_each(|why| failure::say(&garbled_buffer(why)));
 }
 
-/// When that was, as far as it is known: `, between 12.300000000 and 12.400000000 s`
+/// When programs of the kernel were left out, as far as it is known: `, between 12.300000000 and 12.400000000 s`.
 fn when(missed: &[MissedRuns], clock: Option<&Converter>) -> String {
     const MOST: usize = 3;
     let Some(clock) = clock.filter(|_| !missed.is_empty()) else { return String::new() };
@@ -50,8 +50,11 @@ fn when(missed: &[MissedRuns], clock: Option<&Converter>) -> String {
         let ns = clock.ns(ticks);
         format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
     };
-    let stretch = |missed: &MissedRuns| format!("{} and {} s", seconds(missed.since), seconds(missed.until));
-    let stretches: Vec<_> = missed.iter().take(MOST).map(stretch).collect();
+    let stretches = missed
+        .iter()
+        .take(MOST)
+        .map(|missed| format!("{} and {} s", seconds(missed.since), seconds(missed.until)));
+    let stretches: Vec<_> = stretches.collect();
     let more = match missed.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(", and in {more} more stretches: see the events MISSED_RUNS"),
@@ -59,18 +62,19 @@ fn when(missed: &[MissedRuns], clock: Option<&Converter>) -> String {
     format!(", between {}{more}", stretches.join(", between "))
 }
 
-/// That a buffer was garbled, and what it means.
+/// The sentence that a buffer was garbled, and what this means.
 pub fn garbled_buffer(why: &str) -> String {
     format!(
-        "a program garbled a buffer, and what was in it is gone; how many events were lost there is not known: {why}"
+        "a program garbled a buffer, and its contents are lost; how many events were in it is not known: {why}"
     )
 }
 
-/// Says that something is missing which no gap shows, if so, and when that was, if that is known.
+/// Says how many events are missing that no gap shows, if there are any, and when that was, if it is known.
 pub fn tell_missed_runs(runs: u64, when: &str) {
     if runs > 0 {
         failure::say(&format!(
-            "{runs} times an interrupt came in the middle of an event to the same place; what it would have recorded is missing, without a gap{when}"
+            "{runs} times an interrupt came in the middle of recording an event and reached the same point; what it \
+             would have recorded is missing, without a gap{when}"
         ));
     }
 }

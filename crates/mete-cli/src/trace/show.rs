@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
-use super::choice::Choice;
+use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
 use crate::{interrupt, output};
 
@@ -14,7 +14,7 @@ use crate::{interrupt, output};
 #[command(after_help = EXAMPLES)]
 pub struct ShowOptions {
     #[command(flatten)]
-    choice: Choice,
+    choice: TraceChoice,
     /// Print JSON lines: see docs/json.md
     #[arg(long)]
     json: bool,
@@ -28,10 +28,11 @@ Examples:
   mete show trace --process 1073
   mete show trace --json | jq -r 'select(.kind == \"event\") | .fields.pid'
 
-A line tells when (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the event and
-its fields. Lines that begin with -- tell what is missing. MISSED_RUNS
-tells that the kernel left out programs between the time stamp since and its own time. Events that programs record themselves beside the
-kernel's have numbers of their own: [1/3] is processor 1, and file 3 of the trace, within which they count.
+A line has the time (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the
+event, and its fields. Lines that begin with -- say what is missing. The event MISSED_RUNS says that the
+kernel left out programs between the time in its field since and its own time. Events that programs record
+themselves, beside the kernel's, have serial numbers of their own: [1/3] is processor 1, and file 3 of the
+trace, within which they count.
 
 The exit status is 3 if a part of the trace cannot be read; everything else is shown all the same.";
 

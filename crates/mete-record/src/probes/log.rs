@@ -52,8 +52,8 @@ struct File {
 }
 
 impl Log {
-    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that rows stay
-    /// in order.
+    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that rows
+    /// stay in order.
     pub fn new(
         number: u64,
         component: &Component,
@@ -75,12 +75,13 @@ impl Log {
     ) -> Result<Log, SourceError> {
         let (plan, file) = plan().map_err(|source| SourceError::Plan { label: label.clone(), source })?;
         let now = ticks();
-        let lay_out = |area| {
+        let files = region.areas().map(|area| {
             plan.apply(area);
             let cursor = Cursor::new(area, file, plan.control(file));
             File { cursor, next: 0, ticks: now, read: now, is_garbled: false }
-        };
-        let files = region.areas().map(lay_out).collect();
+        });
+        // Collected here, because the region is moved into the log below.
+        let files = files.collect();
         let (has_ended, is_forged, claims) = Default::default();
         Ok(Log { number, label, has_ended, process, claims, is_forged, region, probes, files })
     }
@@ -146,7 +147,8 @@ fn plan() -> Result<(Plan, mete_log::FileId), PlanError> {
 /// Counts rows that are missing in a file.
 struct Missed<'a> {
     queue: &'a mut Queue,
-    /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no count of rows.
+    /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no count of
+    /// rows.
     most: u64,
     is_sound: bool,
 }
@@ -171,8 +173,8 @@ struct RowsOf<'a> {
 }
 
 impl RowsOf<'_> {
-    /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible time stamp is replaced by the
-    /// nearest possible one, so that no other program's rows get out of order.
+    /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible time stamp
+    /// is replaced by the nearest possible one, so that no other program's rows get out of order.
     fn take(&self, rows: &Rows<'_>, last_ticks: &mut u64, queue: &mut Queue, is_forged: &mut bool) -> bool {
         let now = ticks();
         let mut is_sound = true;
@@ -190,7 +192,8 @@ impl RowsOf<'_> {
         is_sound
     }
 
-    /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about is charged to none.
+    /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about is
+    /// charged to none.
     fn logged(&self, row: &Row, is_forged: &mut bool) -> Option<Logged> {
         let probe = (*self.probes.get(usize::from(row.event?))?)?;
         let (mut domain, mut correspondent) =

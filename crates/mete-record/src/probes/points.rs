@@ -24,6 +24,12 @@ struct SchemaPoint {
     logs: Vec<Log>,
 }
 
+impl Probe {
+    fn records_any_of(&self, events: &[usize]) -> bool {
+        self.points.iter().flat_map(|point| &point.logs).any(|log| events.contains(&log.event))
+    }
+}
+
 impl ProbePoints {
     /// The probe points of a checked schema.
     pub fn of(schema: &Schema, checked: &Checked) -> ProbePoints {
@@ -57,11 +63,8 @@ impl ProbePoints {
 
     /// The names of the probes at which one of these events is recorded.
     pub fn names(&self, events: &[usize]) -> impl Iterator<Item = &str> {
-        let is_wanted = move |probe: &&Probe| {
-            let mut logs = probe.points.iter().flat_map(|point| &point.logs);
-            logs.any(|log| events.contains(&log.event))
-        };
-        self.probes.iter().filter(is_wanted).map(|probe| probe.name.as_str())
+        let probes = self.probes.iter().filter(|probe| probe.records_any_of(events));
+        probes.map(|probe| probe.name.as_str())
     }
 
     /// Calls `each` with the number and the fields of each record that the schema makes of a row.
