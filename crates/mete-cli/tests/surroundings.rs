@@ -195,7 +195,7 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     assert!(said.contains("the kernel is not logged: "), "{said}");
     // The kernel was asked for: that it is missing is the last that is said, and the exit status.
     let last = said.lines().last().unwrap_or_default();
-    assert!(last.contains("without what was asked for: the kernel is not logged: "), "{said}");
+    assert!(last.contains("lack something that was asked for: the kernel is not logged: "), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
     let all = objects(&output);
     let statement = all.iter().find(|object| object["kind"] == "completeness").unwrap();
