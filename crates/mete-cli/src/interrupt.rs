@@ -1,5 +1,5 @@
-//! Signals. The first Ctrl-C asks the program to end, the second one ends it. SIGUSR1 asks a recorder to write what it
-//! keeps in memory.
+//! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to end; a second one
+//! of the same kind ends it. SIGUSR1 asks a recorder to write what it keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ extern "C" fn note_dump(_signal: libc::c_int) {
     DUMP_ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on, the first signal of each kind that ends a program is only noted.
+/// From now on, the first SIGINT, the first SIGTERM and the first SIGHUP are only noted.
 pub fn listen() -> anyhow::Result<()> {
     // SA_RESETHAND: the second one has its usual effect.
     let flags = libc::SA_RESETHAND | libc::SA_RESTART;
@@ -67,7 +67,8 @@ const MOST_DESCRIPTORS: u64 = 65_536;
 
 static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 
-/// Gives a command that this program starts the limits that this program was started with.
+/// Gives a command that this program starts the limit of descriptors that this program was started with, and the usual effect
+/// of a file that grows beyond its limit.
 pub fn restore_limits(command: &mut Command) {
     let usual = USUAL_DESCRIPTORS.get().copied();
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.

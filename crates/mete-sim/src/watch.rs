@@ -39,7 +39,7 @@ impl Watch {
         Watch { clients: vec![Watched::default(); clients], last, hardware, fluid, starvation_ns }
     }
 
-    /// Forgets what was measured, but not which clients are ready.
+    /// Forgets what was measured, but not which clients are ready and when they woke.
     pub(crate) fn begin(&mut self, now_ns: Nanoseconds) {
         self.fluid.forget(now_ns);
         for client in &mut self.clients {

@@ -1,4 +1,5 @@
-//! A policy of the reader's own beside those of the catalog: a table, and a picture of which client runs when.
+//! A policy that a user of this library has written, beside those of the catalog: a table, and a picture of which client
+//! runs when.
 
 use comfy_table::{Table, presets};
 use mete_policy::{Policy, Setup, Share, by_name};
@@ -79,7 +80,7 @@ impl Beside {
     ///
     /// # Errors
     ///
-    /// [`BesideError::Unknown`].
+    /// [`BesideError::Unknown`], or [`BesideError`] as for any policy that cannot be watched.
     pub fn with_named(&mut self, name: &str) -> Result<(), BesideError> {
         let entry = by_name(name).ok_or_else(|| BesideError::Unknown(name.to_owned()))?;
         self.with(entry.make)

@@ -1,5 +1,5 @@
 //! The board: pages of counters that the parts write and the demo reads. Messages instead would be scheduled, too, and
-//! so change what is measured.
+//! so change what is measured. Compiled into both programs, each of which uses a half of it.
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};

@@ -33,7 +33,7 @@ pub(super) struct Costs {
     /// Nanoseconds from a SCHEDIN to the first instant of the process that comes: switching to it and leaving the
     /// kernel.
     pub switching: Distribution,
-    /// The milliseconds that both took together in a second.
+    /// The milliseconds that both took together in a second: those of the gaps that were kept, so a lower bound.
     pub ms_a_second: f64,
     /// Percent of all processors' time that other processes used.
     pub others: f64,
