@@ -40,7 +40,7 @@ part "Rust formatting" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets -- "${deny[@]}"
 part "documentation" cargo doc --workspace --no-deps
 part "the log facility's core without std" cargo check --package mete-log --no-default-features
-part "the Tracy client as a peer" cargo clippy --package mete-study --features tracy --all-targets -- "${deny[@]}"
+part "the Tracy client as a peer" cargo clippy --package mete-bench --features tracy --all-targets -- "${deny[@]}"
 part "fuzz targets" env CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/fuzz" \
 	cargo check --manifest-path fuzz/Cargo.toml
 # Other versions format differently; 19 is the one that the code was formatted by.

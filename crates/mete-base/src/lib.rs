@@ -5,6 +5,7 @@
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
 //! | [`nearest`] | the name that may have been meant |
+//! | [`progress`] | how long work reports what it does, and how it is stopped |
 //! | [`size`] | numbers of bytes, as people write and read them |
 //! | [`sentence`] | an error and its causes as one sentence |
 //!
@@ -15,7 +16,9 @@
 mod causes;
 pub mod folder;
 pub mod nearest;
+pub mod progress;
 pub mod regular;
 pub mod size;
 
 pub use causes::sentence;
+pub use progress::Progress;

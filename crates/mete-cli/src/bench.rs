@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use mete_bench::{Reason, Report, Row, Turn};
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
-use mete_study::{Reason, Report, Row, Turn};
 use serde::Serialize;
 
 use crate::demo::Placement;
@@ -55,7 +55,7 @@ run with the results so far and exit status 130.";
 /// Measures and prints.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let groups: Vec<_> = mete_study::groups().collect();
+    let groups: Vec<_> = mete_bench::groups().collect();
     if let Some(only) = options.only.as_ref().filter(|only| !groups.iter().any(|group| group.contains(*only)))
     {
         bail!("nothing to measure is called {only:?}: there are {}", groups.join(", "));
@@ -64,14 +64,14 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         failure::say("this is a build without optimisation: its own costs are not those of a release build");
     }
     let placement = if options.requests_move { Placement::Free } else { Placement::Fixed };
-    let asked = mete_study::Options {
+    let asked = mete_bench::Options {
         only: options.only.clone(),
         is_quick: options.quick,
         scheduler: Some(Box::new(scheduler)),
         requests: Some(Box::new(move || crate::demo::requests(placement))),
         requests_for: options.requests_for,
     };
-    let report = mete_study::bench(&asked, &mut Steps::new());
+    let report = mete_bench::bench(&asked, &mut Steps::new());
     print(&report, output)?;
     Ok(interrupt::ended(report.is_complete))
 }

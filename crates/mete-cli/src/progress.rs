@@ -68,7 +68,7 @@ impl Steps {
     }
 }
 
-impl mete_study::Progress for Steps {
+impl mete_base::Progress for Steps {
     fn begin(&mut self, what: &str, steps: u64) {
         self.0.inc_length(steps);
         self.0.set_message(what.to_owned());

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use mete_convert::recorded_schedule;
 use mete_policy::{CATALOG, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{self, Kernel, Outcome, Recording, RecordingError, Settings, Under};
 use mete_sim::{ClientReport, all_processors, in_parallel};
-use mete_study::recorded_schedule;
 use serde::Serialize;
 
 use self::fidelity::{Fidelity, KEYS, WITHIN};

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use mete_base::Progress;
 use mete_plot::{self as plot, Axis, Series};
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
-use mete_study::Progress;
 use serde::Serialize;
 
 use crate::files::Draft;

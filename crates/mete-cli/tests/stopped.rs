@@ -174,7 +174,7 @@ fn a_log_that_is_stopped_ends_as_one_that_was() {
 fn new_6_a_conversion_that_is_stopped_leaves_what_had_the_name_before_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace");
-    mete_study::synthetic::write_trace(&trace, 400_000, 2).unwrap();
+    mete_bench::synthetic::write_trace(&trace, 400_000, 2).unwrap();
     let out = directory.path().join("out");
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("kept"), "good results").unwrap();

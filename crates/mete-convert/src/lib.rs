@@ -9,6 +9,8 @@
 //!              └─ records, gaps, parts that cannot be read; at the end an account of each processor
 //! ```
 //!
+//! A trace of the scheduler is also read as a schedule, which the simulator does again ([`recorded_schedule`]).
+//!
 //! Principles:
 //!
 //! 1. **Nothing is lost on the way without a word.** Each format has a place for gaps and for the statement of what is
@@ -41,6 +43,7 @@ mod meaning;
 mod names;
 mod perfetto;
 mod perl;
+mod schedule;
 mod table;
 mod text;
 mod threads;
@@ -54,5 +57,6 @@ pub use json::JsonLines;
 pub use meaning::{FieldSubject, Meaning, Meanings, Said};
 pub use perfetto::Perfetto;
 pub use perl::Perl;
+pub use schedule::{ScheduleError, recorded_schedule};
 pub use table::{ArrowFile, Parquet};
 pub use text::Text;

@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
+use mete_base::Progress;
+use mete_study::Verdict;
 use mete_study::study::{
     Study, StudyOptions, tavs_belief, tavs_correlation, tavs_keep, tavs_overhead, tavs_ratio, tavs_response,
     tavs_starvation,
 };
-use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
 type Run = fn(StudyOptions, &mut dyn Progress) -> Study;

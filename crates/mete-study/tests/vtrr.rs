@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
+use mete_base::Progress;
+use mete_study::Verdict;
 use mete_study::study::{
     STUDIES, Study, StudyOptions, by_name, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
 };
-use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
 

@@ -31,7 +31,7 @@
 //! | record an event | [`producer`], [`protocol`], [`buffer`], [`layout`], [`channel`] and [`invitation`] for programs |
 //! | flush | `flush`, [`consumer`], [`block`], [`sink`] |
 //! | keep a recording | [`recorder`], [`description`], `directory`, [`switch`], [`missed`], [`names`], [`symbols`] |
-//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`] |
+//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`]; by names: [`named`], [`process_names`] |
 //! ```no_run
 //! use std::sync::Arc;
 //! use mete_trace::{ClockSource, Description, Item, Filter, Memory, Buffers, Options, Producer, Recorder, Trace};
@@ -80,8 +80,10 @@ mod live {
     pub mod memory;
     pub mod merge;
     pub mod missed;
+    pub mod named;
     pub mod names;
     pub(crate) mod pace;
+    pub mod process_names;
     pub mod producer;
     pub mod reader;
     pub mod recorder;
@@ -107,7 +109,9 @@ mod live {
     pub use memory::{Buffers, Memory};
     pub use merge::Merge;
     pub use missed::MissedRuns;
+    pub use named::{NamedEvent, NamedItem, NamedTrace, NamedTraceError};
     pub use names::ThreadName;
+    pub use process_names::ProcessNames;
     pub use producer::{Outcome, Producer};
     pub use reader::{Gap, Item, ProcessorReader};
     pub use recorder::{Keep, Options, RecordError, Recorder};

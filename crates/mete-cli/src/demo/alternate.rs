@@ -10,9 +10,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use mete_bench::pairs::{Coin, PIECES};
+use mete_bench::{Piece, Reason, Setting};
 use mete_kernel::bench::Bench;
-use mete_study::pairs::{Coin, PIECES};
-use mete_study::{Piece, Reason, Setting};
 
 use super::cast::{CastProcess, Stage, Tally};
 use super::observe::{Loggers, Observed, Observer, POLL};
@@ -232,7 +232,7 @@ fn pin(part: &CastProcess, processor: usize) -> Result<()> {
     Ok(rustix::thread::sched_setaffinity(rustix::process::Pid::from_raw(part.pid() as i32), &set)?)
 }
 
-impl mete_study::Requests for Requests {
+impl mete_bench::Requests for Requests {
     fn piece(&mut self, setting: Setting) -> Result<Piece, Reason> {
         let piece = Requests::piece(self, setting);
         match self.observer.no_kernel() {

@@ -31,7 +31,6 @@ use crate::report::Report;
 pub use catalog::{Entry, OfTrace, STUDIES, by_name};
 pub use redraw::redraw;
 pub use restart::{Analysis, Restart};
-pub(crate) use vtrr_error::simulated_decisions_a_second;
 
 /// How thoroughly a study measures.
 #[derive(Clone, Copy, Debug, Default)]

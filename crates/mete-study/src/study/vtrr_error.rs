@@ -79,15 +79,6 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-error", report, figures, files }
 }
 
-/// How fast the surfaces are simulated here, measured with a few assignments of every point.
-pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
-    const ASSIGNMENTS: u32 = 5;
-    let jobs = surface_jobs(ASSIGNMENTS);
-    let begin = Instant::now();
-    let found = tried(&jobs, &mut ())?;
-    Ok(found.decisions as f64 / begin.elapsed().as_secs_f64())
-}
-
 /// Runs some assignments under one policy.
 type Run = dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync;
 

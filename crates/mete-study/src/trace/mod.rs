@@ -6,12 +6,8 @@
 //!    threads)           directory)
 //! ```
 
-mod described;
 mod family;
-mod names;
-mod recorded;
 mod schedule;
-mod session;
 mod spans;
 mod usage;
 mod waits;
@@ -19,11 +15,9 @@ mod waits;
 pub(crate) mod written;
 
 pub(crate) use family::Family;
-pub(crate) use mete_trace::Symbols;
-pub(crate) use names::Names;
-pub(crate) use recorded::{Next, Recorded, SeenEvent};
+pub(crate) use mete_bench::recording::{Recorded, Session};
+pub(crate) use mete_trace::{NamedEvent as SeenEvent, NamedItem as Next, ProcessNames as Names, Symbols};
 pub(crate) use schedule::{Run, Runs};
-pub(crate) use session::{Session, Totals};
 pub(crate) use spans::{EVENTS as INTERRUPTS, InterruptKind, Span, Spans};
 pub(crate) use usage::Usage;
 pub(crate) use waits::{EVENTS as LOCKING, Wait, WaitKind, Waits};

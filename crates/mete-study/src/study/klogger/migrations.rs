@@ -166,7 +166,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
     let mut names = Names::of_trace(&recorded);
-    recorded.each(|next| names.next(&next));
+    recorded.each(|next| names.take(&next));
     let usage = Usage::of(&recorded, Runs::default());
     let mut most: Vec<_> = usage.processes().collect();
     most.sort_by_key(|(pid, used)| (std::cmp::Reverse(used.ns), *pid));

@@ -108,7 +108,7 @@ fn by_name(recorded: &Recorded) -> BTreeMap<String, Vec<Run>> {
     let (mut names, mut runs) = (Names::of_trace(recorded), Runs::default());
     let mut all = BTreeMap::<String, Vec<Run>>::new();
     recorded.each(|next| {
-        names.next(&next);
+        names.take(&next);
         if let Some(run) = runs.next(&next).filter(|run| run.pid != 0) {
             all.entry(names.of(run.pid)).or_default().push(run);
         }

@@ -1,0 +1,71 @@
+//! `mete bench`: what logging and deciding cost here, beside its peers, judged by the project's bars.
+
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::polling::MakeScheduler;
+use crate::report::{Report, Row};
+use crate::requests::{self, MakeRequests};
+use crate::{kernel, policy, polling, reader, text, user};
+use mete_base::progress::Progress;
+
+/// What to measure and how thoroughly.
+#[derive(Default)]
+pub struct Options {
+    /// Measure only groups whose name contains this; see [`groups`].
+    pub only: Option<String>,
+    /// A sixth of the repetitions: half a minute instead of two or three.
+    pub is_quick: bool,
+    /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
+    pub scheduler: Option<Box<MakeScheduler>>,
+    /// The processes whose requests are counted, with logging and without. Without it there is no such row.
+    pub requests: Option<Box<MakeRequests>>,
+    /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
+    /// within one percent.
+    pub requests_for: Option<Duration>,
+}
+
+impl Options {
+    fn wants(&self, group: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| group.contains(only.as_str()))
+    }
+}
+
+type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
+
+const GROUPS: [Group; 12] = [
+    ("user", user::rows),
+    ("parallel", user::parallel_rows),
+    ("kernel", kernel::rows),
+    ("pipe", kernel::pipe_rows),
+    ("size", kernel::size_rows),
+    ("sustained", kernel::sustained_rows),
+    ("reader", reader::rows),
+    ("text", text::rows),
+    ("polling", polling::rows),
+    ("demo", requests::rows),
+    ("floor", requests::floor_rows),
+    ("policy", policy::rows),
+];
+
+/// The groups of measurements, in their order.
+pub fn groups() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().map(|(name, _)| *name)
+}
+
+/// Measures. This takes two to three minutes, or half a minute if quick; it stops when `progress` says so. A
+/// measurement that needs something missing on this machine becomes a row that says so. Nothing stays switched on.
+pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
+    let mut report = Report::new("mete bench");
+    let scheduler = options.scheduler.as_deref();
+    let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
+    let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
+    // After a cancellation the remaining groups have no rows, not even rows that say why.
+    for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
+        if !context.is_cancelled() {
+            report.rows.extend(measure(&mut context));
+        }
+    }
+    report.is_complete = !context.is_cancelled();
+    report
+}

@@ -1,0 +1,31 @@
+//! What all measurements of one run share.
+
+use std::time::Duration;
+
+use crate::polling::MakeScheduler;
+use crate::requests::MakeRequests;
+use mete_base::progress::Progress;
+
+/// How a run is done, and to whom it reports.
+pub(crate) struct Context<'a> {
+    pub is_quick: bool,
+    /// Makes the scheduler whose polling is measured.
+    pub scheduler: Option<&'a MakeScheduler>,
+    /// Starts the processes whose requests are counted.
+    pub requests: Option<&'a MakeRequests>,
+    /// The longest time for which requests are counted.
+    pub requests_for: Option<Duration>,
+    pub progress: &'a mut dyn Progress,
+}
+
+impl Context<'_> {
+    /// The number of repetitions in this run, for `full` ones in a full run. A quick run has enough of them for a
+    /// verdict, which takes six samples.
+    pub fn rounds(&self, full: usize) -> usize {
+        if self.is_quick { (full / 6).max(6) } else { full }
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.progress.is_cancelled()
+    }
+}

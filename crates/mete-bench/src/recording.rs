@@ -1,0 +1,146 @@
+//! Records a shipped schema's events from the running kernel into a trace, with the recorder that `mete record` uses.
+
+use mete_base::sentence;
+use mete_record::{Plan, RecordedSchema, RecordingError};
+use mete_schema::{Source, shipped};
+use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
+use mete_trace::{FormerTrace, Report};
+
+use crate::reason::Reason;
+pub use crate::recorded::Recorded;
+use crate::scratch::Scratch;
+use crate::tracing_mount;
+
+/// The default of `mete record`.
+pub const BUFFER_BYTES: u64 = 4 << 20;
+
+/// A running recording of the whole machine. When this is dropped, no program stays attached and no file is left.
+pub struct Session {
+    // Fields are dropped in this order: the recording ends before its files are removed.
+    recording: mete_record::Session,
+    scratch: Scratch,
+}
+
+/// What has happened to events so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Records that have been written.
+    pub records: u64,
+    /// Events that found no room.
+    pub lost: u64,
+    /// Bytes of the trace's files.
+    pub bytes: u64,
+    /// Processor time of the flush threads.
+    pub flush_ns: u64,
+}
+
+impl Session {
+    /// Records these events of a shipped schema from now on; all events if none is named.
+    ///
+    /// # Errors
+    ///
+    /// The reason names what is missing: rights, the kernel's types, or a compiler if the shipped programs are not
+    /// for this kernel.
+    pub fn begin(schema: &str, events: &[&str]) -> Result<Session, Reason> {
+        let shipped =
+            shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
+        Session::of_source(shipped.source(), events, BUFFER_BYTES)
+    }
+
+    /// The same for any schema, with buffers of this size.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::begin`].
+    pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
+        let schema = tracing_mount::with_tracing_file_system(|| read(source))?;
+        let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
+        // No name stands for all events.
+        let events = match names.is_empty() {
+            true => (0..schema.events().len()).collect(),
+            false => schema.places(&names)?,
+        };
+        let scratch = Scratch::new()?;
+        let plan = Plan {
+            schema,
+            events,
+            is_on: true,
+            may_switch: false,
+            directory: scratch.path().join("trace"),
+            former: FormerTrace::Stays,
+            domains: Vec::new(),
+            buffer_bytes,
+            low_water_percent: DEFAULT_LOW_WATER_PERCENT,
+            flight: None,
+            has_command: false,
+        };
+        // The recorder's notices are about domains, probes and the flight recorder. This plan has none of them.
+        let recording = mete_record::Session::begin(plan, &mut drop)?;
+        Ok(Session { recording, scratch })
+    }
+
+    /// Detaches the programs without ending the recording.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn pause(&mut self) -> Result<(), Reason> {
+        Ok(self.recording.pause()?)
+    }
+
+    /// Attaches the programs again.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn resume(&mut self) -> Result<(), Reason> {
+        Ok(self.recording.resume()?)
+    }
+
+    /// The number of a processor's records that have been written. All records made before the call are among them.
+    ///
+    /// # Errors
+    ///
+    /// If the records cannot be written.
+    pub fn records(&self, processor: usize) -> Result<u64, Reason> {
+        let reports = self.recording.flush()?;
+        let own = reports.iter().find(|report| report.account.processor as usize == processor);
+        Ok(own.map_or(0, |report| report.account.records))
+    }
+
+    /// The counts of all processors together.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::records`].
+    pub fn totals(&self) -> Result<Totals, Reason> {
+        let reports = self.recording.flush()?;
+        let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum();
+        Ok(Totals {
+            records: sum(|report| report.account.records),
+            lost: sum(|report| report.account.lost),
+            bytes: sum(|report| report.bytes),
+            flush_ns: sum(|report| report.processor_time_ns),
+        })
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    ///
+    /// If the trace cannot be written or read.
+    pub fn end(self) -> Result<Recorded, Reason> {
+        let Session { recording, scratch } = self;
+        recording.end(&mut drop)?.stopped?;
+        Recorded::in_scratch(scratch, "trace")
+    }
+}
+
+/// Reads a schema for the running kernel. The error shows problems with their places in the source.
+fn read(source: Source) -> Result<RecordedSchema, Reason> {
+    let sources = [source];
+    RecordedSchema::read(sources.to_vec()).map_err(|error| match error {
+        RecordingError::Schema(problems) => Reason::from_error(problems.render(&sources, false)),
+        error => Reason::new(sentence(&error)),
+    })
+}

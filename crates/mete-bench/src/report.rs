@@ -1,0 +1,330 @@
+//! Results: rows with their bars and verdicts, as JSON, as CSV and as a table.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::{fs, io};
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use serde::{Serialize, Serializer};
+
+use mete_plot::short;
+
+use crate::machine::Machine;
+use crate::reason::Reason;
+use crate::statistics::{Interval, Summary};
+
+/// The bound that a median must meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bar {
+    /// The median must not be greater.
+    AtMost(f64),
+    /// The median must be smaller.
+    Below(f64),
+    /// The median must not be smaller.
+    AtLeast(f64),
+}
+
+impl Bar {
+    /// Whether a value meets the bar, regardless of its spread.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bar::AtMost(limit) => value <= limit,
+            Bar::Below(limit) => value < limit,
+            Bar::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// Whether a bar is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Met {
+    /// Yes: the whole interval of the median meets the bar.
+    Yes,
+    /// No: no part of the interval meets the bar.
+    No,
+    /// There is no verdict, for one of three reasons. The bar lies within the interval. Or the interval reaches down
+    /// to zero: no cost and no quotient of costs is zero, so noise is a part of the measured value. Or there are
+    /// fewer than six samples, which give no interval.
+    TooNoisy,
+}
+
+impl Met {
+    fn of(bar: Bar, interval: Option<Interval>) -> Met {
+        match interval {
+            // Bars are monotone: if both ends meet one, so does every value between them.
+            Some(Interval { low, high }) if low > 0.0 => match (bar.holds(low), bar.holds(high)) {
+                (true, true) => Met::Yes,
+                (false, false) => Met::No,
+                _ => Met::TooNoisy,
+            },
+            _ => Met::TooNoisy,
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Met::Yes => "yes",
+            Met::No => "NO",
+            Met::TooNoisy => "too noisy",
+        }
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bar::AtMost(limit) => write!(f, "<= {limit}"),
+            Bar::Below(limit) => write!(f, "< {limit}"),
+            Bar::AtLeast(limit) => write!(f, ">= {limit}"),
+        }
+    }
+}
+
+impl Serialize for Bar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What was measured, as `group: what`.
+    pub name: String,
+    /// The unit of all values: `ns`, `ratio`, `percent`, …
+    pub unit: &'static str,
+    /// The middle of the samples; `None` if there is no sample.
+    pub median: Option<f64>,
+    /// The median is not below this, with a confidence of 95 %; `None` with fewer than six samples.
+    #[serde(serialize_with = "finite")]
+    pub low: Option<f64>,
+    /// The median is not above this, with the same confidence.
+    #[serde(serialize_with = "finite")]
+    pub high: Option<f64>,
+    /// The least sample.
+    pub min: Option<f64>,
+    /// The first quartile.
+    pub q1: Option<f64>,
+    /// The third quartile.
+    pub q3: Option<f64>,
+    /// The greatest sample.
+    pub max: Option<f64>,
+    /// How many samples there are.
+    pub samples: usize,
+    /// The bar that the median should meet, if there is one.
+    pub bar: Option<Bar>,
+    /// Whether the bar is met; `None` without a bar or without a sample.
+    pub verdict: Option<Met>,
+    /// The same for scripts: `None` also where noise allows no verdict.
+    pub holds: Option<bool>,
+    /// How to read the value, or why it is missing.
+    pub note: String,
+}
+
+impl Row {
+    /// A row of samples, or the reason why there are none.
+    pub fn new(name: impl Into<String>, unit: &'static str, samples: Result<Vec<f64>, Reason>) -> Row {
+        let row = Row {
+            name: name.into(),
+            unit,
+            median: None,
+            low: None,
+            high: None,
+            min: None,
+            q1: None,
+            q3: None,
+            max: None,
+            samples: 0,
+            bar: None,
+            verdict: None,
+            holds: None,
+            note: String::new(),
+        };
+        match samples {
+            Ok(samples) => row.with_samples(&samples),
+            Err(reason) => row.note(reason.to_string()),
+        }
+    }
+
+    fn with_samples(self, samples: &[f64]) -> Row {
+        let Some(summary) = Summary::of(samples) else { return self.note("no sample was taken") };
+        let interval = Interval::of_median(samples);
+        Row {
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            median: Some(summary.median),
+            min: Some(summary.min),
+            q1: Some(summary.q1),
+            q3: Some(summary.q3),
+            max: Some(summary.max),
+            samples: summary.count,
+            ..self
+        }
+    }
+
+    /// Sets the bar and the verdict. The verdict is that of the interval: see [`Met`].
+    pub fn bar(self, bar: Bar) -> Row {
+        let interval = self.low.zip(self.high).map(|(low, high)| Interval { low, high });
+        // Without a median nothing was measured, and there is no verdict.
+        let met = self.median.map(|_| Met::of(bar, interval));
+        Row { bar: Some(bar), ..self }.judged(met)
+    }
+
+    /// Sets the bar of counts, such as lost events. Each count must meet the bar, because counts have no noise.
+    pub fn bar_of_each(self, bar: Bar) -> Row {
+        let holds = self.min.zip(self.max).map(|(min, max)| bar.holds(min) && bar.holds(max));
+        let met = holds.map(|holds| if holds { Met::Yes } else { Met::No });
+        Row { bar: Some(bar), ..self }.judged(met)
+    }
+
+    /// The same row, but its bar is not met, regardless of its samples.
+    pub fn failed(self) -> Row {
+        self.judged(Some(Met::No))
+    }
+
+    fn judged(self, verdict: Option<Met>) -> Row {
+        let holds = verdict.and_then(|met| match met {
+            Met::Yes => Some(true),
+            Met::No => Some(false),
+            Met::TooNoisy => None,
+        });
+        Row { verdict, holds, ..self }
+    }
+
+    /// The words of a table for the verdict.
+    #[must_use]
+    pub fn verdict_text(&self) -> &'static str {
+        match (self.bar, self.verdict) {
+            (_, Some(met)) => met.text(),
+            (Some(_), None) => "not measured",
+            (None, None) => "",
+        }
+    }
+
+    /// The interval of the median, where there is one.
+    #[must_use]
+    pub fn interval_text(&self, show: impl Fn(f64) -> String) -> String {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
+        // An end is infinite where samples are not numbers.
+        let end = |end: f64| if end.is_finite() { show(end) } else { "?".to_owned() };
+        format!("{} to {}", end(low), end(high))
+    }
+
+    /// Adds to the note.
+    pub fn note(mut self, text: impl AsRef<str>) -> Row {
+        if !self.note.is_empty() && !text.as_ref().is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(text.as_ref());
+        self
+    }
+}
+
+/// The results of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What was run.
+    pub title: String,
+    /// Where and when it was run.
+    pub machine: Machine,
+    /// The results, in the order of measuring.
+    pub rows: Vec<Row>,
+    /// False if the run was stopped before its end.
+    pub is_complete: bool,
+}
+
+impl Report {
+    /// A report without rows yet.
+    pub fn new(title: impl Into<String>) -> Report {
+        let machine = Machine::here();
+        Report { title: title.into(), machine, rows: Vec::new(), is_complete: true }
+    }
+
+    /// One JSON object on each line, one line for each row.
+    pub fn json_lines(&self) -> String {
+        // A row has only strings and numbers, so serialising it does not fail.
+        let lines = self.rows.iter().filter_map(|row| serde_json::to_string(row).ok());
+        lines.fold(String::new(), |text, line| text + &line + "\n")
+    }
+
+    /// A table for people.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["what", "unit", "median", "95 %", "min", "bar", "holds", "note"]);
+        for row in &self.rows {
+            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+            table.add_row([
+                Cell::new(&row.name),
+                Cell::new(row.unit),
+                right(row.median.map(short).unwrap_or_default()),
+                right(row.interval_text(short)),
+                right(row.min.map(short).unwrap_or_default()),
+                Cell::new(row.bar.map(|bar| bar.to_string()).unwrap_or_default()),
+                Cell::new(row.verdict_text()),
+                Cell::new(&row.note),
+            ]);
+        }
+        table
+    }
+
+    /// Comma-separated values with the machine as a comment on top.
+    pub fn csv(&self) -> String {
+        let mut text = format!("# {}\n# {}\n", self.title, self.machine.line());
+        text.push_str("name,unit,median,min,q1,q3,max,samples,low,high,bar,holds,note\n");
+        for row in &self.rows {
+            let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+            let [median, min, q1, q3, max] = [row.median, row.min, row.q1, row.q3, row.max].map(number);
+            let [low, high] = [row.low, row.high].map(|end| number(end.filter(|end| end.is_finite())));
+            let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
+            let holds = match row.verdict {
+                Some(Met::TooNoisy) => "too noisy".to_owned(),
+                _ => row.holds.map(|holds| holds.to_string()).unwrap_or_default(),
+            };
+            let (name, note) = (quoted(&row.name), quoted(&row.note));
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{name},{},{median},{min},{q1},{q3},{max},{},{low},{high},{bar},{holds},{note}",
+                row.unit, row.samples
+            );
+        }
+        text
+    }
+
+    /// A name for the report's file: what was run, and the day.
+    pub fn file_name(&self) -> String {
+        let day = self.machine.date.split('T').next().unwrap_or_default();
+        let what = self.title.strip_prefix("mete ").unwrap_or(&self.title);
+        format!("{}-{day}.csv", what.replace(' ', "-"))
+    }
+
+    /// Writes [`Report::csv`] to `directory/name`, creating the directory if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The error of the file system.
+    pub fn write_csv(&self, directory: &Path, name: &str) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join(name), self.csv())
+    }
+}
+
+/// JSON has no infinite numbers: an end of an interval that is not finite becomes `null`.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn finite<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    end.filter(|end| end.is_finite()).serialize(serializer)
+}
+
+/// A field of comma-separated values.
+pub fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
