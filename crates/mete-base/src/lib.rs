@@ -2,6 +2,7 @@
 //!
 //! | module | for |
 //! |---|---|
+//! | [`draft`], [`folder_draft`] | files and folders that appear whole or not at all |
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
 //! | [`nearest`] | the name that may have been meant |
@@ -14,7 +15,9 @@
 #![cfg(target_os = "linux")]
 
 mod causes;
+pub mod draft;
 pub mod folder;
+pub mod folder_draft;
 pub mod nearest;
 pub mod progress;
 pub mod regular;

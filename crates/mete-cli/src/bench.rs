@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use anyhow::bail;
 use mete_bench::{Reason, Report, Row, Turn};
+use mete_command::output::Output;
+use mete_command::progress::Steps;
+use mete_command::table::{Head, Table};
+use mete_command::value::duration;
+use mete_command::{failure, interrupt};
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use serde::Serialize;
 
 use crate::demo::Placement;
-use crate::output::Output;
-use crate::parse::duration;
-use crate::progress::Steps;
-use crate::table::{Head, Table};
-use crate::{failure, interrupt};
 
 /// Options of `mete bench`.
 #[derive(Debug, clap::Args)]

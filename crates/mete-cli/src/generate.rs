@@ -8,12 +8,12 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use mete_command::output::Output;
 use mete_policy::CATALOG;
 use mete_schema::shipped;
 use mete_sim::scenario;
 
 use crate::arguments::Arguments;
-use crate::output::Output;
 
 /// Options of `mete generate`.
 #[derive(Debug, clap::Args)]

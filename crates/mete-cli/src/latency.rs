@@ -2,7 +2,7 @@
 
 use mete_sim::metrics::Latencies;
 
-pub use crate::table::NOTHING;
+pub use mete_command::table::NOTHING;
 
 /// Nanoseconds as milliseconds, to three digits.
 pub fn milliseconds(ns: u64) -> String {

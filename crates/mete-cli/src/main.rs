@@ -24,18 +24,12 @@ mod arguments;
 mod bench;
 mod demo;
 mod doctor;
-mod failure;
-mod files;
-mod folder_draft;
 mod generate;
-mod interrupt;
 mod latency;
 mod log;
 mod notice;
-mod output;
 mod parameters;
 mod parse;
-mod progress;
 mod record;
 mod recovery;
 mod replay;
@@ -45,14 +39,14 @@ mod schema;
 mod sim;
 mod study;
 mod sweep;
-mod table;
-mod terminal;
 mod trace;
 
 use std::process::ExitCode;
 
+use mete_command::output::{self, Output};
+use mete_command::{failure, interrupt};
+
 use arguments::{Arguments, Subcommand};
-use output::Output;
 
 fn main() -> ExitCode {
     interrupt::settle_limits();

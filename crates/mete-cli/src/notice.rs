@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use mete_command::{failure, interrupt};
 use mete_probe::attach::AttachError;
 use mete_sched::sources::SourceError;
 use mete_sched::{Notice, Scheduler};
-
-use crate::{failure, interrupt};
 
 /// Whether any source logs.
 pub fn logs_anything(scheduler: &Scheduler) -> bool {

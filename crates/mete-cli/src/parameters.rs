@@ -10,10 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use mete_command::output::Output;
 use mete_parameters::{FoundTree, Root, found};
 use serde::Serialize;
-
-use crate::output::Output;
 
 /// Options of `mete set`.
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,9 @@
 //! An earlier run may have been killed together with the processes that would have undone its changes. The next run of
 //! the same user undoes them, whatever its subcommand is.
 
+use mete_command::failure;
 use mete_probe::directory;
 use mete_sched::actuator::{self, Restored};
-
-use crate::failure;
 
 /// Undoes what killed runs have left, and says so.
 pub fn run() {

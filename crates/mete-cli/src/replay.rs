@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use mete_command::output::Output;
+use mete_command::table::{Head, Table, grouped, number, shorten};
+use mete_command::value::{duration, none_or_more};
 use mete_convert::recorded_schedule;
 use mete_policy::{CATALOG, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
@@ -18,9 +21,7 @@ use serde::Serialize;
 
 use self::fidelity::{Fidelity, KEYS, WITHIN};
 use crate::latency::{NOTHING, milliseconds, quantile};
-use crate::output::Output;
-use crate::parse::{duration, known_policy, none_or_more};
-use crate::table::{Head, Table, grouped, number, shorten};
+use crate::parse::known_policy;
 
 /// Options of `mete replay`.
 #[derive(Debug, clap::Args)]

@@ -7,18 +7,20 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
+use mete_command::output::Output;
+use mete_command::progress::Progress;
+use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
+use mete_command::value::{duration, none_or_more, one_or_more};
+use mete_command::{failure, interrupt};
 use mete_policy::{Move, Role};
 use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
+use crate::notice;
 use crate::notice::ToldNotices;
-use crate::output::Output;
-use crate::parse::{domain, duration, none_or_more, one_or_more};
-use crate::progress::Progress;
+use crate::parse::domain;
 use crate::report::{Interval, Logged, Queues, service_ns, tables};
-use crate::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
-use crate::{failure, interrupt, notice};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,10 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use mete_base::draft::Draft;
 use mete_base::nearest::nearest;
+use mete_command::failure;
+use mete_command::output::Output;
 use mete_kernel::record::{absent_counters, absent_points};
 use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
@@ -14,10 +17,6 @@ use mete_schema::limits::MAX_FILE_BYTES;
 use mete_schema::schema::Target;
 use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;
-
-use crate::failure;
-use crate::files::Draft;
-use crate::output::Output;
 
 /// Options of `mete schema`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::error::ErrorKind;
+use mete_base::draft::Draft;
 use mete_base::nearest::nearest;
+use mete_command::output::Output;
+use mete_command::table::{Head, Table, count, grouped, number, shorten};
+use mete_command::value::{duration, none_or_more, one_or_more};
+use mete_command::{failure, interrupt};
 use mete_policy::CATALOG;
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
@@ -20,13 +25,9 @@ use mete_sim::{
 };
 use serde::Serialize;
 
-use crate::files::Draft;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
-use crate::output::Output;
-use crate::parse::{duration, none_or_more, one_or_more, policy};
+use crate::parse::policy;
 use crate::sweep;
-use crate::table::{Head, Table, count, grouped, number, shorten};
-use crate::{failure, interrupt};
 
 /// Options of `mete sim`.
 #[derive(Debug, clap::Args)]

@@ -5,14 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::builder::PossibleValuesParser;
+use mete_base::draft;
+use mete_command::output::Output;
+use mete_command::progress::Steps;
+use mete_command::table::{Head, Table};
+use mete_command::{failure, interrupt};
 use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
 use mete_study::{Figure, Verdict};
 use serde::Serialize;
 
-use crate::output::Output;
-use crate::progress::Steps;
-use crate::table::{Head, Table};
-use crate::{bench, failure, files, interrupt};
+use crate::bench;
 
 /// Options of `mete study`.
 #[derive(Debug, clap::Args)]
@@ -91,10 +93,10 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 
 /// Checks before the work that the results can be written.
 fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
-    files::check_folder(directory)?;
+    draft::check_folder(directory)?;
     let folders = STUDIES.iter().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
     let mut there = folders.map(|entry| directory.join(entry.name)).filter(|folder| folder.exists());
-    there.try_for_each(|folder| files::check_folder(&folder))
+    Ok(there.try_for_each(|folder| draft::check_folder(&folder))?)
 }
 
 fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -160,7 +162,7 @@ fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
         return Ok(());
     }
     let contents = study.contents();
-    files::write_all(&folder, contents.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
+    draft::write_all(&folder, contents.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     failure::say(&format!("data, plots and a page are in {}", folder.display()));
     Ok(())
 }

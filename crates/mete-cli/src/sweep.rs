@@ -8,17 +8,17 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use mete_base::Progress;
+use mete_base::draft;
+use mete_base::draft::Draft;
+use mete_command::output::Output;
+use mete_command::progress::Steps;
+use mete_command::table::{Head, NOTHING, Table, shorten};
+use mete_command::{failure, interrupt};
 use mete_plot::{self as plot, Axis, Series};
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
 use serde::Serialize;
-
-use crate::files::Draft;
-use crate::output::Output;
-use crate::progress::Steps;
-use crate::table::{Head, NOTHING, Table, shorten};
-use crate::{failure, files, interrupt};
 
 /// A figure of a client.
 struct Figure {
@@ -131,7 +131,7 @@ pub fn run(
 ) -> anyhow::Result<ExitCode> {
     // Checked before the work, so that the work is not lost.
     if let Some(folder) = wanted.plots {
-        files::check_folder(folder)?;
+        draft::check_folder(folder)?;
     }
     let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
     let mut steps = Steps::new();
@@ -170,7 +170,7 @@ fn plots(scenario: &str, cells: &[Cell], folder: &Path) -> anyhow::Result<()> {
         let text = over_values(&title, cells, figure).unwrap_or_else(|| by_client(&title, cells, figure));
         plots.push((format!("{}.svg", FIGURES[figure].name), text));
     }
-    files::write_all(folder, plots.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
+    draft::write_all(folder, plots.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     failure::say(&format!("plots are in {}", folder.display()));
     Ok(())
 }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use mete_bench::pairs::{Coin, PIECES};
 use mete_bench::{Piece, Reason, Setting};
+use mete_command::interrupt;
 use mete_kernel::bench::Bench;
 
 use super::cast::{CastProcess, Stage, Tally};
 use super::observe::{Loggers, Observed, Observer, POLL};
 use super::summary::StretchKind;
-use crate::interrupt;
 
 /// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what was
 /// detached, and caches are warm again.
@@ -237,7 +237,7 @@ impl mete_bench::Requests for Requests {
         let piece = Requests::piece(self, setting);
         match self.observer.no_kernel() {
             Some(why) => Err(Reason::new(why)),
-            None => piece.map_err(|error| Reason::new(crate::failure::sentence(&error))),
+            None => piece.map_err(|error| Reason::new(mete_command::failure::sentence(&error))),
         }
     }
 

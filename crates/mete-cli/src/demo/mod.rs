@@ -16,18 +16,19 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use mete_base::draft::Draft;
+use mete_command::output::Output;
+use mete_command::progress::Progress;
+use mete_command::table::{Head, Table, grouped};
+use mete_command::value::duration;
+use mete_command::{failure, interrupt};
 
-use crate::files::Draft;
-use crate::output::Output;
-use crate::parse::duration;
-use crate::progress::Progress;
-use crate::table::{Head, Table, grouped};
-use crate::{failure, interrupt};
-pub use alternate::Placement;
 use cast::{CastProcess, DRIVERS, MOST_CLIENTS, Stage, Tally};
 use observe::{Moved, Observed, Observer};
 use report::Story;
 use summary::{Stretch, StretchKind, spread};
+
+pub use alternate::Placement;
 
 /// Options of `mete demo`.
 #[derive(Clone, Debug, clap::Args)]

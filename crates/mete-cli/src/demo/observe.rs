@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use mete_command::interrupt;
 use mete_log::DomainId;
 use mete_policy::Role;
 use mete_sched::sources::KERNEL;
@@ -11,7 +12,7 @@ use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
 use super::cast::{CastProcess, Stage};
 use super::summary::StretchKind;
-use crate::{interrupt, notice};
+use crate::notice;
 
 /// How often the logs are polled.
 pub const POLL: Duration = Duration::from_millis(20);

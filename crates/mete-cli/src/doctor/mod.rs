@@ -5,11 +5,10 @@ mod machine;
 mod peers;
 mod probes;
 
+use mete_command::output::Output;
+use mete_command::table::{Head, Table};
 use mete_kernel::Capability;
 use serde::Serialize;
-
-use crate::output::Output;
-use crate::table::{Head, Table};
 
 /// Options of `mete doctor`.
 #[derive(Debug, clap::Args)]

@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use mete_command::failure::NotRun;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::user::User;
-use crate::failure::NotRun;
 
 /// How long a command may take to end after Ctrl-C, and then again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ impl Paused {
             command.stdout(io::stderr());
         }
         command.envs(variable);
-        crate::interrupt::restore_limits(&mut command);
+        mete_command::interrupt::restore_limits(&mut command);
         let paused = Paused::spawn(program.clone(), command, user);
         paused.map(Some).with_context(|| format!("cannot start {}", program.display()))
     }
@@ -137,10 +137,10 @@ impl Running {
     /// Ends it, if it has not ended. After Ctrl-C, which the terminal has also sent to the command, it first gets some
     /// time to end by itself. Then it gets SIGTERM, and at last SIGKILL. `meanwhile` is called while this waits.
     pub fn end(&mut self, mut meanwhile: impl FnMut()) -> anyhow::Result<()> {
-        if crate::interrupt::asked() && self.ends_within(&mut meanwhile)? {
+        if mete_command::interrupt::asked() && self.ends_within(&mut meanwhile)? {
             return Ok(());
         }
-        self.is_cut_short = !crate::interrupt::asked() && !self.has_ended()?;
+        self.is_cut_short = !mete_command::interrupt::asked() && !self.has_ended()?;
         self.signal(Signal::TERM);
         if !self.ends_within(&mut meanwhile)? {
             self.signal(Signal::KILL);

@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use mete_command::output::Output;
+use mete_command::progress::Progress;
+use mete_command::value::duration;
+use mete_command::{failure, interrupt};
 use mete_probe::directory::Users;
 use mete_sched::busiest::FirstLook;
 use mete_sched::domains::selector::user_id;
@@ -17,12 +21,10 @@ use mete_sched::domains::{DomainError, plain_name};
 use mete_sched::other_programs::OtherPrograms;
 use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Selector, Settings};
 
+use crate::notice;
 use crate::notice::ToldNotices;
-use crate::output::Output;
-use crate::parse::{domain, duration};
-use crate::progress::Progress;
+use crate::parse::domain;
 use crate::report::{Interval, Logged, Queues, tables};
-use crate::{failure, interrupt, notice};
 use command::{Paused, Running};
 use events::WantedCharacteristics;
 use user::UserOption;

@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use mete_base::size;
+use mete_command::failure;
+use mete_command::progress::Progress;
 use mete_record::Session;
 use mete_trace::Report;
 
 use super::Options;
-use crate::failure;
-use crate::progress::Progress;
 use crate::trace::garbled_buffer;
 
 /// How often a line of progress is printed while a command runs.

@@ -19,6 +19,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use mete_base::size;
+use mete_command::output::Output;
+use mete_command::value::{duration, one_or_more};
+use mete_command::{failure, interrupt};
 use mete_parameters::Mounted;
 use mete_record::{
     Asker, Desk, FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, desk,
@@ -29,9 +32,8 @@ use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
 use crate::log::user::{User, UserOption};
-use crate::output::Output;
-use crate::parse::{domain, duration, one_or_more};
-use crate::{failure, interrupt, schema};
+use crate::parse::domain;
+use crate::schema;
 use live::Live;
 
 /// Options of `mete record`.

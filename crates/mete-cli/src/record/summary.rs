@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use mete_base::size;
+use mete_command::failure;
+use mete_command::output::Output;
 use mete_record::{Ended, Summary};
 
-use crate::output::Output;
-use crate::{failure, trace};
+use crate::trace;
 
 /// Prints the summary of a recording, also if the end of the recording could not be written. That is an error then.
 pub fn tell(ended: Ended, output: &mut Output) -> anyhow::Result<()> {

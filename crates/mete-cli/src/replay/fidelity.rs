@@ -1,5 +1,6 @@
 //! How far the replay of the recorded policy is from the recording, and which results of a replay mean something.
 
+use mete_command::table::grouped;
 use mete_sim::ClientReport;
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{Kernel, Outcome, Recording, all_waits};
@@ -7,7 +8,6 @@ use serde::Serialize;
 
 use super::{LINUX, Options, kernel};
 use crate::latency::milliseconds;
-use crate::table::grouped;
 
 /// Marks a figure whose difference is within the replay's error, and so means nothing.
 pub(super) const WITHIN: &str = "≈";

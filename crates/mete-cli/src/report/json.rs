@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use mete_command::output::Output;
 use mete_sched::analysis::{FileCount, Missed};
 use mete_sched::{Cost, DomainReport, EventReport};
 use serde::Serialize;
 
 use super::tables::ordered;
 use super::{Logged, Program, service_ns};
-use crate::output::Output;
 
 /// One line of JSON. Its `scope` is `whole` or `interval`; times are from the beginning of logging.
 #[derive(Serialize)]

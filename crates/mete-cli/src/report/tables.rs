@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use mete_base::size;
+use mete_command::failure;
+use mete_command::output::Output;
+use mete_command::table::{
+    Head, NOTHING, Table, count, grouped, list, milliseconds, number, percent, seconds, shorten,
+};
 use mete_sched::{Dealing, DomainReport, EventReport, Phase};
 
 use super::{Logged, Program, is_idle, json, service_ns};
-use crate::failure;
-use crate::output::Output;
-use crate::table::{
-    Head, NOTHING, Table, count, grouped, list, milliseconds, number, percent, seconds, shorten,
-};
 
 /// The most letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use mete_base::draft::Draft;
+use mete_base::folder_draft::FolderDraft;
+use mete_command::progress::Progress;
+use mete_command::{failure, interrupt, output};
 use mete_convert::{
     ArrowFile, Converted, Csv, Ctf, CtfVersion, Format, JsonLines, Parquet, Perfetto, Perl, Position, Text,
     convert_while,
@@ -16,10 +20,6 @@ use mete_trace::{Filter, Trace};
 
 use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
-use crate::files::Draft;
-use crate::folder_draft::FolderDraft;
-use crate::progress::Progress;
-use crate::{failure, interrupt, output};
 
 /// Options of `mete convert`.
 #[derive(Debug, clap::Args)]

@@ -4,16 +4,15 @@ mod choice;
 mod convert;
 mod show;
 
-pub use convert::{ConvertOptions, run_convert};
-pub use show::{ShowOptions, show};
-
 use std::process::ExitCode;
 
+use mete_command::failure;
 use mete_convert::Converted;
 use mete_trace::description::{Circumstances, Converter};
 use mete_trace::{MissedRuns, TraceDescription};
 
-use crate::failure;
+pub use convert::{ConvertOptions, run_convert};
+pub use show::{ShowOptions, show};
 
 /// The exit status if a part of the trace cannot be read and everything else was printed. It differs from that of a
 /// failure, after which there are no results.

@@ -3,11 +3,11 @@
 use std::io::stdout;
 use std::process::ExitCode;
 
+use mete_command::{interrupt, output};
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
 use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
-use crate::{interrupt, output};
 
 /// Options of `mete show`.
 #[derive(Debug, clap::Args)]

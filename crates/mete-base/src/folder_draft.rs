@@ -1,14 +1,14 @@
-//! A folder of results, written completely or not at all: like [`crate::files::Draft`], for several files together.
+//! A folder of results, written completely or not at all: like [`crate::draft::Draft`], for several files together.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use mete_base::folder::{Folder, FolderEntry, PathPlace, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync};
 
-use crate::files::{all_unfinished, lock_left_over, unfinished};
+use crate::draft::{all_unfinished, lock_left_over, unfinished};
+use crate::folder::{Folder, FolderEntry, PathPlace, PathTrust};
 
 /// A folder that is not complete yet. Only its owner can enter it. When it is dropped, it is removed.
 #[derive(Debug)]

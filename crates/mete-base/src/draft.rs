@@ -16,11 +16,11 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use mete_base::folder::{self, Folder, FolderEntry, PathPlace, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
+
+use crate::folder::{self, Folder, FolderEntry, PathPlace, PathTrust};
 
 /// How the names of unfinished files end.
 const UNFINISHED: &str = ".unfinished";
@@ -28,6 +28,30 @@ const UNFINISHED: &str = ".unfinished";
 const USUAL: Mode = Mode::from_raw_mode(0o666);
 /// The mode of a file that only its owner may read.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Why results cannot be written into a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum DraftError {
+    /// There is something else than a folder.
+    #[error("cannot write into {path}: it is a file, not a folder", path = .0.display())]
+    NoFolder(PathBuf),
+    /// The folder cannot be made.
+    #[error("cannot make {path}", path = folder.display())]
+    Make {
+        /// The folder.
+        folder: PathBuf,
+        /// The file system's answer.
+        source: io::Error,
+    },
+    /// A file in the folder cannot be made or written.
+    #[error("cannot write into {path}", path = folder.display())]
+    Write {
+        /// The folder.
+        folder: PathBuf,
+        /// The file system's answer.
+        source: io::Error,
+    },
+}
 
 /// A file that is not complete yet. When it is dropped, it is removed, and the file that had its name before is as it
 /// was.
@@ -172,10 +196,10 @@ fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
 pub fn write_all<'a>(
     folder: &Path,
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> anyhow::Result<()> {
+) -> Result<(), DraftError> {
     let written = make(folder).and_then(|()| drafts(folder, files));
     let published = written.and_then(|drafts| drafts.into_iter().try_for_each(Draft::publish));
-    published.with_context(|| format!("cannot write into {}", folder.display()))
+    published.map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
 }
 
 /// Makes a folder if it does not exist.
@@ -198,17 +222,17 @@ fn drafts<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>
 /// # Errors
 ///
 /// One sentence about the folder.
-pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
+pub fn check_folder(folder: &Path) -> Result<(), DraftError> {
     if folder.exists() && !folder.is_dir() {
-        bail!("cannot write into {}: it is a file, not a folder", folder.display());
+        return Err(DraftError::NoFolder(folder.to_owned()));
     }
-    make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    make(folder).map_err(|source| DraftError::Make { folder: folder.to_owned(), source })?;
     let tried = Draft::begin(&folder.join("trial"));
-    tried.map(drop).with_context(|| format!("cannot write into {}", folder.display()))
+    tried.map(drop).map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
 }
 
 /// The name that a file or a folder has until it is complete. Other users cannot guess it.
-pub fn unfinished(name: &OsStr) -> OsString {
+pub(crate) fn unfinished(name: &OsStr) -> OsString {
     let random = RandomState::new().hash_one(rustix::process::getpid());
     let middle = format!(".{random:016x}");
     [OsStr::new("."), name, OsStr::new(&middle), OsStr::new(UNFINISHED)].into_iter().collect()
@@ -228,7 +252,7 @@ fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> 
 }
 
 /// The names of unfinished files or folders of this name. They belong to runs that are at work or were killed.
-pub fn all_unfinished(folder: &Folder, name: &OsStr) -> Vec<OsString> {
+pub(crate) fn all_unfinished(folder: &Folder, name: &OsStr) -> Vec<OsString> {
     let beginning = [b".", name.as_bytes(), b"."].concat();
     let names = folder.names().unwrap_or_default().into_iter();
     names.filter(|found| is_unfinished(found, &beginning)).collect()
@@ -252,7 +276,7 @@ fn remove_left_over(folder: &Folder, name: &OsStr) {
 
 /// Locks an unfinished file of this user that no process has locked. The caller removes it before it lets go of the
 /// lock: a run that began the file a moment ago waits for that.
-pub fn lock_left_over(folder: &Folder, name: &OsStr, kind: FileType) -> Option<File> {
+pub(crate) fn lock_left_over(folder: &Folder, name: &OsStr, kind: FileType) -> Option<File> {
     let entry = folder.entry(name).ok().flatten();
     let file = entry.filter(|entry| entry.kind() == kind && entry.is_own())?.open(OFlags::RDONLY).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file)

@@ -1,0 +1,27 @@
+//! What the programs that people run have in common: how they read a command line, print results, show progress, tell
+//! failures and are stopped.
+//!
+//! ```text
+//!   arguments ── command_line, value ──▶ work ──▶ output, table ──▶ stdout
+//!                                         └── progress, failure ──▶ stderr
+//!   Ctrl-C ─────────── interrupt ─────────┘
+//! ```
+//!
+//! Conventions of all programs:
+//!
+//! - Results go to stdout, everything else to stderr. With `--json`, the results are one JSON object a line.
+//! - Ctrl-C ends a run with the results so far. The exit status is then 130, unless the run has no other end.
+//! - Names that other users chose control no terminal.
+
+#![cfg(target_os = "linux")]
+
+pub mod command_line;
+pub mod failure;
+pub mod interrupt;
+pub mod output;
+pub mod progress;
+pub mod table;
+pub mod terminal;
+pub mod value;
+
+pub use output::Output;
