@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use mete_base::progress::Progress;
+use mete_measure::report::{Report, Row};
+
 use crate::context::Context;
 use crate::polling::MakeScheduler;
-use crate::report::{Report, Row};
 use crate::requests::{self, MakeRequests};
 use crate::{kernel, policy, polling, reader, text, user};
-use mete_base::progress::Progress;
 
 /// What to measure and how thoroughly.
 #[derive(Default)]

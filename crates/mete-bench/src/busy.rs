@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::reason::Reason;
+use mete_measure::reason::Reason;
 
 /// The number of fields of /proc/stat, from the first one, that make up a processor's time. The time of guests comes
 /// after them, and is already contained in that of programs.

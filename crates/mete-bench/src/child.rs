@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::processor::Pinned;
-use crate::reason::Reason;
+use mete_measure::processor::Pinned;
+use mete_measure::reason::Reason;
 
 /// A child process. It is killed and waited for at the latest when this is dropped. On a machine with setpriv it also
 /// dies with this process.

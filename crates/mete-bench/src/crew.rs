@@ -14,11 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, ptr, slice};
 
+use mete_measure::processor;
+use mete_measure::reason::Reason;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
-
-use crate::processor;
-use crate::reason::Reason;
 
 /// The number of words before those of the members.
 const COMMON: usize = 8;

@@ -1,20 +1,14 @@
 //! What logging and deciding cost on this machine, beside what its peers cost (LOG-17, VTRR-4, VTRR-5).
 //!
-//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The other modules are what it
-//! measures with, and what studies of the papers' figures measure with, too.
-//!
-//! ```text
-//!   variants:   none · disabled · ours · peer   none · disabled · ours · peer   none · …
-//!               └────────── a round ─────────┘
-//!                 differences within rounds ──▶ medians and quartiles ──▶ rows ──▶ verdicts
-//! ```
+//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The loads and recordings are public:
+//! studies of the papers' figures use them, too. How it measures is in `mete-measure`.
 //!
 //! | phase | modules |
 //! |---|---|
 //! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, [`polling`], [`requests`] |
 //! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`], [`recording`] |
-//! | how it is measured | [`processor`], [`realtime`], [`watch`], [`interleave`], [`pairs`], [`statistics`] |
-//! | what comes out | [`report`], [`reason`], [`machine`]; [`beside`] for policies in the simulator |
+//! | what watches | [`realtime`], [`watch`] |
+//! | policies in the simulator | [`beside`] |
 //!
 //! Principles:
 //!
@@ -33,23 +27,16 @@ pub mod busy;
 pub mod child;
 mod context;
 pub mod crew;
-pub mod interleave;
 pub mod kernel;
 pub mod load;
-pub mod machine;
-pub mod pairs;
 pub mod policy;
 pub mod polling;
-pub mod processor;
 mod reader;
 pub mod realtime;
-pub mod reason;
 mod recorded;
 pub mod recording;
-pub mod report;
 pub mod requests;
 pub mod scratch;
-pub mod statistics;
 pub mod synthetic;
 mod text;
 mod tracing_mount;
@@ -60,6 +47,4 @@ pub mod watch;
 pub use bench::{Options, bench, groups};
 pub use beside::{Beside, BesideError};
 pub use polling::{MakeScheduler, Turn};
-pub use reason::Reason;
-pub use report::{Bar, Met, Report, Row};
 pub use requests::{MakeRequests, Piece, Requests, Setting};

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mete_base::progress::Progress;
+use mete_measure::reason::Reason;
 use rustix::process::{Signal, WaitId, WaitIdOptions};
 
 use crate::child::{Owned, check_installed};
-use crate::reason::Reason;
-use mete_base::progress::Progress;
 
 /// The time between two checks whether a program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
 
 use crate::context::Context;
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
 
 /// The thesis' interval (§5.3.1: "the scheduler wakeup interval").
 const INTERVAL: Duration = Duration::from_millis(20);

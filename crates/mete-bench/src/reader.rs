@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use mete_log::clock::UserClock;
 use mete_log::{Cursor, Entries, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, ring};
+use mete_measure::interleave::{interleave, quotients};
+use mete_measure::machine::Machine;
+use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
 
 use crate::context::Context;
-use crate::interleave::{interleave, quotients};
-use crate::machine::Machine;
-use crate::processor::{self, Pinned};
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
 use crate::user::scheduler::{Logging, ROWS, Scheduler};
 use crate::user::timed;
 use crate::user::writer::{Pace, Writer};
@@ -69,7 +69,7 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
     let ratio = |over, under| quotients(&samples.of(over)?, &samples.of(under)?);
     let in_pieces = ratio(ReadMethod::MemcpyInPieces, ReadMethod::Reader)
         .ok()
-        .and_then(|r| crate::statistics::median(&r));
+        .and_then(|r| mete_measure::statistics::median(&r));
     let in_pieces = in_pieces.map(|ratio| {
         format!(
             "{ratio:.2} of a memcpy that, as the reader does, copies into one small buffer again and again"

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::reason::Reason;
+use mete_measure::reason::Reason;
 
 /// Above the priority of the recorder's flush threads, which would be noise themselves.
 const PRIORITY: i32 = 2;

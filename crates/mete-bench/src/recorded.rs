@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::path::Path;
 
+use mete_measure::reason::Reason;
 use mete_trace::NamedTrace;
 
-use crate::reason::Reason;
 use crate::scratch::Scratch;
 
 /// A trace that can be read any number of times.

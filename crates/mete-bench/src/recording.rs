@@ -1,15 +1,16 @@
 //! Records a shipped schema's events from the running kernel into a trace, with the recorder that `mete record` uses.
 
 use mete_base::sentence;
+use mete_measure::reason::Reason;
 use mete_record::{Plan, RecordedSchema, RecordingError};
 use mete_schema::{Source, shipped};
 use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
 use mete_trace::{FormerTrace, Report};
 
-use crate::reason::Reason;
-pub use crate::recorded::Recorded;
 use crate::scratch::Scratch;
 use crate::tracing_mount;
+
+pub use crate::recorded::Recorded;
 
 /// The default of `mete record`.
 pub const BUFFER_BYTES: u64 = 4 << 20;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use mete_measure::pairs::{Goal, PIECES, Pairs, beside};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+
 use crate::context::Context;
-use crate::pairs::{Goal, PIECES, Pairs, beside};
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
 
 /// What is attached while requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

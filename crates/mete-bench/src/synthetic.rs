@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mete_measure::reason::Reason;
 use mete_schema::Schema;
 use mete_trace::block::{Builder, DEFAULT_BYTES};
 use mete_trace::description::{
@@ -12,8 +13,6 @@ use mete_trace::description::{
 use mete_trace::record::Head;
 use mete_trace::sink::{FileSink, Sink};
 use mete_trace::{ClockSource, Description, TraceDescription};
-
-use crate::reason::Reason;
 
 const RECORDING: [u8; 16] = *b"made for a test!";
 /// Nanoseconds between two switches of a processor, on average.

@@ -8,16 +8,16 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mete_convert::{Ctf, CtfVersion, Text, convert};
+use mete_measure::interleave::{Samples, interleave, quotients};
+use mete_measure::processor;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
 use mete_trace::thread::processor_time_ns;
 use mete_trace::{Filter, Trace};
 
 use crate::child::{Owned, check_installed};
 use crate::context::Context;
-use crate::interleave::{Samples, interleave, quotients};
 use crate::kernel::perf_record::{check_tracing, with_tracing};
-use crate::processor;
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 use crate::synthetic::write_trace;
 

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::thread;
 
+use mete_measure::reason::Reason;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-
-use crate::reason::Reason;
 
 const PLACE: &str = "/sys/kernel/tracing";
 

@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::thread::{self, JoinHandle};
 use std::{fs, ptr};
 
-use crate::processor;
-use crate::reason::Reason;
+use mete_measure::processor;
+use mete_measure::reason::Reason;
 
 /// Makes `times` system calls that do hardly any work.
 #[inline(never)]

@@ -6,7 +6,8 @@
 mod common;
 
 use common::{StopAfter, all_are_said, alone, traces};
-use mete_bench::{Options, Reason, bench};
+use mete_bench::{Options, bench};
+use mete_measure::Reason;
 
 fn options(only: &str) -> Options {
     Options { only: Some(only.into()), is_quick: true, ..Options::default() }

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use mete_bench::{Reason, Report, Row, Turn};
+use mete_bench::Turn;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
 use mete_command::value::duration;
 use mete_command::{failure, interrupt};
+use mete_measure::{Reason, Report, Row};
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use serde::Serialize;
 

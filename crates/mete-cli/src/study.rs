@@ -122,7 +122,7 @@ fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
             others.collect::<Vec<_>>().join(", ")
         );
     };
-    Ok(of_trace(directory)?)
+    of_trace(directory).map_err(anyhow::Error::msg)
 }
 
 /// Every study, until Ctrl-C.

@@ -12,7 +12,5 @@ mod trace;
 
 pub use figure::{Figure, Verdict};
 use mete_base::progress;
-use mete_bench::{
-    busy, child, crew, interleave, kernel, load, machine, policy, processor, realtime, reason, report,
-    scratch, statistics, traffic, user, watch,
-};
+use mete_bench::{busy, child, crew, kernel, load, policy, realtime, scratch, traffic, user, watch};
+use mete_measure::{interleave, machine, processor, reason, report, statistics};

@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use mete_measure::reason::Reason;
+
 use crate::child::check_installed;
 use crate::load::Load;
-use crate::reason::Reason;
 use crate::scratch::Scratch;
 
 /// The longest time until the first line: bpftrace compiles its program first.

@@ -3,16 +3,16 @@
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
 use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
+use mete_measure::interleave::{Samples, interleave};
+use mete_measure::processor::{self, Batch, Pinned};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+use mete_measure::statistics::median;
 
 use super::generated::Generated;
 use super::perf_event::Recorded;
 use super::tracefs::{Instance, Tracefs};
 use crate::context::Context;
-use crate::interleave::{Samples, interleave};
-use crate::processor::{self, Batch, Pinned};
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
-use crate::statistics::median;
 use crate::traffic::{Echo, Partner, SlowEntry, system_calls};
 use crate::user::timed;
 

@@ -1,8 +1,8 @@
 //! An event that is generated from a schema and attached to the tracepoints of the benchmark.
 
+use mete_measure::reason::Reason;
 use mete_schema::Source;
 
-use crate::reason::Reason;
 use crate::recording::{Session, Totals};
 
 /// The default of `mete record`.

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 
-use crate::reason::Reason;
+use mete_measure::reason::Reason;
 
 /// The setting that says how much of the text that programs write is kept.
 const LIMITED: &str = "/proc/sys/kernel/printk_devkmsg";

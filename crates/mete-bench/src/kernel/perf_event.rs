@@ -3,9 +3,8 @@
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::{io, ptr};
 
+use mete_measure::reason::Reason;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-
-use crate::reason::Reason;
 
 const TYPE_TRACEPOINT: u32 = 2;
 /// The fields that `perf record` asks for at a tracepoint: IP, TID, TIME, CPU, PERIOD, RAW.

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use mete_measure::reason::Reason;
+
 use crate::child::{Owned, check_installed};
-use crate::reason::Reason;
 use crate::scratch::Scratch;
 
 /// The longest time that its start, or its end, may take.

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
+use mete_measure::interleave::interleave;
+use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
 
 use super::perf_record;
 use super::tracefs::{Instance, Tracefs};
 use crate::child::{Owned, check_installed};
 use crate::context::Context;
-use crate::interleave::interleave;
-use crate::processor::{self, Pinned};
-use crate::reason::Reason;
 use crate::recording::Session;
-use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 
 /// Messages of one repetition, then of a quick one. They take a fifth of a second or less.

@@ -4,15 +4,16 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
+use mete_measure::interleave::interleave;
+use mete_measure::processor;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+
 use super::perf_record::{check_tracing, with_tracing};
 use super::pipe::{RECORDED, bench};
 use crate::child::Owned;
 use crate::context::Context;
-use crate::interleave::interleave;
-use crate::processor;
-use crate::reason::Reason;
 use crate::recording::Session;
-use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 
 /// Enough messages to make the headers of files negligible.

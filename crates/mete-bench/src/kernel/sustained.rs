@@ -4,13 +4,14 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mete_measure::interleave::interleave;
+use mete_measure::processor;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+
 use super::generated::Generated;
 use crate::context::Context;
 use crate::crew::{Crew, Desk, now_ns, sleep_ns};
-use crate::interleave::interleave;
-use crate::processor;
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
 use crate::traffic::system_calls;
 
 /// The rate of all processors together.

@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
+use mete_measure::reason::Reason;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
-
-use crate::reason::Reason;
 
 /// The tracing file system. It is mounted for this process alone, and at no place in the directory tree. So the mount
 /// ends with its descriptor.

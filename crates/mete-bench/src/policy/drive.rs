@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use mete_measure::reason::Reason;
+use mete_measure::statistics::median;
 use mete_policy::{
     ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
 };
 use mete_sim::random::Stream;
 
-use crate::reason::Reason;
-use crate::statistics::median;
 use crate::user::loops::{keep, timed};
 
 /// The largest share of a client here. Shares are random up to it.

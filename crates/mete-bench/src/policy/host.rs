@@ -1,10 +1,10 @@
 //! The simulated machine: with only clients that compute, and as the host of the TAVS paper.
 
+use mete_measure::reason::Reason;
 use mete_policy::{ClientId, Nanoseconds, Policy, Setup};
 use mete_sim::{Context, Hardware, Host, Model, Reaction, Scenario, Stalled, Step};
 
 use super::drive::shares;
-use crate::reason::Reason;
 
 /// Every client computes forever.
 struct Hogs;

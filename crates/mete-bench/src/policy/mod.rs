@@ -7,14 +7,14 @@ pub mod surfaces;
 
 use std::time::Instant;
 
-use drive::{FirstClient, Subject, ready};
+use mete_measure::interleave::{Samples, interleave, quotients};
+use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
 use mete_policy::{Eevdf, Vtrr, Wfq};
 
 use crate::context::Context;
-use crate::interleave::{Samples, interleave, quotients};
-use crate::processor::{self, Pinned};
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
+use drive::{FirstClient, Subject, ready};
 
 /// The number of clients with which the sorted queues are compared with a bare heap.
 const SORTED: u32 = 10_000;

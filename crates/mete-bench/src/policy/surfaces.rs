@@ -3,11 +3,10 @@
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
+use mete_measure::reason::Reason;
 use mete_policy::{Vtrr, WeightedRoundRobin, Wfq};
 use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};
 use mete_sim::{all_processors, in_parallel};
-
-use crate::reason::Reason;
 
 /// The numbers of clients at the points of the surfaces. Numbers and sums are ours, because the numbers behind the
 /// paper's figures were not available.

@@ -2,9 +2,9 @@
 
 use mete_log::clock::UserClock;
 use mete_log::{Plan, Record, Region, Shape, handler};
+use mete_measure::reason::Reason;
 
 use super::scheduler::{DOMAIN, Logging, ROWS};
-use crate::reason::Reason;
 
 /// A log of its own, written by the portable handler.
 pub struct LockedLog {

@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
+use mete_measure::reason::Reason;
+
 use crate::child::{Owned, check_installed};
-use crate::reason::Reason;
 use crate::scratch::Scratch;
 
 /// The running program. When this is dropped, the program and the session daemon end, and their files are removed.

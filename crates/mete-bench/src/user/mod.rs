@@ -10,15 +10,15 @@ mod tracing;
 mod tracy;
 pub mod writer;
 
-use loops::{After, Work};
-use scheduler::{Logging, ROWS, Scheduler};
+use mete_measure::interleave::{Samples, interleave, quotients};
+use mete_measure::processor::Pinned;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+use mete_measure::statistics::median;
 
 use crate::context::Context;
-use crate::interleave::{Samples, interleave, quotients};
-use crate::processor::Pinned;
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
-use crate::statistics::median;
+use loops::{After, Work};
+use scheduler::{Logging, ROWS, Scheduler};
 
 pub use loops::timed;
 pub(crate) use parallel::rows as parallel_rows;
@@ -39,7 +39,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 fn begin() -> Result<(Pinned, Scheduler), Reason> {
-    Ok((Pinned::to(crate::processor::quietest())?, Scheduler::begin()?))
+    Ok((Pinned::to(mete_measure::processor::quietest())?, Scheduler::begin()?))
 }
 
 fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
@@ -122,7 +122,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
         Lttng,
         Tracy,
     ];
-    let mut lttng = lttng::Peer::start(crate::processor::quietest());
+    let mut lttng = lttng::Peer::start(mete_measure::processor::quietest());
     let mut tracy = tracy::Peer::start();
     let locked = locked::LockedLog::new();
     let rounds = context.rounds(100);
@@ -148,7 +148,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     use Cost::*;
     let five = Row(Logging::Five);
     let ns = |name: &str, variant| {
-        crate::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
+        mete_measure::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
     };
     // LTTng's loop is in a C program, so it is compared with an empty loop of that program.
     let lttng = samples.net(Lttng, LttngNothing);
@@ -156,9 +156,10 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     let floor =
         bare.map_or(String::new(), |ns| format!("{ns:.2} ns of it to decide and to count, without an entry"));
 
-    let ratio = |name: &str, ratio| crate::report::Row::new(format!("user: {name}"), "ratio", ratio);
+    let ratio = |name: &str, ratio| mete_measure::report::Row::new(format!("user: {name}"), "ratio", ratio);
     vec![
-        crate::report::Row::new("user: empty loop", "ns", samples.of(Nothing)).note("taken off what follows"),
+        mete_measure::report::Row::new("user: empty loop", "ns", samples.of(Nothing))
+            .note("taken off what follows"),
         ns("disabled probe", Disabled).note("the very loop that is patched for the rows below"),
         ns("bare rdtsc", Clock),
         ns("row, no entry", Row(Logging::NoEntry)).note("the occurrence is counted, nothing is written"),
@@ -169,7 +170,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
         ns("row, five entries, locked fallback", Locked).note("where restartable sequences are missing"),
         ns("peer: Rust tracing", Tracing)
             .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
-        crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
+        mete_measure::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
             .note("overwrite mode, same fields"),
         ratio(
             "LTTng-UST / row, five entries",

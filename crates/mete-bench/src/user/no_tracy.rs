@@ -1,6 +1,6 @@
 //! Stands in for Tracy's client where it is not linked.
 
-use crate::reason::Reason;
+use mete_measure::reason::Reason;
 
 /// The client of a build without Tracy: no value of it exists.
 pub enum Peer {}

@@ -3,14 +3,15 @@
 use std::sync::Barrier;
 use std::thread;
 
+use mete_measure::interleave::{Samples, interleave, quotients};
+use mete_measure::processor;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Bar, Row};
+use mete_measure::statistics::median;
+
 use super::loops::{self, timed};
 use super::scheduler::{Logging, Scheduler};
 use crate::context::Context;
-use crate::interleave::{Samples, interleave, quotients};
-use crate::processor;
-use crate::reason::Reason;
-use crate::report::{Bar, Row};
-use crate::statistics::median;
 
 /// Passes of a piece. A repetition has several pieces, and their median counts: most pieces are undisturbed, and the
 /// beginnings and ends of the threads do not matter.

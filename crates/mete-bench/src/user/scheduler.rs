@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use mete_log::{
     Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Plan, Region, Shape, Stamp, ring,
 };
+use mete_measure::reason::Reason;
 use mete_probe::attach::{AttachError, Component, configured_processors};
 use mete_probe::directory;
-
-use crate::reason::Reason;
 
 /// The domain that the benchmark's rows are charged to.
 pub const DOMAIN: DomainId = 1;

@@ -4,10 +4,10 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use mete_measure::reason::Reason;
 use tracy_client_sys::{___tracy_emit_plot_int, ___tracy_shutdown_profiler, ___tracy_startup_profiler};
 
 use super::loops::{keep, timed};
-use crate::reason::Reason;
 
 /// The running client. It ends when this is dropped.
 ///

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
+use mete_measure::processor;
+use mete_measure::reason::Reason;
+
 use super::loops;
-use crate::processor;
-use crate::reason::Reason;
 
 /// Passes between two checks whether to stop.
 const PASSES: u64 = 1_000;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mete_base::Progress;
-use mete_bench::Report;
+use mete_measure::Report;
 use rustix::mount::{MountPropagationFlags, mount_change};
 
 /// The benchmark takes this process as a component, pins threads and attaches programs. So tests run one at a time;

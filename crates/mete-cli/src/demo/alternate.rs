@@ -10,10 +10,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use mete_bench::pairs::{Coin, PIECES};
-use mete_bench::{Piece, Reason, Setting};
+use mete_bench::{Piece, Setting};
 use mete_command::interrupt;
 use mete_kernel::bench::Bench;
+use mete_measure::Reason;
+use mete_measure::pairs::{Coin, PIECES};
 
 use super::cast::{CastProcess, Stage, Tally};
 use super::observe::{Loggers, Observed, Observer, POLL};

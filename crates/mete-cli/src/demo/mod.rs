@@ -80,10 +80,10 @@ const MOST_HOGS: usize = 16;
 const HOGS_ON_A_PROCESSOR: usize = 8;
 
 /// The demo's processes, for `mete bench` to measure what logging costs their requests.
-pub fn requests(placement: Placement) -> Result<Box<dyn mete_bench::Requests>, mete_bench::Reason> {
+pub fn requests(placement: Placement) -> Result<Box<dyn mete_bench::Requests>, mete_measure::Reason> {
     let started = alternate::Requests::start(placement);
     let boxed = started.map(|requests| Box::new(requests) as Box<dyn mete_bench::Requests>);
-    boxed.map_err(|error| mete_bench::Reason::new(failure::sentence(&error)))
+    boxed.map_err(|error| mete_measure::Reason::new(failure::sentence(&error)))
 }
 
 /// Plays the demo.
@@ -375,7 +375,7 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, report: Draft, out: &
         drivers: &show.drivers,
         matrix: &show.logged.matrix,
         moves: &show.moves,
-        date: &mete_bench::machine::Machine::here().date,
+        date: &mete_measure::machine::Machine::here().date,
         quotients: &show.quotients,
     };
     // If the report cannot be written, the tables are printed all the same, and the error comes last.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mete_bench::statistics::Interval;
+use mete_measure::statistics::Interval;
 use mete_plot::{Matrix, Strip, escape, grouped};
 
 use super::observe::Moved;
@@ -110,7 +110,7 @@ pub fn verdict(stretches: &[Stretch], quotients: &[f64]) -> Option<String> {
 /// The median of pairs, and its confidence interval of 95 %.
 fn of_pairs(quotients: &[f64]) -> Option<String> {
     let percent = |quotient: f64| 100.0 * (quotient - 1.0);
-    let median = percent(mete_bench::statistics::median(quotients)?);
+    let median = percent(mete_measure::statistics::median(quotients)?);
     let pairs = quotients.len();
     Some(match Interval::of_median(quotients) {
         Some(Interval { low, high }) => {

@@ -1,12 +1,17 @@
 //! Why something could not be measured.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// One sentence for people that says what is missing or refused. It becomes the note of a row without a value. No
 /// reason is fatal.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason(String);
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl Reason {
     /// A reason with this text.
@@ -26,24 +31,9 @@ impl Reason {
     }
 }
 
-macro_rules! from {
-    ($($error:ty),+ $(,)?) => {$(
-        impl From<$error> for Reason {
-            fn from(error: $error) -> Reason {
-                Reason::from_error(error)
-            }
-        }
-    )+};
+/// Any error is a reason. So a reason is no error itself: [`Reason::from_error`] takes it where one is needed.
+impl<E: std::error::Error> From<E> for Reason {
+    fn from(error: E) -> Reason {
+        Reason::from_error(error)
+    }
 }
-
-from!(
-    std::io::Error,
-    mete_kernel::KernelError,
-    mete_log::PlanError,
-    mete_log::ReadError,
-    mete_log::RegionError,
-    mete_probe::attach::AttachError,
-    mete_record::RecordingError,
-    mete_trace::NamedTraceError,
-    mete_trace::RecordError,
-);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
-use mete_bench::{Bar, Met, Reason, Report, Row};
+use mete_measure::{Bar, Met, Reason, Report, Row};
 
 fn rows() -> Vec<Row> {
     vec![
