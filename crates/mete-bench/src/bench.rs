@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use mete_base::progress::Progress;
+use mete_demo::Placement;
 use mete_measure::report::{Report, Row};
 
 use crate::context::Context;
 use crate::polling::MakeScheduler;
-use crate::requests::{self, MakeRequests};
-use crate::{kernel, policy, polling, reader, text, user};
+use crate::{kernel, policy, polling, reader, requests, text, user};
 
 /// What to measure and how thoroughly.
 #[derive(Default)]
@@ -19,8 +19,9 @@ pub struct Options {
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
-    /// The processes whose requests are counted, with logging and without. Without it there is no such row.
-    pub requests: Option<Box<MakeRequests>>,
+    /// Where the processes of `mete demo` run whose requests are counted, with logging and without. If not given, they are
+    /// not started, and their rows say so.
+    pub requests: Option<Placement>,
     /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
     /// within one percent.
     pub requests_for: Option<Duration>,
@@ -59,7 +60,7 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let scheduler = options.scheduler.as_deref();
-    let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
+    let (requests, requests_for) = (options.requests, options.requests_for);
     let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
     // After a cancellation the remaining groups have no rows, not even rows that say why.
     for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {

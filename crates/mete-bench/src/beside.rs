@@ -2,10 +2,9 @@
 //! runs when.
 
 use comfy_table::{Table, presets};
+use mete_plot::{Lane, Span, timeline};
 use mete_policy::{Policy, Setup, Share, by_name};
 use mete_sim::quanta::{Outcome, QuantaError, Shares, Turn, watch};
-
-use mete_plot::{Lane, Span, timeline};
 
 /// Why policies cannot be compared.
 #[derive(Debug, thiserror::Error)]

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use crate::polling::MakeScheduler;
-use crate::requests::MakeRequests;
 use mete_base::progress::Progress;
+use mete_demo::Placement;
+
+use crate::polling::MakeScheduler;
 
 /// How a run is done, and to whom it reports.
 pub(crate) struct Context<'a> {
     pub is_quick: bool,
     /// Makes the scheduler whose polling is measured.
     pub scheduler: Option<&'a MakeScheduler>,
-    /// Starts the processes whose requests are counted.
-    pub requests: Option<&'a MakeRequests>,
+    /// Where the processes run whose requests are counted.
+    pub requests: Option<Placement>,
     /// The longest time for which requests are counted.
     pub requests_for: Option<Duration>,
     pub progress: &'a mut dyn Progress,

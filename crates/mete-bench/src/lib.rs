@@ -5,7 +5,7 @@
 //!
 //! | phase | modules |
 //! |---|---|
-//! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, [`polling`], [`requests`] |
+//! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, [`polling`], `requests` |
 //! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`], [`recording`] |
 //! | what watches | [`realtime`], [`watch`] |
 //! | policies in the simulator | [`beside`] |
@@ -35,7 +35,7 @@ mod reader;
 pub mod realtime;
 mod recorded;
 pub mod recording;
-pub mod requests;
+mod requests;
 pub mod scratch;
 pub mod synthetic;
 mod text;
@@ -47,4 +47,3 @@ pub mod watch;
 pub use bench::{Options, bench, groups};
 pub use beside::{Beside, BesideError};
 pub use polling::{MakeScheduler, Turn};
-pub use requests::{MakeRequests, Piece, Requests, Setting};

@@ -1,63 +1,13 @@
-//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which the command starts.
+//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which this starts.
 
 use std::time::Duration;
 
+use mete_demo::{Piece, Requests, Setting};
 use mete_measure::pairs::{Goal, PIECES, Pairs, beside};
 use mete_measure::reason::Reason;
 use mete_measure::report::{Bar, Row};
 
 use crate::context::Context;
-
-/// What is attached while requests are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    /// Nothing.
-    Nothing,
-    /// An empty program wherever the kernel would be logged.
-    Empty,
-    /// The kernel and the probes log as in `mete demo`, and the logs are read.
-    Logged,
-    /// The same, but the logs are read only afterwards.
-    Unread,
-    /// As [`Setting::Logged`], but only the kernel logs.
-    Kernel,
-    /// As [`Setting::Logged`], but only the probes log.
-    Probes,
-}
-
-/// What was measured in one piece of about a tenth of a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The number of requests that were answered.
-    pub requests: u64,
-    /// The length of the piece.
-    pub took: Duration,
-    /// The processor time of clients and drivers.
-    pub used: Duration,
-}
-
-impl Piece {
-    /// Requests a second.
-    fn rate(&self) -> f64 {
-        self.requests as f64 / self.took.as_secs_f64().max(1e-9)
-    }
-}
-
-/// Clients and drivers that work and can be logged for a while.
-pub trait Requests {
-    /// Lets the processes work for a while, and returns what they did.
-    ///
-    /// # Errors
-    ///
-    /// The reason why they do not work, or cannot be logged.
-    fn piece(&mut self, setting: Setting) -> Result<Piece, Reason>;
-
-    /// Which of the processes stay on their processors, for a note beside the result.
-    fn placement(&self) -> &'static str;
-}
-
-/// Starts clients and drivers. They end when the returned value is dropped.
-pub type MakeRequests = dyn Fn() -> Result<Box<dyn Requests>, Reason>;
 
 /// The quotient shall be known to one percent on both sides.
 const WITHIN: f64 = 0.01;
@@ -135,15 +85,15 @@ struct RequestCosts {
     rates: Pairs,
     /// The quotients of a request's processor time, pair by pair.
     used: Vec<f64>,
-    /// See [`Requests::placement`].
+    /// See [`mete_demo::Requests::placement`].
     placement: &'static str,
 }
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
-    let mut requests = (context
+    let placement = context
         .requests
-        .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?)(
-    )?;
+        .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?;
+    let mut requests = Requests::start(placement).map_err(reason)?;
     // Each setting beyond three takes its share of pieces, so the time grows in steps of three settings.
     let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
     let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
@@ -157,7 +107,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCos
         |nth| {
             // Number 0 is the setting that all others are compared with.
             let setting = if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
-            let piece = requests.piece(setting)?;
+            let piece = requests.piece(setting).map_err(reason)?;
             pieces[nth].push(piece);
             Ok(piece.rate())
         },
@@ -188,4 +138,8 @@ fn used_ns_in(stretch: &[Piece]) -> f64 {
     let used: Duration = stretch.iter().map(|piece| piece.used).sum();
     let requests: u64 = stretch.iter().map(|piece| piece.requests).sum();
     used.as_nanos() as f64 / requests as f64
+}
+
+fn reason(error: anyhow::Error) -> Reason {
+    Reason::new(mete_base::sentence(error.as_ref()))
 }

@@ -2,10 +2,9 @@
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use mete_command::command_line::{self, refined, refusal};
+use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
-use crate::{
-    bench, demo, doctor, generate, log, parameters, record, replay, schedule, schema, sim, study, trace,
-};
+use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -41,17 +40,17 @@ pub enum Subcommand {
     /// Log what schedulers need to know, and print it for each accounting domain
     Log(log::Options),
     /// Log real processes and act on it: drivers, clients, a report with plots
-    Demo(demo::Options),
+    Demo(DemoOptions),
     /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
     Schedule(schedule::Options),
     /// Measure what logging costs on this machine, beside other tools, against the project's bars
-    Bench(bench::Options),
+    Bench(BenchOptions),
     /// Try scheduling policies on a simulated machine
     Sim(sim::Options),
     /// Do the work of a recorded schedule again under other policies
     Replay(replay::Options),
     /// Measure the papers' figures again on this machine
-    Study(study::Options),
+    Study(StudyOptions),
     /// Check, explain or format a schema: events of a subsystem, and where they are logged
     Schema(schema::Options),
     /// Record what a schema describes into a trace: every event of the kernel, and how many are lost

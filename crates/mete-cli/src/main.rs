@@ -21,8 +21,6 @@
 //! | 141 | a closed pipe, as SIGPIPE would end the program; nothing is printed about it |
 
 mod arguments;
-mod bench;
-mod demo;
 mod doctor;
 mod generate;
 mod latency;
@@ -37,14 +35,13 @@ mod report;
 mod schedule;
 mod schema;
 mod sim;
-mod study;
 mod sweep;
 mod trace;
 
 use std::process::ExitCode;
 
-use mete_command::output::{self, Output};
-use mete_command::{failure, interrupt};
+use mete_command::output::Output;
+use mete_command::{command_line, failure, interrupt, lab};
 
 use arguments::{Arguments, Subcommand};
 
@@ -57,23 +54,12 @@ fn main() -> ExitCode {
     mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
-        Err(help_or_mistake) => return answer(&help_or_mistake),
+        Err(help_or_mistake) => return command_line::answer(&help_or_mistake),
     };
-    if !matches!(arguments.subcommand, Subcommand::Bench(_) | Subcommand::Study(_)) {
-        // Only the bench and the studies need the probes in this program, which they measure. Otherwise, other runs
-        // must not find this program as a component.
-        mete_probe::withdraw();
-    }
+    // Other runs must not find this program as a component.
+    mete_probe::withdraw();
     recovery::run();
     run(arguments.subcommand).unwrap_or_else(|error| failure::end(&error))
-}
-
-/// Prints what clap answers: help to stdout, a mistake to stderr.
-fn answer(help_or_mistake: &clap::Error) -> ExitCode {
-    match help_or_mistake.print() {
-        Ok(()) => ExitCode::from(help_or_mistake.exit_code() as u8),
-        Err(error) => failure::end(&output::failed(&error)),
-    }
 }
 
 fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
@@ -82,11 +68,11 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Doctor(options) => doctor::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Log(options) => log::run(&options, &mut Output::new(options.json)),
         Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)),
-        Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)),
-        Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)),
+        Subcommand::Demo(_) => Err(lab::become_program("mete-demo", None)),
+        Subcommand::Bench(_) => Err(lab::become_program("mete-lab", Some("bench"))),
         Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)),
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
-        Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
+        Subcommand::Study(_) => Err(lab::become_program("mete-lab", Some("study"))),
         Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Record(options) => record::run(&options, &mut Output::new(options.json)),
         Subcommand::Set(options) => parameters::set(&options).map(done),

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use mete_command::{failure, interrupt};
-use mete_probe::attach::AttachError;
 use mete_sched::sources::SourceError;
 use mete_sched::{Notice, Scheduler};
 
@@ -25,7 +24,7 @@ pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
         return Ok(());
     }
     let notices: Vec<_> = scheduler.notices().collect();
-    let texts: Vec<_> = notices.iter().filter_map(text).collect();
+    let texts: Vec<_> = notices.iter().filter_map(Notice::missing).collect();
     let (mut reasons, mut details) = (Vec::new(), String::new());
     for text in &texts {
         let end = text.find('\n').unwrap_or(text.len());
@@ -80,7 +79,7 @@ impl ToldNotices {
             Notice::Unavailable(what) => self.unavailable.push(what.to_string()),
             _ => {}
         }
-        if let Some(text) = text(notice).filter(|text| self.said.insert(text.clone())) {
+        if let Some(text) = notice.missing().filter(|text| self.said.insert(text.clone())) {
             failure::say(&text);
         }
     }
@@ -95,32 +94,4 @@ impl ToldNotices {
         let unavailable = self.unavailable.iter().filter(|_| is_choice);
         kernel.iter().chain(unavailable).cloned().collect()
     }
-}
-
-/// What is missing, if this notice reports something missing.
-fn text(notice: &Notice) -> Option<String> {
-    match notice {
-        Notice::NoKernel(why) => Some(format!("the kernel is not logged: {why}")),
-        Notice::NoDiscovery(why) => Some(format!("programs with probes are not looked for: {why}")),
-        Notice::Unavailable(what) => Some(what.to_string()),
-        // The program ended after it was found and before it was attached: nothing is missing.
-        Notice::Refused(SourceError::Component(AttachError::Gone { .. })) => None,
-        Notice::Refused(why) => Some(why.to_string()),
-        Notice::Empty(empty) => Some(empty.to_string()),
-        Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
-        Notice::NotForTheNextStart(why) => Some(not_for_the_next_start(why)),
-        Notice::Component(_)
-        | Notice::Ended(_)
-        | Notice::Moved(..)
-        | Notice::WouldMove(_)
-        | Notice::NotMoved(..) => None,
-    }
-}
-
-/// The warning that is printed before anything is moved.
-pub fn not_for_the_next_start(why: &str) -> String {
-    format!(
-        "moves cannot be noted in a file ({why}): if this process and the two that watch it are killed at the same \
-         moment, nothing is put back"
-    )
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::mete;
-use mete_study::study::STUDIES;
+use mete_command::lab::STUDIES;
 use serde_json::Value;
 
 fn stdout(arguments: &[&str]) -> String {
@@ -22,8 +22,8 @@ fn failure(arguments: &[&str]) -> String {
 #[test]
 fn the_list_names_every_study_with_a_line_each() {
     let list = stdout(&["study", "--list"]);
-    for entry in STUDIES {
-        assert!(list.contains(&format!("\n{} ", entry.name)), "{}: {list}", entry.name);
+    for name in STUDIES {
+        assert!(list.contains(&format!("\n{name} ")), "{name}: {list}");
     }
     assert_eq!(stdout(&["study", "--list", "--json"]).lines().count(), STUDIES.len());
 }

@@ -2,10 +2,13 @@
 //! messages that say what was probably meant.
 
 use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command};
 use mete_base::nearest::nearest;
+
+use crate::{failure, output};
 
 /// Matches the arguments of this process with the definition of a command line.
 ///
@@ -17,6 +20,14 @@ pub fn matches(command: &Command) -> Result<ArgMatches, clap::Error> {
     let subcommand = typed.get(1).cloned();
     let matched = command.clone().try_get_matches_from(typed);
     matched.map_err(|error| hinted(command, error, subcommand.as_deref()))
+}
+
+/// Prints what clap answers: help to stdout, a mistake to stderr. Returns the exit status.
+pub fn answer(help_or_mistake: &clap::Error) -> ExitCode {
+    match help_or_mistake.print() {
+        Ok(()) => ExitCode::from(help_or_mistake.exit_code() as u8),
+        Err(error) => failure::end(&output::failed(&error)),
+    }
 }
 
 /// The arguments of this process, each negative value joined to its option.

@@ -18,6 +18,7 @@
 pub mod command_line;
 pub mod failure;
 pub mod interrupt;
+pub mod lab;
 pub mod output;
 pub mod progress;
 pub mod table;

@@ -13,7 +13,6 @@
 //! fifth of a second.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,9 +29,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
-use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, EmptyDomain, OTHER};
+use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, OTHER};
+use crate::notice::Notice;
 use crate::precedence::Precedence;
-use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust, Unavailable};
+use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust};
 use crate::ticker::Ticker;
 
 /// How long a start waits for components that are there already. Components that answer at all do so within a moment;
@@ -112,36 +112,6 @@ pub enum SchedulerError {
     /// The actuator cannot be started.
     #[error(transparent)]
     Actuator(#[from] ActuatorError),
-}
-
-/// A fact that the user may want to know.
-#[derive(Debug)]
-pub enum Notice {
-    /// The kernel component is not there. The logs of the components have to do.
-    NoKernel(KernelError),
-    /// The scheduler cannot look for user-level components.
-    NoDiscovery(io::Error),
-    /// A characteristic is not logged.
-    Unavailable(Unavailable),
-    /// A domain has no members so far.
-    Empty(EmptyDomain),
-    /// A component is read from now on.
-    Component(String),
-    /// A component has ended.
-    Ended(String),
-    /// A component cannot be read, or cannot be told about a process.
-    Refused(SourceError),
-    /// A domain was moved. The number counts its threads that changed.
-    Moved(Move, usize),
-    /// A domain would be moved by a scheduler that [acts](Settings::acts).
-    WouldMove(Move),
-    /// A domain could not be moved.
-    NotMoved(Move, ActuatorError),
-    /// A process that has come to a placed domain could not be moved to the domain's processor.
-    NotFollowed(u32, ActuatorError),
-    /// If this process and both of its watchers are killed at the same moment, nothing is put back. The text is the
-    /// reason.
-    NotForTheNextStart(String),
 }
 
 /// What the scheduler itself has cost so far.

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -31,6 +32,13 @@ pub fn program(arguments: &[&str]) -> Command {
     // Tests may be run by sudo; commands are to run as the tests do.
     command.env_remove("SUDO_UID").env_remove("SUDO_GID");
     command
+}
+
+/// A program that lies beside the command, as after `cargo build --workspace`.
+pub fn beside(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_mete")).with_file_name(name);
+    assert!(program.exists(), "{} is missing: cargo build --workspace", program.display());
+    program
 }
 
 /// Whether the kernel can be logged; says so if this user or this kernel cannot do it. What else keeps it from being
@@ -149,7 +157,7 @@ impl Pair {
         rustix::fs::ftruncate(&board, 1 << 20).unwrap();
         let socket = directory.path().join("driver");
         let part = |part: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_mete-demo-part"));
+            let mut command = Command::new(beside("mete-demo-part"));
             command.arg("--board").arg(board.as_raw_fd().to_string()).args(part).arg("--socket").arg(&socket);
             command.stdin(Stdio::piped()).env("METE_RUNTIME_DIR", directory.path());
             Running::start(&mut command)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::latencies::{self, BUCKETS, Latencies};
+use crate::latencies::{self, BUCKETS, Latencies};
 
 /// Places on the board.
 pub const PLACES: usize = 64;

@@ -1,62 +1,19 @@
 //! `mete study`: the papers' figures, measured again on this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::builder::PossibleValuesParser;
 use mete_base::draft;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
-use mete_command::{failure, interrupt};
+use mete_command::{failure, interrupt, lab};
 use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
 use mete_study::{Figure, Verdict};
 use serde::Serialize;
 
 use crate::bench;
-
-/// Options of `mete study`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Options {
-    /// The study to run
-    #[arg(value_parser = PossibleValuesParser::new(STUDIES.iter().map(|entry| entry.name)),
-        hide_possible_values = true, required_unless_present_any = ["list", "all"])]
-    name: Option<String>,
-    /// List the studies, with what each shows
-    #[arg(long)]
-    list: bool,
-    /// Run every study and print one table: figure, paper's, ours, verdict
-    #[arg(long, conflicts_with_all = ["name", "list"])]
-    all: bool,
-    /// Run with a fraction of the repetitions
-    #[arg(long)]
-    quick: bool,
-    /// Print one JSON object for each row and each figure, with --all only for figures: see docs/json.md
-    #[arg(long)]
-    pub json: bool,
-    /// Evaluate a trace that mete record has written, instead of recording
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "list"])]
-    trace: Option<PathBuf>,
-    /// Also write data, plots and a page into a folder in this directory
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  mete study --list
-  mete study vtrr-error --quick
-  sudo mete study log-cost --quick
-  sudo mete study log-readers --out studies
-  sudo mete study --all --quick   a verdict for each of the papers' figures
-  sudo mete study quanta
-  mete study quanta --trace trace   the same from a trace of mete record
-  mete study log-readers --json | jq -r 'select(.kind == \"row\") | .median'
-
-Ctrl-C ends the run with the results so far and exit status 130. --out writes all files of a study when
-the study is complete. A study that was stopped writes nothing, and files that were there stay.";
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
@@ -76,7 +33,7 @@ struct FigureObject<'a> {
 }
 
 /// Measures, prints, and writes what was asked for.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     if options.list {
         return list(output).map(|()| ExitCode::SUCCESS);
     }
@@ -99,7 +56,7 @@ fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
     Ok(there.try_for_each(|folder| draft::check_folder(&folder))?)
 }
 
-fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+fn one(entry: &Entry, options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let study = match &options.trace {
         Some(directory) => of_trace(entry, directory)?,
         None => (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new()),
@@ -126,7 +83,7 @@ fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
 }
 
 /// Every study, until Ctrl-C.
-fn all(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut studies = Vec::new();
     for entry in STUDIES {
         if interrupt::asked() {

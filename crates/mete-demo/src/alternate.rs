@@ -10,15 +10,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use mete_bench::{Piece, Setting};
 use mete_command::interrupt;
-use mete_kernel::bench::Bench;
-use mete_measure::Reason;
 use mete_measure::pairs::{Coin, PIECES};
 
-use super::cast::{CastProcess, Stage, Tally};
-use super::observe::{Loggers, Observed, Observer, POLL};
-use super::summary::StretchKind;
+use crate::cast::{CastProcess, Stage, Tally};
+use crate::observe::{Loggers, Observed, Observer, POLL};
+use crate::summary::StretchKind;
 
 /// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what was
 /// detached, and caches are warm again.
@@ -105,7 +102,7 @@ pub fn alternate(
 }
 
 /// One piece with logging; at its end, logging pauses.
-fn logged(
+pub(crate) fn logged(
     observer: &mut Observer,
     loggers: Loggers,
     count: impl Fn() -> Result<Count>,
@@ -121,7 +118,7 @@ fn logged(
 }
 
 /// One piece without logging.
-fn unlogged(count: impl Fn() -> Result<Count>) -> Result<PieceTally> {
+pub(crate) fn unlogged(count: impl Fn() -> Result<Count>) -> Result<PieceTally> {
     std::thread::sleep(POLL * SETTLE);
     let before = count()?;
     std::thread::sleep(POLL * PIECE);
@@ -129,14 +126,14 @@ fn unlogged(count: impl Fn() -> Result<Count>) -> Result<PieceTally> {
 }
 
 /// The requests and the processor time until a moment.
-struct Count {
+pub(crate) struct Count {
     tally: Tally,
     used: Duration,
     at: Instant,
 }
 
 impl Count {
-    fn of(stage: &Stage, clients: &[CastProcess]) -> Result<Count> {
+    pub(crate) fn of(stage: &Stage, clients: &[CastProcess]) -> Result<Count> {
         Ok(Count { tally: stage.tally(clients.len()), used: stage.used(clients)?, at: Instant::now() })
     }
 
@@ -145,107 +142,6 @@ impl Count {
             tally: self.tally - before.tally,
             used: self.used - before.used,
             took: self.at - before.at,
-        }
-    }
-}
-
-/// Whether the kernel may move the demo's processes while `mete bench` counts their requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
-    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers. The
-    /// kernel's balancing would add noise that has nothing to do with the cost of logging.
-    Fixed,
-    /// The kernel may move clients and hogs, as in the demo itself.
-    Free,
-}
-
-/// The demo's processes for `mete bench`.
-pub struct Requests {
-    // Fields are dropped in this order: the observer ends before the processes that it looks at.
-    observer: Observer,
-    empty: Bench,
-    clients: Vec<CastProcess>,
-    stage: Stage,
-    placement: Placement,
-}
-
-/// The number of clients that the demo has by default.
-const CLIENTS: usize = 4;
-/// How often a scheduler samples the run queues.
-const TICK_HERTZ: u32 = 100;
-
-impl Requests {
-    /// Starts the processes, and lets them run for a moment.
-    pub fn start(placement: Placement) -> Result<Requests> {
-        let processors = super::own_processors()?;
-        super::check_processors(&processors)?;
-        let stage = Stage::open(&processors, (processors.len() - 1).min(super::MOST_HOGS))?;
-        let clients = stage.start_clients(CLIENTS)?;
-        if placement == Placement::Fixed {
-            fix(&stage, &clients, &processors)?;
-        }
-        let mut observer = Observer::start(StretchKind::Log, &stage, &clients, true)?;
-        observer.pause()?;
-        // Loaded once: only attaching and detaching it is part of a piece.
-        let empty = Bench::load()?;
-        std::thread::sleep(super::WARM_UP);
-        Ok(Requests { observer, empty, clients, stage, placement })
-    }
-
-    fn piece(&mut self, setting: Setting) -> Result<Piece> {
-        let (stage, clients) = (&self.stage, &self.clients);
-        let count = || Count::of(stage, clients);
-        let done = match setting {
-            Setting::Nothing => unlogged(count)?,
-            Setting::Empty => {
-                let _attached = self.empty.attach_empty(TICK_HERTZ)?;
-                unlogged(count)?
-            }
-            Setting::Logged => logged(&mut self.observer, Loggers::All, count, |_| ())?,
-            Setting::Kernel => logged(&mut self.observer, Loggers::Kernel, count, |_| ())?,
-            Setting::Probes => logged(&mut self.observer, Loggers::Probes, count, |_| ())?,
-            Setting::Unread => {
-                self.observer.resume(Loggers::All)?;
-                let done = unlogged(count)?;
-                self.observer.pause()?;
-                done
-            }
-        };
-        Ok(Piece { requests: done.tally.requests, took: done.took, used: done.used })
-    }
-}
-
-/// Puts each client and each hog on one processor.
-fn fix(stage: &Stage, clients: &[CastProcess], processors: &[usize]) -> Result<()> {
-    // Client n favours driver n modulo 2. Two neighbours share a processor, so one of them is beside its driver.
-    for (nth, client) in clients.iter().enumerate() {
-        pin(client, processors[nth / 2 % super::DRIVERS])?;
-    }
-    for (nth, hog) in stage.hogs().iter().enumerate() {
-        pin(hog, processors[processors.len() - 1 - nth % processors.len()])?;
-    }
-    Ok(())
-}
-
-fn pin(part: &CastProcess, processor: usize) -> Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(processor);
-    Ok(rustix::thread::sched_setaffinity(rustix::process::Pid::from_raw(part.pid() as i32), &set)?)
-}
-
-impl mete_bench::Requests for Requests {
-    fn piece(&mut self, setting: Setting) -> Result<Piece, Reason> {
-        let piece = Requests::piece(self, setting);
-        match self.observer.no_kernel() {
-            Some(why) => Err(Reason::new(why)),
-            None => piece.map_err(|error| Reason::new(mete_command::failure::sentence(&error))),
-        }
-    }
-
-    fn placement(&self) -> &'static str {
-        match self.placement {
-            Placement::Fixed => "clients and hogs stay on their processors",
-            Placement::Free => "the kernel moves clients and hogs between processors",
         }
     }
 }

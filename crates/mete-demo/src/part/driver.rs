@@ -9,8 +9,8 @@ use std::path::Path;
 use mete_probe::{DomainId, NO_DOMAIN, event, probe};
 use rustix::event::{PollFd, PollFlags};
 
+use super::work::{Buffer, processor};
 use crate::board::Counts;
-use crate::work::{Buffer, processor};
 
 /// Bytes of a request: the processor that the client runs on, and padding.
 pub const REQUEST_BYTES: usize = 64;

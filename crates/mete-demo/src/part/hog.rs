@@ -1,6 +1,6 @@
 //! The hog: computes and never waits.
 
-use crate::work::Buffer;
+use super::work::Buffer;
 
 /// Computes until the process is ended.
 pub fn compute() -> ! {

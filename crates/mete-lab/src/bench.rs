@@ -1,60 +1,21 @@
 //! `mete bench`: the costs of logging on this machine, with the verdict on each bar.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::bail;
 use mete_bench::Turn;
+use mete_command::lab::BenchOptions;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
-use mete_command::value::duration;
 use mete_command::{failure, interrupt};
+use mete_demo::Placement;
 use mete_measure::{Reason, Report, Row};
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use serde::Serialize;
 
-use crate::demo::Placement;
-
-/// Options of `mete bench`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Options {
-    /// Measure only groups whose names contain NAME
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
-    /// Measure with a sixth of the repetitions
-    #[arg(long)]
-    quick: bool,
-    /// How long to measure the demo's requests at most, with and without logging; it ends sooner if the cost is
-    /// known to within one percent. The floor is measured for as long. Two minutes if not given, or 15 s with --quick
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    requests_for: Option<Duration>,
-    /// Let the kernel move the demo's processes between processors, as in the demo itself; this adds noise
-    #[arg(long)]
-    requests_move: bool,
-    /// Print one JSON object a row: see docs/json.md
-    #[arg(long)]
-    pub json: bool,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  sudo mete bench           everything: four to seven minutes
-  sudo mete bench --only demo --requests-for 20m   how logging slows requests
-  sudo mete bench --only floor --requests-for 20m  the parts of that cost
-  sudo mete bench --quick   a rough idea in half a minute
-  mete bench --only user    rows of programs with probes, without root
-  sudo mete bench --json | jq -r 'select(.holds == false) | .name'
-
-Ratios are taken within one run, because other load changes absolute times. The column 95 % is a
-confidence interval of the median. A bar holds if the whole interval meets it, and does not hold if no
-part of the interval meets it. Otherwise, and where the interval reaches down to zero, the result is too
-noisy to say. A bar that does not hold is a result like others: the exit status is 0. Ctrl-C ends the
-run with the results so far and exit status 130.";
-
 /// Measures and prints.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let groups: Vec<_> = mete_bench::groups().collect();
     if let Some(only) = options.only.as_ref().filter(|only| !groups.iter().any(|group| group.contains(*only)))
@@ -69,7 +30,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         only: options.only.clone(),
         is_quick: options.quick,
         scheduler: Some(Box::new(scheduler)),
-        requests: Some(Box::new(move || crate::demo::requests(placement))),
+        requests: Some(placement),
         requests_for: options.requests_for,
     };
     let report = mete_bench::bench(&asked, &mut Steps::new());

@@ -3,18 +3,18 @@
 //!
 //! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
 //! mostly to one driver, and computes a little in between. A *hog* computes. Driver and client count what they do in
-//! pages that they share with the demo, see [`board`].
+//! pages that they share with the demo, see [`crate::board`].
 
-mod board;
 mod client;
 mod driver;
 mod hog;
-mod latencies;
 mod work;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+use crate::board::Board;
 
 /// A part of mete demo, which starts it; not meant to be started by hand
 #[derive(Parser)]
@@ -54,7 +54,8 @@ enum DemoPart {
     Hog,
 }
 
-fn main() {
+/// Plays the part that the command line names.
+pub fn main() {
     let arguments = Arguments::parse();
     leave_session();
     end_with_parent();
@@ -65,7 +66,7 @@ fn main() {
 }
 
 fn play(arguments: Arguments) -> std::io::Result<()> {
-    let board = || board::Board::inherited(arguments.board);
+    let board = || Board::inherited(arguments.board);
     match arguments.part {
         DemoPart::Driver { socket, processor, place } => {
             driver::serve(&socket, processor, board()?.counts(place))

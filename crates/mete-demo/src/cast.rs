@@ -9,18 +9,22 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use mete_base::folder::{self, FolderEntry, PathTrust};
+use mete_command::lab::{MOST_CLIENTS, beside};
 use mete_log::clock::monotonic_ns;
 use rustix::fs::FileType;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::board::{Board, Counts, PLACES};
-use super::latencies::Latencies;
+use crate::board::{Board, Counts, PLACES};
+use crate::latencies::Latencies;
 
 /// The number of drivers, each on a processor of its own. Two are enough for clients to be on the wrong one.
 pub const DRIVERS: usize = 2;
 /// The first client's place on the board; the places of the drivers come before it.
 const FIRST_CLIENT: usize = 8;
-/// The most clients that the board has room for.
-pub const MOST_CLIENTS: usize = PLACES - FIRST_CLIENT;
+/// The board has room for all clients.
+const _: () = assert!(FIRST_CLIENT + MOST_CLIENTS <= PLACES);
+/// The most hogs if no number is given.
+const MOST_HOGS: usize = 16;
 
 /// A process of the cast. When it is dropped, the process is ended.
 pub struct CastProcess {
@@ -200,10 +204,37 @@ impl Stage {
     }
 }
 
+/// The processors that this program may use.
+///
+/// # Errors
+///
+/// If they are not known, or there is only one.
+pub fn own_processors() -> Result<Vec<usize>> {
+    let set = sched_getaffinity(None).context("cannot find out which processors may be used")?;
+    let processors: Vec<_> = (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect();
+    check(&processors)?;
+    Ok(processors)
+}
+
+/// One hog fewer than there are processors, so that the drivers find some time to run at all.
+pub fn usual_hogs(processors: &[usize]) -> usize {
+    (processors.len() - 1).min(MOST_HOGS)
+}
+
+fn check(processors: &[usize]) -> Result<()> {
+    if processors.len() < DRIVERS {
+        bail!(
+            "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one processor, clients \
+             cannot be moved",
+            processors.len()
+        );
+    }
+    Ok(())
+}
+
 /// The program `mete-demo-part`, which lies beside this one.
 fn part_program() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find out where this program lies")?;
-    let program = own.with_file_name("mete-demo-part");
+    let program = beside("mete-demo-part")?;
     if !program.exists() {
         bail!("{} is missing: build it with `make demo`, it comes with mete", program.display());
     }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use mete_measure::statistics::Interval;
 use mete_plot::{Matrix, Strip, escape, grouped};
 
-use super::observe::Moved;
-use super::summary::{Spread, Stretch, StretchKind, change, spread};
+use crate::observe::Moved;
+use crate::summary::{Spread, Stretch, StretchKind, change, spread};
 
 /// What the report shows in addition to the stretches.
 pub struct Story<'a> {

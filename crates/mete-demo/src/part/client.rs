@@ -5,9 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::driver::{ANSWER_BYTES, REQUEST_BYTES};
+use super::work::{Buffer, processor};
 use crate::board::Counts;
-use crate::driver::{ANSWER_BYTES, REQUEST_BYTES};
-use crate::work::{Buffer, processor};
 
 /// Every tenth request goes to another driver than the favourite.
 const STRAY: u64 = 10;

@@ -7,12 +7,12 @@ use anyhow::Result;
 use mete_command::interrupt;
 use mete_log::DomainId;
 use mete_policy::Role;
+use mete_sched::notice::not_for_the_next_start;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
-use super::cast::{CastProcess, Stage};
-use super::summary::StretchKind;
-use crate::notice;
+use crate::cast::{CastProcess, Stage};
+use crate::summary::StretchKind;
 
 /// How often the logs are polled.
 pub const POLL: Duration = Duration::from_millis(20);
@@ -212,7 +212,7 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
             observed.notes.push(format!("process {pid} could not be moved: {error}"))
         }
         Notice::Empty(empty) => observed.notes.push(empty.to_string()),
-        Notice::NotForTheNextStart(why) => observed.notes.push(notice::not_for_the_next_start(&why)),
+        Notice::NotForTheNextStart(why) => observed.notes.push(not_for_the_next_start(&why)),
         Notice::Component(_) | Notice::Ended(_) | Notice::WouldMove(_) => {}
     }
 }

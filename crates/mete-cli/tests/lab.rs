@@ -1,0 +1,66 @@
+//! Subcommands that other programs do: what is handed over to them, and what is said where they are missing.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The command in a folder of its own, with programs beside it that print what they are given.
+fn with_programs(names: &[&str]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_mete"), place.path().join("mete")).unwrap();
+    for name in names {
+        let program = place.path().join(name);
+        fs::write(&program, "#!/bin/sh\necho \"${0##*/}:\" \"$@\"\nexit 7\n").unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    }
+    place
+}
+
+fn run(place: &Path, arguments: &str) -> Output {
+    Command::new(place.join("mete")).args(arguments.split(' ')).output().unwrap()
+}
+
+#[test]
+fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_the_commands() {
+    let place = with_programs(&["mete-demo", "mete-lab"]);
+    for (typed, handed) in [
+        ("demo", "mete-demo:"),
+        ("demo --rounds 2 --json", "mete-demo: --rounds 2 --json"),
+        ("bench --only user", "mete-lab: bench --only user"),
+        ("study vtrr-micro --out there", "mete-lab: study vtrr-micro --out there"),
+        // Abbreviated, as every subcommand may be.
+        ("stu --list", "mete-lab: study --list"),
+    ] {
+        let output = run(place.path(), typed);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{handed}\n"));
+        assert_eq!(output.status.code(), Some(7), "{typed}");
+    }
+}
+
+#[test]
+fn what_is_mistyped_is_told_before_another_program_starts() {
+    let place = with_programs(&["mete-demo", "mete-lab"]);
+    for typed in ["demo --rounds 0", "bench --olny user", "study no-such-study", "study"] {
+        let output = run(place.path(), typed);
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{typed}");
+    }
+    let help = run(place.path(), "bench --help");
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Usage: mete bench"));
+}
+
+#[test]
+fn a_program_that_is_missing_is_named() {
+    let place = with_programs(&[]);
+    for (typed, program) in [("demo", "mete-demo"), ("bench", "mete-lab"), ("study --list", "mete-lab")] {
+        let output = run(place.path(), typed);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(
+            said.contains(&format!("{program}, which does this subcommand")) && said.contains("make install"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
+//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
+//!
+//! ```text
+//!   play ──▶ cast ──▶ drivers, clients, hogs (part/, processes of their own) ── count ──▶ board
+//!    │                       │ probes                                                      │
+//!    ├────▶ observe ◀────────┘                                                             │
+//!    └────▶ alternate, summary ◀───────────────────────────────────────────────────────────┘
+//!                     └──▶ show (tables), report (HTML)
+//! ```
+//!
+//! A crate of its own with few others below it: it is the first thing that somebody builds. [`Requests`] lets `mete bench`
+//! measure with the same processes.
+
+#![cfg(target_os = "linux")]
+
+mod alternate;
+mod board;
+mod cast;
+mod latencies;
+mod observe;
+pub mod part;
+mod play;
+mod report;
+mod requests;
+mod show;
+mod summary;
+
+pub use play::run;
+pub use requests::{Piece, Placement, Requests, Setting};
