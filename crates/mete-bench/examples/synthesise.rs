@@ -10,5 +10,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory: PathBuf = argument(1).ok_or("which directory?")?.into();
     let events = argument(2).map_or(Ok(1_000_000), |text| text.parse())?;
     let processors = argument(3).map_or(Ok(2), |text| text.parse())?;
-    Ok(mete_bench::synthetic::write_trace(&directory, events, processors)?)
+    Ok(mete_bench::synthetic::write_trace(&directory, events, processors)
+        .map_err(|reason| reason.to_string())?)
 }
