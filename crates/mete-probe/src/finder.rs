@@ -106,6 +106,15 @@ struct CalledComponent {
     introduction: Introduction,
 }
 
+/// The finder has made the own directory, if no program had. It leaves none behind that is empty.
+impl Drop for Finder {
+    fn drop(&mut self) {
+        // The locks that keep the directories in their places.
+        self.directories.clear();
+        directory::remove_unused();
+    }
+}
+
 impl Finder {
     /// Looks where this user's programs publish themselves; for root, where those of all users do.
     ///
