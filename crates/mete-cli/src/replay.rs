@@ -1,6 +1,6 @@
 //! `mete replay`: does the work of a recorded schedule again under other policies.
 
-mod fidelity;
+mod distance;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, stdin};
@@ -15,11 +15,11 @@ use mete_command::value::{duration, none_or_more};
 use mete_convert::recorded_schedule;
 use mete_policy::{CATALOG, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
-use mete_sim::replay::{self, Kernel, Outcome, Recording, RecordingError, Settings, Under};
+use mete_sim::replay::{self, Fidelity, Kernel, Outcome, Recording, RecordingError, Settings, Under};
 use mete_sim::{ClientReport, all_processors, in_parallel};
 use serde::Serialize;
 
-use self::fidelity::{Fidelity, KEYS, WITHIN};
+use self::distance::{KEYS, WITHIN};
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::parse::known_policy;
 
@@ -81,7 +81,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let recording = read(&options.recording)?;
     let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
-    let error = Fidelity::of(options, &recording, &recorded, &outcomes);
+    let error = distance(options, &recording, &recorded, &outcomes);
     // Linux's scheduler also runs if it was not asked for, only for the comparison above.
     let outcomes: Vec<_> = outcomes
         .into_iter()
@@ -93,7 +93,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     output.text(summary(&recording, &recorded, &outcomes))?;
     output.text(String::new())?;
     if let Some(error) = &error {
-        output.text(error.text(&outcomes))?;
+        output.text(distance::text(error, &outcomes))?;
         output.text(String::new())?;
     }
     output.text(threads(options.threads, &recording, &recorded, &outcomes, error.as_ref()))
@@ -182,6 +182,19 @@ fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outc
         || ControlFlow::Continue(()),
     );
     outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()
+}
+
+/// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of processors.
+fn distance(
+    options: &Options,
+    recording: &Recording,
+    recorded: &[ClientReport],
+    outcomes: &[Outcome],
+) -> Option<Fidelity> {
+    let is_same = !recording.machine.is_simulated
+        && options.processors.is_none_or(|processors| usize::from(processors) == recording.processors);
+    let linux = outcomes.iter().find(|outcome| outcome.policy == LINUX).filter(|_| is_same)?;
+    Fidelity::of(recording, recorded, linux, kernel(options, recording))
 }
 
 fn heading(recording: &Recording) -> String {

@@ -23,6 +23,7 @@ pub mod output;
 pub mod progress;
 pub mod table;
 pub mod terminal;
+pub mod user;
 pub mod value;
 
 pub use output::Output;

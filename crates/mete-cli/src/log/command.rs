@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use mete_command::failure::NotRun;
+use mete_command::user::User;
 use rustix::process::{Pid, Signal, kill_process};
-
-use super::user::User;
 
 /// How long a command may take to end after Ctrl-C, and then again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);

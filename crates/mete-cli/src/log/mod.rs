@@ -2,7 +2,6 @@
 
 pub mod command;
 mod events;
-pub mod user;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
+use mete_command::user::UserOption;
 use mete_command::value::duration;
 use mete_command::{failure, interrupt};
 use mete_probe::directory::Users;
@@ -27,7 +27,6 @@ use crate::parse::domain;
 use crate::report::{Interval, Logged, Queues, tables};
 use command::{Paused, Running};
 use events::WantedCharacteristics;
-use user::UserOption;
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]

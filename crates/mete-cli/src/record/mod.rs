@@ -20,6 +20,7 @@ use std::time::Duration;
 use anyhow::bail;
 use mete_base::size;
 use mete_command::output::Output;
+use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_parameters::Mounted;
@@ -31,7 +32,6 @@ use mete_sched::DomainSpec;
 use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
-use crate::log::user::{User, UserOption};
 use crate::parse::domain;
 use crate::schema;
 use live::Live;

@@ -15,6 +15,7 @@
 //! point of its own progress, and how long it waited for things outside the recorded tasks.
 
 mod builder;
+mod fidelity;
 mod linux;
 mod machine;
 mod model;
@@ -25,6 +26,7 @@ mod rows;
 mod stamps;
 mod text;
 
+pub use fidelity::{ComparedFigure, Fidelity};
 pub use linux::Kernel;
 pub use machine::Machine;
 pub use model::{Replay, Signal};

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::{env, fs, ptr};
 
 use anyhow::{Context, anyhow, bail};
-use mete_command::failure;
 use rustix::process::geteuid;
+
+use crate::failure;
 
 /// The option `--user`.
 #[derive(Clone, Debug, clap::Args)]
