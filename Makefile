@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench fuzz man completions install check fmt vm-setup vm-test clean
+.PHONY: help setup build demo test bench fuzz man completions install check fmt vm-setup vm-test clean
 .NOTPARALLEL:
 
 # Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
@@ -17,8 +17,11 @@ setup: ## install what the build needs and this machine lacks
 	@scripts/setup.sh
 
 demo: setup ## log real processes, let the scheduler act on it, write a report
-	@$(RUN) cargo build --release --package mete --bins
-	@$(RUN) cargo run --quiet --release --package mete --bin mete -- demo $(ARGS)
+	@$(RUN) cargo build --release --package mete-demo --bins
+	@$(RUN) cargo run --quiet --release --package mete-demo --bin mete-demo -- $(ARGS)
+
+build: setup ## the programs, in target/release
+	@$(RUN) cargo build --release --package mete --package mete-demo --package mete-lab --bins
 
 test: setup ## run every test that this machine can run
 	@scripts/setup.sh readers || true
@@ -27,7 +30,8 @@ test: setup ## run every test that this machine can run
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine
-	@$(RUN) cargo run --release --package mete --features "$(FEATURES)" --bin mete -- bench $(ARGS)
+	@$(RUN) cargo build --release --package mete-demo --bins
+	@$(RUN) cargo run --release --package mete-lab --features "$(FEATURES)" --bin mete-lab -- bench $(ARGS)
 
 fuzz: setup ## run the fuzz targets for a minute each, or some of them (see fuzz/README.md): make fuzz ARGS="reader"
 	@scripts/fuzz.sh $(ARGS)
@@ -43,12 +47,14 @@ DESTDIR ?=
 target := $(or $(CARGO_TARGET_DIR),target)/release
 into = install -D -m $(1) -t '$(DESTDIR)$(PREFIX)/$(2)' $(3)
 
-install: setup ## the program, man pages, completions, the C library: make install PREFIX=/usr/local
-	@$(RUN) cargo build --release --package mete --bins --package mete-probe --lib
+programs := $(addprefix $(target)/,mete mete-demo mete-demo-part mete-lab)
+
+install: build ## the programs, man pages, completions, the C library: make install PREFIX=/usr/local
+	@$(RUN) cargo build --release --package mete-probe --lib
 	@$(target)/mete generate man --out target/man >/dev/null
 	@$(target)/mete generate completions --out target/completions >/dev/null
-	$(call into,755,bin,$(target)/mete $(target)/mete-demo-part)
-	strip --strip-debug '$(DESTDIR)$(PREFIX)/bin/mete' '$(DESTDIR)$(PREFIX)/bin/mete-demo-part'
+	$(call into,755,bin,$(programs))
+	strip --strip-debug $(patsubst $(target)/%,'$(DESTDIR)$(PREFIX)/bin/%',$(programs))
 	$(call into,644,share/man/man1,target/man/*.1)
 	install -D -m 644 target/completions/mete.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mete'
 	$(call into,644,share/zsh/site-functions,target/completions/_mete)

@@ -39,6 +39,7 @@ fi
 part "Rust formatting" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets -- "${deny[@]}"
 part "documentation" cargo doc --workspace --no-deps
+part "the floors of the crates" scripts/floors.sh
 part "the log facility's core without std" cargo check --package mete-log --no-default-features
 part "the Tracy client as a peer" cargo clippy --package mete-bench --features tracy --all-targets -- "${deny[@]}"
 part "fuzz targets" env CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/fuzz" \
