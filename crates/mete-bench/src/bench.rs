@@ -6,8 +6,7 @@ use mete_base::progress::Progress;
 use mete_demo::Placement;
 use mete_measure::report::{Report, Row};
 
-use crate::context::Context;
-use crate::polling::MakeScheduler;
+use crate::context::{Context, MakeScheduler};
 use crate::{kernel, policy, polling, reader, requests, text, user};
 
 /// What to measure and how thoroughly.

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_demo::Placement;
+use mete_measure::Reason;
 
-use crate::polling::MakeScheduler;
+/// One periodic turn of a scheduler: it reads all logs, analyses them and decides.
+pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
+/// Makes a scheduler ready that observes the system with 16 domains. When the turn is dropped, everything that it
+/// holds is released.
+pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
 
 /// How a run is done, and to whom it reports.
 pub(crate) struct Context<'a> {

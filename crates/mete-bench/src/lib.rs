@@ -5,7 +5,7 @@
 //!
 //! | phase | modules |
 //! |---|---|
-//! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, [`polling`], `requests` |
+//! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, `polling`, `requests` |
 //! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`], [`recording`] |
 //! | what watches | [`realtime`], [`watch`] |
 //! | policies in the simulator | [`beside`] |
@@ -30,7 +30,7 @@ pub mod crew;
 pub mod kernel;
 pub mod load;
 pub mod policy;
-pub mod polling;
+mod polling;
 mod reader;
 pub mod realtime;
 mod recorded;
@@ -46,4 +46,4 @@ pub mod watch;
 
 pub use bench::{Options, bench, groups};
 pub use beside::{Beside, BesideError};
-pub use polling::{MakeScheduler, Turn};
+pub use context::{MakeScheduler, Turn};

@@ -8,7 +8,7 @@ use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 use mete_measure::reason::Reason;
 use mete_measure::report::{Bar, Row};
 
-use crate::context::Context;
+use crate::context::{Context, Turn};
 
 /// The thesis' interval (§5.3.1: "the scheduler wakeup interval").
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -16,12 +16,6 @@ const INTERVAL: Duration = Duration::from_millis(20);
 const DOMAINS: DomainId = 16;
 /// The number of polls in one sample.
 const POLLS: u32 = 10;
-
-/// One periodic turn of a scheduler: it reads all logs, analyses them and decides.
-pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
-/// Makes a scheduler ready that observes the system with 16 domains. When the turn is dropped, everything that it
-/// holds is released.
-pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let (turn, what) = match context.scheduler {

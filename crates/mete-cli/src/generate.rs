@@ -5,15 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use mete_command::output::Output;
 use mete_policy::CATALOG;
 use mete_schema::shipped;
 use mete_sim::scenario;
-
-use crate::arguments::Arguments;
 
 /// Options of `mete generate`.
 #[derive(Debug, clap::Args)]
@@ -34,21 +32,20 @@ enum Generated {
     Completions,
 }
 
-/// Writes the files and names them.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+/// Writes the files for a command line, and names them.
+pub fn run(options: &Options, command: clap::Command, output: &mut Output) -> anyhow::Result<()> {
     let directory = &options.out;
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make the directory {}", directory.display()))?;
     let written = match options.what {
-        Generated::Man => man_pages(directory),
-        Generated::Completions => completions(directory),
+        Generated::Man => man_pages(command, directory),
+        Generated::Completions => completions(command, directory),
     };
     let written = written.with_context(|| format!("cannot write into {}", directory.display()))?;
     written.iter().try_for_each(|path| output.text(path.display().to_string()))
 }
 
-fn man_pages(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut command = Arguments::command();
+fn man_pages(mut command: clap::Command, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     command.build();
     let mut written = Vec::new();
     write_pages(&command, directory, &mut written)?;
@@ -111,8 +108,8 @@ fn with_values(command: clap::Command) -> clap::Command {
     })
 }
 
-fn completions(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut command = with_values(Arguments::command());
+fn completions(command: clap::Command, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut command = with_values(command);
     let shells = Shell::value_variants().iter();
     shells.map(|&shell| clap_complete::generate_to(shell, &mut command, "mete", directory)).collect()
 }

@@ -40,6 +40,7 @@ mod trace;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use mete_command::output::Output;
 use mete_command::{command_line, failure, interrupt, lab};
 
@@ -79,6 +80,8 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Get(options) => parameters::get(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Show(options) => trace::show(&options),
         Subcommand::Convert(options) => trace::run_convert(&options),
-        Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
+        Subcommand::Generate(options) => {
+            generate::run(&options, Arguments::command(), &mut Output::new(false)).map(done)
+        }
     }
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::notice;
 use crate::notice::ToldNotices;
 use crate::parse::domain;
-use crate::report::{Interval, Logged, Queues, service_ns, tables};
+use crate::report::{self, Interval, Logged, Queues, service_ns, tables};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
@@ -324,7 +324,7 @@ fn stays(decision: &Move) -> bool {
 
 fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
-        return tables::whole(logged, interval, output);
+        return report::whole(logged, interval, output);
     }
     output.text(format!("\nscheduled for {}", seconds(logged.to - logged.from)))?;
     tables::print("", placement(logged), output)?;
@@ -350,7 +350,7 @@ fn placement(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Name("role")];
     heads.extend([tables::PROCESSES, "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
     let mut table = Table::new(heads);
-    let named = tables::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
+    let named = report::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
     named.for_each(|domain| table.row(placement_row(logged, domain)));
     table
 }

@@ -1,7 +1,5 @@
 //! Keys and values of maps as bytes, which is how the loader library takes them.
 
-use crate::skeleton::{mete::types, numbers};
-
 /// A type that is its bytes, and nothing else.
 ///
 /// # Safety
@@ -32,29 +30,3 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: an array has no padding between elements, and is plain if they are.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
-
-macro_rules! plain {
-    ($($generated:ty),* $(,)?) => { $(
-        // SAFETY: the generator writes padding as fields, so there is no other; and all fields are integers, or arrays
-        // and structures of them.
-        unsafe impl Plain for $generated {}
-    )* };
-}
-
-plain!(
-    types::bss_counted,
-    types::bss_memory,
-    types::bss_missed,
-    types::bss_regrouped,
-    types::bss_selecting,
-    types::bss_switching,
-    types::by_key,
-    types::cgroup_key,
-    types::class,
-    types::pattern_tokens,
-    types::phase,
-    types::rule,
-    types::space,
-    numbers::mete_recording,
-    numbers::mete_switches,
-);

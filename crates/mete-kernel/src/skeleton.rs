@@ -1,6 +1,8 @@
 //! What `build.rs` generates from the objects of `bpf/`. A map or a program is a field, so one that its object lacks
 //! does not compile. Globals, and the keys and values of maps, have types. The numbers of `bpf/shared.h` are constants.
 
+use crate::plain::Plain;
+
 /// A generated module.
 macro_rules! skeleton {
     ($object:ident) => {
@@ -22,6 +24,32 @@ skeleton!(mete);
 skeleton!(shared);
 
 pub(crate) use shared::types as numbers;
+
+macro_rules! plain {
+    ($($generated:ty),* $(,)?) => { $(
+        // SAFETY: the generator writes padding as fields, so there is no other; and all fields are integers, or arrays
+        // and structures of them.
+        unsafe impl Plain for $generated {}
+    )* };
+}
+
+plain!(
+    mete::types::bss_counted,
+    mete::types::bss_memory,
+    mete::types::bss_missed,
+    mete::types::bss_regrouped,
+    mete::types::bss_selecting,
+    mete::types::bss_switching,
+    mete::types::by_key,
+    mete::types::cgroup_key,
+    mete::types::class,
+    mete::types::pattern_tokens,
+    mete::types::phase,
+    mete::types::rule,
+    mete::types::space,
+    numbers::mete_recording,
+    numbers::mete_switches,
+);
 
 /// A program of a loaded skeleton.
 macro_rules! program {

@@ -20,7 +20,8 @@ use rustix::mount::{
 };
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use crate::mounts::{MountSource, Root};
+use crate::mounts::Root;
+use crate::source::MountSource;
 
 pub(crate) const DEVICE: &str = "/dev/fuse";
 /// The mode of the root: a directory that only its owner may look into.

@@ -4,23 +4,17 @@
 //! looked up by its path again, because another user may have put a link there.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::MountError;
-use crate::mounts;
+use crate::made::{FLAGS, path_of, remove};
 use crate::notes::Note;
-
-/// Opens a directory without access to what is in it.
-pub(crate) const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+use crate::{mounts, recovery};
 
 /// A directory to mount on.
 #[derive(Debug)]
@@ -118,62 +112,6 @@ fn is_empty(place: &OwnedFd) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The present path of a directory.
-fn path_of(place: impl AsFd) -> io::Result<PathBuf> {
-    fs::read_link(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))
-}
-
-/// Removes a directory and those above it that were made with it (`made` in all), as far as they are empty. Each
-/// directory is found from the one below it, and is removed only if its name still leads to it.
-pub(crate) fn remove(place: OwnedFd, made: usize) {
-    let mut place = place;
-    for _ in 0..made {
-        // Another process may have removed this directory, and may have been killed before it came to the next one.
-        match remove_one(place.as_fd()).or_else(|error| above_removed(place.as_fd()).ok_or(error)) {
-            Ok(above) => place = above,
-            // The directory is in use.
-            Err(_) => return,
-        }
-    }
-}
-
-/// Removes as [`remove`] does, as soon as nothing is mounted on the directory. Removes nothing if that is not before
-/// `is_over`.
-pub(crate) fn remove_when_free(place: &OwnedFd, made: usize, is_over: &AtomicBool) {
-    const PAUSE: Duration = Duration::from_micros(50);
-    while made > 0 && !is_over.load(Ordering::Acquire) {
-        if let Ok(above) = remove_one(place.as_fd()) {
-            return remove(above, made - 1);
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
-/// Removes one directory, and returns the directory that it was in.
-fn remove_one(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let path = path_of(place)?;
-    let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
-    let above = rustix::fs::openat(place, "..", FLAGS, Mode::empty())?;
-    let there = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    // By this name, there may be another directory now, which must stay.
-    if identity(&there) != identity(&rustix::fs::fstat(place)?) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    rustix::fs::unlinkat(&above, name, AtFlags::REMOVEDIR)?;
-    Ok(above)
-}
-
-/// The directory in which a directory was that has been removed.
-fn above_removed(place: BorrowedFd<'_>) -> Option<OwnedFd> {
-    // A removed directory has no links left, but still knows the directory above it.
-    let is_removed = rustix::fs::fstat(place).is_ok_and(|found| found.st_nlink == 0);
-    is_removed.then(|| rustix::fs::openat(place, "..", FLAGS, Mode::empty()).ok()).flatten()
-}
-
-fn identity(found: &Stat) -> (u64, u64) {
-    (found.st_dev, found.st_ino)
-}
-
 /// The path as it stands in the mount table. A tree whose process has ended cannot be looked at, but the directory
 /// that it is in can.
 fn place_in_table(path: &Path) -> PathBuf {
@@ -188,7 +126,7 @@ fn place_in_table(path: &Path) -> PathBuf {
 /// An error if another tree is there. First removes trees that a process of this user has left that was killed
 /// together with its keepers.
 fn refuse_taken(path: &Path) -> Result<(), MountError> {
-    mounts::recover(&[]);
+    recovery::recover(&[]);
     let place = place_in_table(path);
     let all = mounts::found().unwrap_or_default();
     match all.into_iter().find(|found| found.path == place && found.is_alive()) {
@@ -199,6 +137,8 @@ fn refuse_taken(path: &Path) -> Result<(), MountError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -12,10 +12,12 @@ use std::thread;
 
 use mete_keeper::{Duty, Keepers, Role};
 
-use crate::directory::{self, Directory};
+use crate::directory::Directory;
 use crate::error::MountError;
-use crate::mounts::{self, MountSource, Root};
+use crate::made;
+use crate::mounts::{self, Root};
 use crate::notes::Note;
+use crate::source::MountSource;
 
 /// The first argument that makes the program a keeper.
 pub const ARGUMENT: &str = "--take-parameters-away";
@@ -48,7 +50,7 @@ fn keep(duty: Duty) {
         // all processors. A kill in between would leave the directory behind. If the thread cannot be started, the
         // directory is removed afterwards.
         let _ = thread::Builder::new()
-            .spawn_scoped(scope, || directory::remove_when_free(&place, source.made, &is_unmounted));
+            .spawn_scoped(scope, || made::remove_when_free(&place, source.made, &is_unmounted));
         match files.next() {
             Some(root) => Root::new(root).take_away(source),
             None => mounts::take_away(source),
@@ -56,7 +58,7 @@ fn keep(duty: Duty) {
         is_unmounted.store(true, Ordering::Release);
     });
     // What the thread has removed already is removed no second time.
-    directory::remove(place, source.made);
+    made::remove(place, source.made);
     if let Some(word) = duty.words.get(1) {
         Note::given(word).remove();
     }

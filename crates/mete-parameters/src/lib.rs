@@ -48,13 +48,17 @@ mod directory;
 mod error;
 mod file;
 pub mod keeper;
+mod made;
 mod mount;
 pub mod mounts;
 mod notes;
+mod recovery;
 mod serve;
+mod source;
 mod tree;
 
 pub use error::MountError;
 pub use file::{Access, File, Refusal, Store};
 pub use mount::{Mounted, is_possible};
-pub use mounts::{FoundTree, Root, found, recover};
+pub use mounts::{FoundTree, Root, found};
+pub use recovery::recover;

@@ -14,8 +14,9 @@ use crate::directory::Directory;
 use crate::error::MountError;
 use crate::file::{File, Store};
 use crate::keeper;
-use crate::mounts::{self, MountSource, Root};
+use crate::mounts::{self, Root};
 use crate::serve::Server;
+use crate::source::MountSource;
 use crate::tree::Tree;
 
 /// Whether FUSE is available here.

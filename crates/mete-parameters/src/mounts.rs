@@ -11,17 +11,15 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 
-use crate::{directory, notes};
+use crate::made;
+use crate::source::MountSource;
 
-/// The beginning of a tree's entry in the mount table.
-const SOURCE: &str = "mete:";
 /// The largest number of mounts that may lie on a tree's root, one on the other.
 const MAX_COVERS: usize = 16;
 
@@ -37,73 +35,6 @@ pub struct FoundTree {
     /// The tree's number in the mount table.
     mount: u64,
     source: MountSource,
-}
-
-/// The name of a process's tree in the mount table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MountSource {
-    pid: u32,
-    /// When the process began. Together with its number, this identifies the process.
-    start: u64,
-    /// The number of directories that were made for the tree, from its own directory upwards.
-    pub made: usize,
-    /// The namespace in which the process has this number.
-    pub namespace: u64,
-}
-
-impl MountSource {
-    /// The name of this process's tree.
-    pub(crate) fn own(made: usize) -> MountSource {
-        let pid = std::process::id();
-        MountSource { pid, start: start_of(pid).unwrap_or(0), made, namespace: own_namespace() }
-    }
-
-    pub(crate) fn text(self) -> String {
-        format!("{SOURCE}{}:{}:{}:{}", self.pid, self.start, self.made, self.namespace)
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<MountSource> {
-        let mut fields = text.strip_prefix(SOURCE)?.split(':');
-        let mut number = || fields.next()?.parse::<u64>().ok();
-        let (pid, start, made, namespace) = (number()?, number()?, number()?, number()?);
-        let source = MountSource { pid: pid.try_into().ok()?, start, made: made.try_into().ok()?, namespace };
-        fields.next().is_none().then_some(source)
-    }
-
-    /// The name of the process in the names of files.
-    pub(crate) fn name(self) -> String {
-        format!("{}-{}", self.pid, self.start)
-    }
-
-    /// The process with such a name.
-    pub(crate) fn named(name: &str, made: usize, namespace: u64) -> Option<MountSource> {
-        let (pid, start) = name.split_once('-')?;
-        Some(MountSource { pid: pid.parse().ok()?, start: start.parse().ok()?, made, namespace })
-    }
-
-    /// Whether its process may be alive. A process that has ended is not, even if its parent has not waited for it.
-    /// Nothing is known here about the processes of other namespaces, such as a container's or those of the machine
-    /// around a container.
-    pub(crate) fn is_alive(self) -> bool {
-        self.namespace != own_namespace() || start_of(self.pid) == Some(self.start)
-    }
-}
-
-/// The number of this process's namespace of processes; 0 if that cannot be found out.
-pub(crate) fn own_namespace() -> u64 {
-    fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
-}
-
-/// When a process began, in ticks since boot; `None` if it has ended.
-fn start_of(pid: u32) -> Option<u64> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain all kinds of bytes, even parentheses, so it ends at the last parenthesis.
-    let behind = text.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = std::str::from_utf8(text.get(behind + 2..)?).ok()?.split(' ');
-    let state = fields.next()?;
-    // The state is field 3, the start is field 22.
-    let start = fields.nth(18)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(start)
 }
 
 /// The trees that this user or root has mounted, as far as this process's mount namespace shows them. Only the user
@@ -124,7 +55,7 @@ fn all() -> io::Result<Vec<FoundTree>> {
 }
 
 /// The trees that this user has mounted.
-fn own() -> impl Iterator<Item = FoundTree> {
+pub(crate) fn own() -> impl Iterator<Item = FoundTree> {
     let own = rustix::process::getuid().as_raw();
     all().unwrap_or_default().into_iter().filter(move |found| found.user == own)
 }
@@ -181,15 +112,15 @@ impl FoundTree {
     }
 
     /// Takes the tree away, with the directories that were made for it.
-    fn take_away(&self) -> io::Result<()> {
+    pub(crate) fn take_away(&self) -> io::Result<()> {
         let root = self.open()?;
         // The directory that the tree is in, found from below: another directory may be at that path now.
-        let above = rustix::fs::openat(&root, "..", directory::FLAGS, Mode::empty())?;
+        let above = rustix::fs::openat(&root, "..", made::FLAGS, Mode::empty())?;
         root.take_away(self.source);
         let Some(name) = self.path.file_name() else { return Ok(()) };
         // Opened after the unmounting: before, the name leads to the tree and not to the directory under it.
-        let covered = rustix::fs::openat(&above, name, directory::FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
-        directory::remove(covered, self.source.made);
+        let covered = rustix::fs::openat(&above, name, made::FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+        made::remove(covered, self.source.made);
         Ok(())
     }
 }
@@ -205,7 +136,7 @@ impl Root {
 
     /// The root of what is mounted at a path, or the directory there.
     pub(crate) fn at(path: &Path) -> io::Result<Root> {
-        Ok(Root(rustix::fs::open(path, directory::FLAGS | OFlags::NOFOLLOW, Mode::empty())?))
+        Ok(Root(rustix::fs::open(path, made::FLAGS | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
@@ -276,16 +207,6 @@ pub(crate) fn take_away(source: MountSource) {
     }
 }
 
-/// Takes away what programs of this user have left behind that were killed together with their keepers, or before
-/// they had any: trees, and directories of which there are notes in one of these directories. Returns where trees
-/// were.
-pub fn recover(notes: &[PathBuf]) -> Vec<PathBuf> {
-    let left = own().filter(|found| !found.is_alive());
-    let trees = left.filter(|found| found.take_away().is_ok()).map(|found| found.path).collect();
-    notes.iter().for_each(|notes| notes::remove_all_left(notes));
-    trees
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,13 +239,6 @@ mod tests {
             assert_eq!(at(other), None, "{other:?}");
         }
         assert_eq!(unescaped(b"a\\9z\\"), b"a\\9z\\");
-    }
-
-    #[test]
-    fn klog_4_a_process_is_known_by_its_number_and_its_beginning() {
-        let own = MountSource::own(2);
-        assert_eq!(MountSource::parse(&own.text()), Some(own));
-        assert!(own.is_alive() && !MountSource { start: own.start + 1, ..own }.is_alive());
     }
 
     #[test]

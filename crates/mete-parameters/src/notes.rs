@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-use crate::directory;
-use crate::mounts::{self, MountSource};
+use crate::made;
+use crate::source::{self, MountSource};
 
 /// The extension of the names of notes.
 const EXTENSION: &str = "directories";
@@ -115,7 +115,7 @@ fn left(note: &Path) -> Option<(MountSource, PathBuf)> {
     let source = MountSource::named(
         name,
         made.unwrap_or(0).try_into().ok()?,
-        namespace.unwrap_or(mounts::own_namespace()),
+        namespace.unwrap_or(source::own_namespace()),
     )?;
     let path = fields.next().and_then(|field| field.strip_suffix(&[END])).unwrap_or_default();
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
@@ -128,9 +128,9 @@ fn remove_made(path: &Path, made: usize) -> io::Result<()> {
     let mut path = path;
     // A directory that is missing was removed, or was never made.
     for left in (1..=made).rev() {
-        match rustix::fs::openat2(CWD, path, directory::FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        match rustix::fs::openat2(CWD, path, made::FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(place) => {
-                directory::remove(place, left);
+                made::remove(place, left);
                 return Ok(());
             }
             Err(rustix::io::Errno::NOENT) => path = path.parent().ok_or(io::ErrorKind::NotFound)?,

@@ -24,7 +24,7 @@ use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Select
 use crate::notice;
 use crate::notice::ToldNotices;
 use crate::parse::domain;
-use crate::report::{Interval, Logged, Queues, tables};
+use crate::report::{self, Interval, Logged, Queues, tables};
 use command::{Paused, Running};
 use events::WantedCharacteristics;
 
@@ -169,7 +169,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut running = paused.map(Paused::resume).transpose()?;
     let logged = recorder.record(&mut scheduler, running.as_mut())?;
     let is_done = !interrupt::asked();
-    tables::whole(&logged, options.interval, output)?;
+    report::whole(&logged, options.interval, output)?;
     if scheduler.domains().is_full() {
         failure::say("all domains were in use: processes that came later are in \"other\"");
     }
@@ -361,6 +361,6 @@ impl Recorder<'_> {
     fn print_part(&mut self, now: Report) -> anyhow::Result<()> {
         let Some(part) = &mut self.part else { return Ok(()) };
         let logged = part.end(now, &self.queues);
-        self.progress.aside(|| tables::part(&logged, self.output))
+        self.progress.aside(|| report::part(&logged, self.output))
     }
 }

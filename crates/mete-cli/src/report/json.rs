@@ -7,8 +7,7 @@ use mete_sched::analysis::{FileCount, Missed};
 use mete_sched::{Cost, DomainReport, EventReport};
 use serde::Serialize;
 
-use super::tables::ordered;
-use super::{Logged, Program, service_ns};
+use super::{Logged, Program, ordered, service_ns};
 
 /// One line of JSON. Its `scope` is `whole` or `interval`; times are from the beginning of logging.
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use mete_command::table::{
 };
 use mete_sched::{Dealing, DomainReport, EventReport, Phase};
 
-use super::{Logged, Program, is_idle, json, service_ns};
+use super::{Logged, Program, is_idle, ordered, service_ns};
 
 /// The most letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
@@ -30,11 +30,8 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const SERVICE: &str = "service time";
 const IPC: &str = "ipc";
 
-/// Prints all results at the end. `interval` is how often the logs were read.
+/// All results, at the end. `interval` is how often the logs were read.
 pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
-    if output.is_json() {
-        return json::print("whole", logged, output);
-    }
     let processors = number(logged.report.processors.len() as u64, "processor");
     output.text(format!("logged for {} on {processors}\n", seconds(logged.to - logged.from)))?;
     print("", domains(logged), output)?;
@@ -50,11 +47,8 @@ pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow
     output.text(completeness(logged, interval))
 }
 
-/// Prints the results of one interval of several.
+/// The results of one interval of several.
 pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
-    if output.is_json() {
-        return json::print("interval", logged, output);
-    }
     let title = format!("{} to {}", seconds(logged.from), seconds(logged.to));
     print(&title, domains(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
@@ -71,17 +65,6 @@ pub fn print(title: &str, table: Table, output: &mut Output) -> anyhow::Result<(
         output.text(title)?;
     }
     output.text(format!("{}\n", table.text()))
-}
-
-/// The domains, the busiest first, the built-in ones last.
-pub fn ordered(logged: &Logged) -> Vec<&DomainReport> {
-    let mut domains: Vec<_> = logged.report.domains.iter().collect();
-    domains.sort_by_key(|domain| {
-        // A domain that is not built in has no such position, and `None` comes first.
-        let built_in = ["other", "idle"].iter().position(|name| domain.name == *name);
-        (built_in, std::cmp::Reverse(service_ns(domain)))
-    });
-    domains
 }
 
 fn domains(logged: &Logged) -> Table {

@@ -11,7 +11,6 @@ use mete_kernel::Glob;
 use mete_log::DomainId;
 
 use super::DomainError;
-use super::selector::Selector;
 use super::{hint, process};
 
 /// The control groups that match a pattern, now and later.
@@ -57,8 +56,16 @@ impl Groups {
     }
 }
 
+/// What the value of a `cgroup:` selector names.
+pub(super) enum NamedGroups {
+    /// A control group that exists, by its directory.
+    One(PathBuf),
+    /// Those that match a pattern.
+    Matching(Groups),
+}
+
 /// Reads the value of a `cgroup:` selector.
-pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
+pub(super) fn parse(value: &OsStr) -> Result<NamedGroups, DomainError> {
     let glob = Glob::of_paths(value.as_bytes());
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = cgroup_mounts(&mounts);
@@ -66,7 +73,7 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let given = Path::new(value);
     let below = mounts.iter().map(|mount| mount.join(given.strip_prefix("/").unwrap_or(given)));
     if let Some(found) = std::iter::once(given.to_owned()).chain(below).find(|path| is_cgroup(path)) {
-        return Ok(Selector::Cgroup(found));
+        return Ok(NamedGroups::One(found));
     }
     let none = || DomainError::NoCgroup { path: value.into(), hint: nearest_groups(given, &mounts) };
     if glob.literal().is_some() {
@@ -87,7 +94,7 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let mut groups: Vec<_> = groups.filter(|groups| is_cgroup(&groups.mount.join(groups.prefix()))).collect();
     // A hierarchy with such groups takes precedence over one that may have some later.
     let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
-    if groups.is_empty() { Err(none()) } else { Ok(Selector::Cgroups(groups.swap_remove(found))) }
+    if groups.is_empty() { Err(none()) } else { Ok(NamedGroups::Matching(groups.swap_remove(found))) }
 }
 
 /// A hint that names groups with nearly this name, or with its last part elsewhere.

@@ -11,7 +11,7 @@ use mete_kernel::{Glob, Selects};
 use mete_policy::Role;
 
 use super::DomainError;
-use super::groups::{self, Groups};
+use super::groups::{self, Groups, NamedGroups};
 use super::hint;
 use super::process::{self, Process, shown};
 
@@ -76,7 +76,10 @@ impl Selector {
             b"children" => Ok(Selector::Children(process_number(value).map_err(wrong)?)),
             b"comm" => comm(value).map_err(wrong),
             b"exe" => program(value).map_err(wrong),
-            b"cgroup" => groups::parse(value),
+            b"cgroup" => Ok(match groups::parse(value)? {
+                NamedGroups::One(directory) => Selector::Cgroup(directory),
+                NamedGroups::Matching(groups) => Selector::Cgroups(groups),
+            }),
             b"user" => Ok(Selector::User { name: shown(value), id: user_id(value)? }),
             _ => Err(unknown()),
         }

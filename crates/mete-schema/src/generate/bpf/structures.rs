@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::value::{Writer, whole};
+use super::value::{Writer, head, record_of, whole};
 use crate::kernel::{KernelTypes, Type, TypeId};
 use crate::types::Int;
 use crate::typing::{Checked, CheckedPoint, Node, Value};
@@ -174,21 +174,4 @@ fn enumeration_type(name: &str, int: Int) -> String {
         (false, bits) => format!("0x{:x}ull", u64::MAX >> (64 - bits)),
     };
     format!("typedef enum {{ {name}_ = {value} }} __attribute__((packed)) {name};\n")
-}
-
-/// `struct task_struct`
-pub(super) fn head(kernel: &dyn KernelTypes, id: TypeId) -> String {
-    format!("{} {}", if kernel.is_union(id) { "union" } else { "struct" }, kernel.structure_name(id))
-}
-
-/// The structure of a type that is one or points to one.
-pub(super) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
-    match kind {
-        Type::Record(id) => Some(*id),
-        Type::Pointer(Some(to)) => match kernel.kind(*to) {
-            Type::Record(id) => Some(id),
-            _ => None,
-        },
-        _ => None,
-    }
 }

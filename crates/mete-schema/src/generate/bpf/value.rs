@@ -1,8 +1,7 @@
 //! Expressions as C.
 
-use super::structures::{head, record_of};
 use crate::ast::Binary;
-use crate::kernel::{KernelTypes, Type};
+use crate::kernel::{KernelTypes, Type, TypeId};
 use crate::known::KnownValue;
 use crate::types::{FieldType, Int};
 use crate::typing::{Node, Value};
@@ -223,5 +222,22 @@ fn split(value: &Value) -> (&Value, String) {
             (pointer, if inside.is_empty() { name.clone() } else { format!("{inside}.{name}") })
         }
         _ => (value, String::new()),
+    }
+}
+
+/// `struct task_struct`
+pub(super) fn head(kernel: &dyn KernelTypes, id: TypeId) -> String {
+    format!("{} {}", if kernel.is_union(id) { "union" } else { "struct" }, kernel.structure_name(id))
+}
+
+/// The structure of a type that is one or points to one.
+pub(super) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
+    match kind {
+        Type::Record(id) => Some(*id),
+        Type::Pointer(Some(to)) => match kernel.kind(*to) {
+            Type::Record(id) => Some(id),
+            _ => None,
+        },
+        _ => None,
     }
 }
