@@ -539,7 +539,8 @@ mod tests {
     /// due.
     fn finder_that_knows(users: &[(u32, usize)]) -> Finder {
         // With as many descriptors as it needs.
-        let mut finder = Finder { room: usize::MAX, ..Finder::in_directories(Vec::new()).unwrap() };
+        let mut finder = Finder::in_directories(Vec::new()).unwrap();
+        finder.room = usize::MAX;
         for &(user, taken) in users {
             let known = |state| KnownSocket { inode: 1, user, state, failures: 0 };
             let all =
