@@ -603,7 +603,8 @@ mod tests {
     #[test]
     fn log_11_components_of_others_leave_descriptors_to_everything_else_and_to_one_another() {
         let [one, other, third] = [1, 2, 3].map(|nth| directory::user() + nth);
-        let finder = Finder { room: 8, ..Finder::in_directories(Vec::new()).unwrap() };
+        let mut finder = Finder::in_directories(Vec::new()).unwrap();
+        finder.room = 8;
         let has_room = |user, loads: &[(u32, usize)]| {
             let loads = loads.iter().map(|&(user, taken)| (user, UserLoad { called: 0, taken }));
             finder.has_room(user, &loads.collect())
