@@ -6,6 +6,7 @@
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
 //! | [`nearest`] | the name that may have been meant |
+//! | [`processors`] | the machine's processors |
 //! | [`progress`] | how long work reports what it does, and how it is stopped |
 //! | [`size`] | numbers of bytes, as people write and read them |
 //! | [`sentence`] | an error and its causes as one sentence |
@@ -19,6 +20,7 @@ pub mod draft;
 pub mod folder;
 pub mod folder_draft;
 pub mod nearest;
+pub mod processors;
 pub mod progress;
 pub mod regular;
 pub mod size;

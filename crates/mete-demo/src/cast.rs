@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use mete_base::folder::{self, FolderEntry, PathTrust};
+use mete_base::processors;
 use mete_command::lab::{MOST_CLIENTS, beside};
 use mete_log::clock::monotonic_ns;
 use rustix::fs::FileType;
-use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::board::{Board, Counts, PLACES};
 use crate::latencies::Latencies;
@@ -210,8 +210,7 @@ impl Stage {
 ///
 /// If they are not known, or there is only one.
 pub fn own_processors() -> Result<Vec<usize>> {
-    let set = sched_getaffinity(None).context("cannot find out which processors may be used")?;
-    let processors: Vec<_> = (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect();
+    let processors = processors::allowed().context("cannot find out which processors may be used")?;
     check(&processors)?;
     Ok(processors)
 }

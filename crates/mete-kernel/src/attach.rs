@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libbpf_rs::Link;
+use mete_base::processors;
 use mete_log::EventId;
 
 use crate::characteristic::{Characteristic, event};
@@ -268,7 +269,7 @@ impl Attached {
             max: event::MAX_COUNTERS,
         })?;
         let mut events = Vec::new();
-        for processor in perf::online_processors(processors) {
+        for processor in processors::online(processors) {
             let event = perf::open_counter(counter, processor)?;
             let fd = event.as_fd().as_raw_fd() as u32;
             // Where `read_counter` of bpf/switch.bpf.h looks for it.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use libbpf_rs::Link;
+use mete_base::processors;
 use mete_log::layout::PAGE;
 use mete_log::{Area, DomainId, EventId};
 use rustix::mm::ProtFlags;
@@ -144,7 +145,7 @@ impl Bench {
     }
 
     fn open_outputs(&self) -> Result<Vec<(Mapping, OwnedFd)>, KernelError> {
-        let processors = perf::online_processors(self.processors()).into_iter();
+        let processors = processors::online(self.processors()).into_iter();
         processors.map(|processor| self.open_output(processor)).collect()
     }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use mete_base::processors;
+
 use crate::counter::Counter;
 use crate::load::load_skeleton;
 use crate::privilege::{check_capabilities, check_pid_namespace};
@@ -133,7 +135,7 @@ fn lockdown() -> String {
 fn try_counter(name: &str) -> Result<String, String> {
     let counter: Counter = name.parse().map_err(|error: KernelError| error.to_string())?;
     // Processor 0 may be offline.
-    let processor = perf::online_processors(1).first().copied().unwrap_or(0);
+    let processor = processors::online(1).first().copied().unwrap_or(0);
     perf::open_counter(&counter, processor)
         .map(|_| format!("{name} counts"))
         .map_err(|error| error.to_string())

@@ -54,7 +54,7 @@ mod load;
 mod map;
 mod memory;
 mod missed;
-mod perf;
+pub mod perf;
 mod plain;
 mod privilege;
 mod program;

@@ -1,8 +1,6 @@
 //! The one system call that opens counters, clocks and tracepoints: perf_event_open(2).
 
-use std::fs;
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use crate::KernelError;
@@ -94,6 +92,24 @@ pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
     open(Attributes { kind: TYPE_TRACEPOINT, config: id, sample_period: 1, ..Attributes::default() }, 0)
 }
 
+/// Opens a tracepoint that perf itself records on one processor, with these fields of a sample and these flags
+/// (`sample_type` and the bit field of `perf_event_attr`). The caller maps its ring.
+///
+/// # Errors
+///
+/// The kernel's answer.
+pub fn open_recorded(id: u64, processor: usize, sample_type: u64, flags: u64) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: TYPE_TRACEPOINT,
+        config: id,
+        sample_period: 1,
+        sample_type,
+        flags,
+        ..Attributes::default()
+    };
+    open(attributes, processor)
+}
+
 /// Opens an event for bpf_perf_event_output to write into.
 pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
     let attributes = Attributes {
@@ -104,39 +120,4 @@ pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
         ..Attributes::default()
     };
     open(attributes, processor)
-}
-
-/// The processors that are online now, of `possible` ones. No event can be opened on the others.
-pub(crate) fn online_processors(possible: usize) -> Vec<usize> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let online = parse_list(&text);
-    // The file may be missing, in a container for example.
-    if online.is_empty() {
-        (0..possible).collect()
-    } else {
-        online.into_iter().filter(|&p| p < possible).collect()
-    }
-}
-
-/// A list as the kernel writes it: `0-3,8`.
-fn parse_list(text: &str) -> Vec<usize> {
-    text.trim().split(',').filter_map(parse_range).flatten().collect()
-}
-
-/// A part of such a list: `0-3` or `8`.
-fn parse_range(part: &str) -> Option<RangeInclusive<usize>> {
-    let (first, last) = part.split_once('-').unwrap_or((part, part));
-    Some(first.parse().ok()?..=last.parse().ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_list;
-
-    #[test]
-    fn processor_lists_are_read_as_the_kernel_writes_them() {
-        assert_eq!(parse_list("0-1\n"), [0, 1]);
-        assert_eq!(parse_list("0,2-4,7"), [0, 2, 3, 4, 7]);
-        assert_eq!(parse_list(""), [0; 0]);
-    }
 }

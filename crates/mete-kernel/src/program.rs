@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
 use libbpf_rs::{Iter, Link, Object, ProgramInput, ProgramMut};
+use mete_base::processors;
 
 use crate::{KernelError, perf};
 
@@ -34,7 +35,7 @@ impl NamedProgram<'_> {
 
     /// Attaches the program to a timer of each processor that is online.
     pub(crate) fn attach_ticks(&self, hertz: u32, processors: usize) -> Result<Vec<Link>, KernelError> {
-        perf::online_processors(processors).into_iter().map(|at| self.attach_tick(hertz, at)).collect()
+        processors::online(processors).into_iter().map(|at| self.attach_tick(hertz, at)).collect()
     }
 
     fn attach_tick(&self, hertz: u32, processor: usize) -> Result<Link, KernelError> {

@@ -3,6 +3,8 @@
 use std::io;
 use std::mem;
 
+use mete_base::processors;
+
 use crate::reason::Reason;
 
 /// Keeps the calling thread on one processor as long as this lives. Then the thread may run where it could before.
@@ -53,12 +55,10 @@ pub fn pin_bare(processor: usize) -> io::Result<()> {
 
 /// The processors that this thread may run on, in order; never empty.
 pub fn allowed() -> Vec<usize> {
-    let Ok(set) = affinity() else { return vec![0] };
-    // SAFETY: every number is below the size of the set.
-    let all =
-        (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) });
-    let all: Vec<_> = all.collect();
-    if all.is_empty() { vec![0] } else { all }
+    match processors::allowed() {
+        Ok(allowed) if !allowed.is_empty() => allowed,
+        _ => vec![0],
+    }
 }
 
 /// The processor to measure on: the last one, which as a rule serves the fewest interrupts.

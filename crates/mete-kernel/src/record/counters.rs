@@ -4,6 +4,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use libbpf_rs::Object;
+use mete_base::processors;
 use mete_schema::counter::Perf;
 use mete_schema::known::KnownValue;
 use mete_schema::{Checked, Schema};
@@ -66,7 +67,7 @@ pub(super) fn open(
 ) -> Result<Vec<OwnedFd>, KernelError> {
     let mut open = Vec::new();
     for (number, counter) in counters {
-        for processor in perf::online_processors(processors) {
+        for processor in processors::online(processors) {
             let event = perf::open_counter(counter, processor)?;
             // Where `mete_counter` of bpf/record.bpf.h looks for it.
             let at = usize::from(*number) * processors + processor;

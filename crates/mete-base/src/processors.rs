@@ -1,0 +1,51 @@
+//! The machine's processors.
+
+use std::fs;
+use std::ops::RangeInclusive;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// The processors that this thread may run on, in order.
+///
+/// # Errors
+///
+/// The kernel's answer.
+pub fn allowed() -> rustix::io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
+}
+
+/// The processors that are online now, of `possible` ones. No performance event can be opened on the others.
+pub fn online(possible: usize) -> Vec<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let online = parse_list(&text);
+    // The file may be missing, in a container for example.
+    if online.is_empty() {
+        (0..possible).collect()
+    } else {
+        online.into_iter().filter(|&p| p < possible).collect()
+    }
+}
+
+/// A list as the kernel writes it: `0-3,8`.
+fn parse_list(text: &str) -> Vec<usize> {
+    text.trim().split(',').filter_map(parse_range).flatten().collect()
+}
+
+/// A part of such a list: `0-3` or `8`.
+fn parse_range(part: &str) -> Option<RangeInclusive<usize>> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    Some(first.parse().ok()?..=last.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_list;
+
+    #[test]
+    fn processor_lists_are_read_as_the_kernel_writes_them() {
+        assert_eq!(parse_list("0-1\n"), [0, 1]);
+        assert_eq!(parse_list("0,2-4,7"), [0, 2, 3, 4, 7]);
+        assert_eq!(parse_list(""), [0; 0]);
+    }
+}
