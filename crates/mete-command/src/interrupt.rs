@@ -48,7 +48,7 @@ pub fn listen_to_dumps() -> anyhow::Result<()> {
 /// A write into a file that is as large as the user's limit (`ulimit -f`) fails from now on, as on a full disk.
 /// Otherwise the kernel would end the program in the middle of its work.
 ///
-/// The process may open as many files as the user's hard limit allows, up to [`MOST_DESCRIPTORS`]: each program with
+/// The process may open as many files as the user's hard limit allows, up to 65,536: each program with
 /// probes takes two descriptors, and each counter takes one on each processor.
 pub fn settle_limits() {
     // SAFETY: ignoring a signal runs no code.

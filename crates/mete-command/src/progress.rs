@@ -61,6 +61,12 @@ impl Progress {
 /// Shows the steps of a measurement, and tells it to stop at Ctrl-C.
 pub struct Steps(ProgressBar);
 
+impl Default for Steps {
+    fn default() -> Steps {
+        Steps::new()
+    }
+}
+
 impl Steps {
     /// Shows nothing before the measurement begins.
     pub fn new() -> Steps {

@@ -1,5 +1,7 @@
 //! A trace of the scheduler's schema as a recorded schedule.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
 mod common;
 #[path = "../../mete-trace/tests/common/written.rs"]
 mod written;

@@ -29,7 +29,7 @@ pub enum Notice {
     Refused(SourceError),
     /// A domain was moved. The number counts its threads that changed.
     Moved(Move, usize),
-    /// A domain would be moved by a scheduler that [acts](Settings::acts).
+    /// A domain would be moved by a scheduler that [acts](crate::Settings::acts).
     WouldMove(Move),
     /// A domain could not be moved.
     NotMoved(Move, ActuatorError),

@@ -3,7 +3,7 @@
 //!
 //! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
 //! mostly to one driver, and computes a little in between. A *hog* computes. Driver and client count what they do in
-//! pages that they share with the demo, see [`crate::board`].
+//! pages that they share with the demo, see `board.rs`.
 
 mod client;
 mod driver;
