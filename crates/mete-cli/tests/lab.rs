@@ -6,6 +6,14 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lets one test at a time write programs and start them. A process that another test starts inherits every open file
+/// until it executes its program, and a program that is open for writing cannot be started ("Text file busy").
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The command in a folder of its own, with programs beside it that print what they are given.
 fn with_programs(names: &[&str]) -> tempfile::TempDir {
@@ -25,6 +33,7 @@ fn run(place: &Path, arguments: &str) -> Output {
 
 #[test]
 fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_the_commands() {
+    let _alone = alone();
     let place = with_programs(&["mete-demo", "mete-lab"]);
     for (typed, handed) in [
         ("demo", "mete-demo:"),
@@ -42,6 +51,7 @@ fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_th
 
 #[test]
 fn what_is_mistyped_is_told_before_another_program_starts() {
+    let _alone = alone();
     let place = with_programs(&["mete-demo", "mete-lab"]);
     for typed in ["demo --rounds 0", "bench --olny user", "study no-such-study", "study"] {
         let output = run(place.path(), typed);
@@ -53,6 +63,7 @@ fn what_is_mistyped_is_told_before_another_program_starts() {
 
 #[test]
 fn a_program_that_is_missing_is_named() {
+    let _alone = alone();
     let place = with_programs(&[]);
     for (typed, program) in [("demo", "mete-demo"), ("bench", "mete-lab"), ("study --list", "mete-lab")] {
         let output = run(place.path(), typed);
