@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use mete_log::handler::Clock;
 use mete_log::layout::{PAGE, PAIR_BYTES, REGISTER_BYTES};
 use mete_log::rseq::{Abi, Target, enter, exit, log};
-use mete_log::{Record, Shape};
+use mete_log::{DomainId, EventId, Record, Shape};
 
 const SHAPE: Shape = Shape::COMPONENT;
 const WORDS: usize = SHAPE.area_bytes() / 8;
@@ -135,7 +135,12 @@ fn place(choice: u64) -> usize {
 fn record(choice: u64, counter: u64) -> Record {
     let [_, domain, event, correspondent, high, ..] = choice.to_le_bytes().map(u16::from);
     // Numbers beyond the table's, too.
-    Record { event: event | high << 8, domain: domain | high << 8, correspondent, counter }
+    Record {
+        event: EventId::new(event | high << 8),
+        domain: DomainId::new(domain | high << 8),
+        correspondent: DomainId::new(correspondent),
+        counter,
+    }
 }
 
 fn begin(scene: &Scene) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::fuzz_target;
 use mete_log::handler::{Clock, enter, exit, log};
-use mete_log::{Area, Record, Shape};
+use mete_log::{Area, DomainId, EventId, Record, Shape};
 
 const GUARD: u64 = 0x5afe_5afe_5afe_5afe;
 const GUARD_WORDS: usize = 64;
@@ -48,9 +48,9 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         }
         let record = Record {
-            event: (first >> 1) as u16,
-            domain: (first >> 17) as u16,
-            correspondent: (first >> 33) as u16,
+            event: EventId::new((first >> 1) as u16),
+            domain: DomainId::new((first >> 17) as u16),
+            correspondent: DomainId::new((first >> 33) as u16),
             counter: second,
         };
         log(area, &NoClock, record);

@@ -4,7 +4,9 @@
 use std::sync::atomic::Ordering;
 
 use libfuzzer_sys::fuzz_target;
-use mete_log::{Control, Cursor, Entries, Region, Shape, Stamp};
+use mete_log::{Control, Cursor, Entries, FileId, Region, Shape, Stamp};
+
+const FILE: FileId = FileId::new(1);
 
 fuzz_target!(|bytes: &[u8]| {
     let [flags, rows, rest @ ..] = bytes else { return };
@@ -13,12 +15,12 @@ fuzz_target!(|bytes: &[u8]| {
     let area = region.area(0);
     let control =
         Control::new(Entries::from_bits(*flags), Stamp::from_bits(flags >> 4), flags & 0x80 != 0, rows % 8, 64);
-    let mut cursor = Cursor::new(area, 1, control);
+    let mut cursor = Cursor::new(area, FILE, control);
     let mut before = 0;
     for chunk in rest.chunks_exact(8) {
         let index = u64::from_le_bytes(chunk.try_into().unwrap());
-        area.register(1).index.store(index, Ordering::Relaxed);
-        area.register(1).lost.store(index.rotate_left(7), Ordering::Relaxed);
+        area.register(FILE).index.store(index, Ordering::Relaxed);
+        area.register(FILE).lost.store(index.rotate_left(7), Ordering::Relaxed);
         let mut handed_out = 0;
         let result = cursor.poll_rows(area, |rows| handed_out += rows.iter().len() as u64);
         if let Ok(poll) = result {

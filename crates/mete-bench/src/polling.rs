@@ -13,7 +13,7 @@ use crate::context::{Context, Turn};
 /// The thesis' interval (§5.3.1: "the scheduler wakeup interval").
 const INTERVAL: Duration = Duration::from_millis(20);
 /// The number of accounting domains.
-const DOMAINS: DomainId = 16;
+const DOMAINS: usize = 16;
 /// The number of polls in one sample.
 const POLLS: u32 = 10;
 
@@ -77,7 +77,7 @@ fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reaso
 fn bare_turn() -> Result<Turn, Reason> {
     let mut kernel = Kernel::load()?;
     let mut plan = Plan::new(Shape::KERNEL);
-    for domain in 0..DOMAINS {
+    for domain in DomainId::all_below(DOMAINS) {
         for event in [event::SERVICE_TIME, event::IPC_SEND, event::IPC_RECEIVE] {
             let file =
                 plan.file(FileSpec { entries: Entries::ALL, stamp: Stamp::RunQueue, add: false, rows: 512 })?;
@@ -87,7 +87,7 @@ fn bare_turn() -> Result<Turn, Reason> {
     kernel.areas().for_each(|area| plan.apply(area));
     kernel.enable(&Characteristic::ServiceTime)?;
     kernel.enable(&Characteristic::Ipc)?;
-    kernel.bind(&Principal::Idle, DOMAINS - 1)?;
+    kernel.bind(&Principal::Idle, DomainId::from_index(DOMAINS - 1))?;
     let mut cursors: Vec<_> = kernel
         .areas()
         .map(|area| -> Vec<Cursor> {

@@ -5,7 +5,9 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use mete_log::clock::UserClock;
-use mete_log::{Cursor, Entries, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, ring};
+use mete_log::{
+    Cursor, DomainId, Entries, EventId, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, ring,
+};
 use mete_measure::interleave::{interleave, quotients};
 use mete_measure::machine::Machine;
 use mete_measure::processor::{self, Pinned};
@@ -100,13 +102,15 @@ impl Full {
             .ok_or_else(|| Reason::new(format!("a log file of {bytes} bytes is not possible")))?;
         let region = Region::create(shape, 1)?;
         let mut plan = Plan::new(shape);
+        let event = EventId::new(0);
         let rows = (bytes / ROW_BYTES) as u32;
         let file = plan.file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows })?;
-        plan.route_event(0, file)?;
+        plan.route_event(event, file)?;
         let area = region.area(0);
         plan.apply(area);
         for counter in 0..u64::from(rows) {
-            handler::log(area, &UserClock, Record { event: 0, domain: 0, correspondent: 1, counter });
+            let (domain, correspondent) = (DomainId::new(0), DomainId::new(1));
+            handler::log(area, &UserClock, Record { event, domain, correspondent, counter });
         }
         let start = Cursor::from_oldest(area, file, plan.control(file));
         Ok(Full { region, start, copy: vec![1; (bytes / 8) as usize] })

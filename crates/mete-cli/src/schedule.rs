@@ -14,6 +14,7 @@ use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_policy::{Move, Role};
 use mete_sched::actuator::Restored;
+use mete_sched::domains::of_policy;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
@@ -278,8 +279,8 @@ impl Shown<'_> {
             kind: "decision",
             at_s: self.begin.elapsed().as_secs_f64(),
             what,
-            client: domains.name(decision.domain),
-            driver: domains.name(decision.driver),
+            client: domains.name(of_policy(decision.domain)),
+            driver: domains.name(of_policy(decision.driver)),
             from: decision.from,
             to: decision.to,
             note,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
 use common::{Running, events, fuse_is_there, kernel_is_there, mete, wait_until};
-use mete_probe::{NO_DOMAIN, event, probe, sample};
+use mete_probe::{DomainId, NO_DOMAIN, event, probe, sample};
 use mete_trace::{FieldLayout, Filter, Item, Trace, Value};
 use rustix::process::Signal;
 
@@ -48,8 +48,8 @@ fn obey(line: &str) {
             probe!(NUMBER, client.unwrap_or(NO_DOMAIN), value.parse().unwrap());
         }
         ["claim", domain, correspondent, value] => {
-            mete_probe::set_domain(domain.parse().unwrap());
-            probe!(NUMBER, correspondent.parse().unwrap(), value.parse().unwrap());
+            mete_probe::set_domain(DomainId::new(domain.parse().unwrap()));
+            probe!(NUMBER, DomainId::new(correspondent.parse().unwrap()), value.parse().unwrap());
         }
         ["become", user] => {
             // SAFETY: no memory is passed; glibc changes the user of all threads.
@@ -66,8 +66,8 @@ fn log(from: u64, to: u64) {
     (from..to).for_each(|number| probe!(NUMBER, correspondent(number), number));
 }
 
-fn correspondent(number: u64) -> u16 {
-    if number.is_multiple_of(7) { NO_DOMAIN } else { (number % 100) as u16 }
+fn correspondent(number: u64) -> DomainId {
+    if number.is_multiple_of(7) { NO_DOMAIN } else { DomainId::new((number % 100) as u16) }
 }
 
 /// Writes noise over all memory that it shares with the recorder.
@@ -285,7 +285,7 @@ fn klog_8_every_event_at_a_probe_point_is_recorded_in_order_with_all_that_its_ro
     assert_eq!(found.len(), 20000);
     for (number, found) in (0..).zip(found) {
         let Found::Event { fields, time, processor, .. } = found else { panic!("{found:?} at {number}") };
-        let expected = [number, correspondent(number).into(), process, processor.into(), time];
+        let expected = [number, correspondent(number).get().into(), process, processor.into(), time];
         assert_eq!(fields, expected);
         assert!(time >= before, "{number} is in its place");
         before = time;
@@ -402,7 +402,7 @@ fn klog_8_program_that_starts_later_is_recorded_and_what_is_absent_is_said() {
     let found: Vec<_> = found.iter().map(|found| found.event().unwrap().1[..3].to_vec()).collect();
     let expected = (0..1000_u64).map(|number| {
         let process = processes[(number / 10 % 2) as usize];
-        vec![number, correspondent(number).into(), process]
+        vec![number, correspondent(number).get().into(), process]
     });
     assert_eq!(found, expected.collect::<Vec<_>>(), "one after the other, as they were told");
 }
@@ -551,7 +551,7 @@ fn klog_8_domains_of_a_recording_are_those_of_programs_rows_and_of_their_corresp
     server.tell("serve 1 8");
     let found = recorder.end();
     let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
-    assert_eq!(fields, [[2, 3, 7], [2, NO_DOMAIN.into(), 8]]);
+    assert_eq!(fields, [[2, 3, 7], [2, NO_DOMAIN.get().into(), 8]]);
     let names = Trace::open(&recorder.trace).unwrap().description().circumstances.domains.clone();
     assert_eq!(names, ["other", "idle", "server", "client"]);
 }
@@ -582,7 +582,7 @@ fn log_6_rows_of_another_user_s_program_are_recorded_in_no_domain_that_it_may_no
     recorder.says("may not speak for");
     let found = recorder.end();
     let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
-    let nobody = u64::from(NO_DOMAIN);
+    let nobody = u64::from(NO_DOMAIN.get());
     // It removes its socket, and with that the directory.
     forger.running.0.stdin.take();
     forger.running.wait();

@@ -7,6 +7,7 @@ use anyhow::Result;
 use mete_command::interrupt;
 use mete_log::DomainId;
 use mete_policy::Role;
+use mete_sched::domains::of_policy;
 use mete_sched::notice::not_for_the_next_start;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
@@ -188,7 +189,7 @@ fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> 
 }
 
 fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
-    let name = |domain: DomainId| scheduler.domains().name(domain);
+    let name = |domain| scheduler.domains().name(of_policy(domain));
     match notice {
         Notice::Moved(decision, _) => {
             let (client, driver) = (name(decision.domain).to_owned(), name(decision.driver));

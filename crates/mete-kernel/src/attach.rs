@@ -137,7 +137,7 @@ impl Kernel {
             return Ok(event);
         }
         let open = self.attached.open_counter(&self.skeleton, counter, self.processors())?;
-        let event = event_number(open.nth);
+        let event = event::counter(open.nth);
         self.attached.counters.push(open);
         let done = self.attached.follow_switches(&self.skeleton);
         done.inspect_err(|_| drop(self.attached.counters.pop()))?;
@@ -222,7 +222,7 @@ impl Kernel {
 
 impl Attached {
     fn event_of(&self, counter: &Counter) -> Option<EventId> {
-        self.counters.iter().find(|open| open.counter == *counter).map(|open| event_number(open.nth))
+        self.counters.iter().find(|open| open.counter == *counter).map(|open| event::counter(open.nth))
     }
 
     /// Brings the one program on the context switch in line with what is enabled.
@@ -283,8 +283,4 @@ impl Attached {
     fn free_counter(&self) -> Option<usize> {
         (0..event::MAX_COUNTERS).find(|nth| self.counters.iter().all(|open| open.nth != *nth))
     }
-}
-
-fn event_number(nth: usize) -> EventId {
-    event::COUNTERS + nth as EventId
 }

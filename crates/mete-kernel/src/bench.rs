@@ -28,9 +28,9 @@ use crate::skeleton::{map, program, table};
 use crate::{KernelError, perf, privilege};
 
 /// The event of the bench's rows.
-pub const EVENT: EventId = bench_row_entry::BENCH_EVENT.0 as EventId;
+pub const EVENT: EventId = EventId::new(bench_row_entry::BENCH_EVENT.0 as u16);
 /// The domain of the bench's rows.
-pub const DOMAIN: DomainId = bench_row_entry::BENCH_DOMAIN.0 as DomainId;
+pub const DOMAIN: DomainId = DomainId::new(bench_row_entry::BENCH_DOMAIN.0 as u16);
 
 /// What errors call the user of these programs.
 const USER: &str = "the bench";

@@ -106,7 +106,7 @@ impl Kernel {
     /// Needs the right to signal the tasks. From the first binding on, a program is attached to the creation of tasks,
     /// and from the first binding of a cgroup on, one to their movement.
     pub fn bind(&mut self, principal: &Principal, domain: DomainId) -> Result<(), KernelError> {
-        let max = Shape::KERNEL.domains() as u16 - 1;
+        let max = DomainId::from_index(Shape::KERNEL.domains() - 1);
         if domain > max {
             return Err(KernelError::NoSuchDomain { domain, max });
         }
@@ -116,7 +116,7 @@ impl Kernel {
             Principal::Process(pid) => self.bind_process(*pid, domain),
             Principal::Cgroup(path) => self.bind_cgroup(&Cgroup::open(path)?, domain),
             Principal::Idle => {
-                self.bindings.entry(0).store(domain, Ordering::Relaxed);
+                self.bindings.entry(0).store(domain.get(), Ordering::Relaxed);
                 Ok(())
             }
         }
@@ -127,7 +127,7 @@ impl Kernel {
         match principal {
             Principal::Cgroup(path) => self.unbind_cgroup(&Cgroup::open(path)?),
             other => {
-                self.bind(other, 0)?;
+                self.bind(other, DomainId::default())?;
                 self.regroup()
             }
         }
@@ -161,7 +161,8 @@ impl Kernel {
         let (slot, order) = (self.bindings.entry(pid), Ordering::Relaxed);
         let entry = slot.load(order);
         // Exchanged at once: a program may write the entry at any moment.
-        let is_unchanged = bound(entry) == seen && slot.compare_exchange(entry, domain, order, order).is_ok();
+        let is_unchanged =
+            bound(entry) == seen && slot.compare_exchange(entry, domain.get(), order, order).is_ok();
         if is_unchanged { self.bind(&Principal::Process(pid), domain) } else { Ok(()) }
     }
 
@@ -172,7 +173,7 @@ impl Kernel {
 
     fn bind_thread(&self, pid: i32, domain: DomainId) -> Result<(), KernelError> {
         check_right(pid)?;
-        self.bindings.entry(pid).store(domain, Ordering::Relaxed);
+        self.bindings.entry(pid).store(domain.get(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -187,7 +188,9 @@ impl Kernel {
             if fresh.is_empty() {
                 break;
             }
-            fresh.iter().for_each(|&thread| self.bindings.entry(thread).store(domain, Ordering::Relaxed));
+            fresh
+                .iter()
+                .for_each(|&thread| self.bindings.entry(thread).store(domain.get(), Ordering::Relaxed));
         }
         Ok(())
     }
@@ -196,7 +199,7 @@ impl Kernel {
         let key = (cgroup.id()?, cgroup.hierarchy()?);
         // First: the program sees tasks that move from now on, and the passes see those that have moved before.
         self.follow_cgroups()?;
-        table!(mete, self.skeleton, domain_of_cgroup).write(key_of(key), &(domain | BY_CGROUP))?;
+        table!(mete, self.skeleton, domain_of_cgroup).write(key_of(key), &(domain.get() | BY_CGROUP))?;
         self.bindings.cgroups.insert(key);
         self.regroup()
     }
@@ -235,7 +238,8 @@ fn key_of((id, hierarchy): (u64, i32)) -> cgroup_key {
 }
 
 fn bound(entry: u16) -> Bound {
-    Bound { domain: entry & (Shape::KERNEL.domains() as u16 - 1), is_by_cgroup: entry & BY_CGROUP != 0 }
+    let domain = DomainId::new(entry & (Shape::KERNEL.domains() as u16 - 1));
+    Bound { domain, is_by_cgroup: entry & BY_CGROUP != 0 }
 }
 
 /// A user that may not signal a task may not bind it, either.

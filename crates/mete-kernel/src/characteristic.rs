@@ -10,20 +10,25 @@ pub mod event {
 
     /// Processor service time. Domain: the one that ran; correspondent: the one that runs next, none at a tick;
     /// counter: nanoseconds of the run-queue clock.
-    pub const SERVICE_TIME: EventId = shared::METE_SERVICE_TIME.0 as EventId;
+    pub const SERVICE_TIME: EventId = EventId::new(shared::METE_SERVICE_TIME.0 as u16);
     /// A wake-up, on the sender's side. Domain: that of the waking task; correspondent: that of the woken one.
-    pub const IPC_SEND: EventId = shared::METE_IPC_SEND.0 as EventId;
+    pub const IPC_SEND: EventId = EventId::new(shared::METE_IPC_SEND.0 as u16);
     /// A wake-up, on the receiver's side. Domain: that of the woken task; correspondent: that of the waking one.
-    pub const IPC_RECEIVE: EventId = shared::METE_IPC_RECEIVE.0 as EventId;
+    pub const IPC_RECEIVE: EventId = EventId::new(shared::METE_IPC_RECEIVE.0 as u16);
     /// Memory. Domain: the one that is charged; counter: bytes that are resident for it now.
-    pub const MEMORY: EventId = shared::METE_MEMORY.0 as EventId;
+    pub const MEMORY: EventId = EventId::new(shared::METE_MEMORY.0 as u16);
     /// Run-queue length at the tick. Domain: 0; counter: runnable tasks, the running one included.
-    pub const RUN_QUEUE: EventId = shared::METE_RUN_QUEUE.0 as EventId;
+    pub const RUN_QUEUE: EventId = EventId::new(shared::METE_RUN_QUEUE.0 as u16);
     /// The first performance counter; the others follow. Domain: the one that ran; correspondent: the one that runs
     /// next; counter: what was counted in between.
-    pub const COUNTERS: EventId = shared::METE_COUNTERS.0 as EventId;
+    pub const COUNTERS: EventId = EventId::new(shared::METE_COUNTERS.0 as u16);
     /// How many performance counters can be open at a time.
     pub const MAX_COUNTERS: usize = mete_limit::COUNTERS.0 as usize;
+
+    /// The event of the performance counter at this place, below [`MAX_COUNTERS`].
+    pub const fn counter(nth: usize) -> EventId {
+        EventId::from_index(COUNTERS.index() + nth)
+    }
 }
 
 /// One thing to log. Each costs something only while it is enabled.

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use mete_log::DomainId;
+
 /// Why the kernel component could not do what was asked of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -186,9 +188,9 @@ pub enum KernelError {
     #[error("domain {domain} is out of range; the kernel component has domains 0 to {max}")]
     NoSuchDomain {
         /// The number that was given.
-        domain: u16,
+        domain: DomainId,
         /// The largest one.
-        max: u16,
+        max: DomainId,
     },
     /// There is no such task, or this user may not bind it.
     #[error("cannot bind task {pid} to a domain: {source}")]

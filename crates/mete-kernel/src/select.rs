@@ -111,7 +111,7 @@ impl RuleTable {
         };
         self.has_program |= kind == rule_kind::RULE_PROGRAM;
         let end = self.tokens.len() as u32;
-        self.rules.push(rule { kind: kind.0 as u16, domain: added.domain, number, end });
+        self.rules.push(rule { kind: kind.0 as u16, domain: added.domain.get(), number, end });
     }
 
     /// Adds the tokens of a pattern. Returns the index of the first one.
@@ -157,7 +157,7 @@ impl Kernel {
     /// [`KernelError::TooManyRules`] if there is no room for them, [`KernelError::NoSuchDomain`], and
     /// [`KernelError::NoHook`] or [`KernelError::Attach`] if the kernel does not run the programs.
     pub fn select(&mut self, rules: &[Rule], division: Option<&Division>) -> Result<(), KernelError> {
-        let max = Shape::KERNEL.domains() as u16 - 1;
+        let max = DomainId::from_index(Shape::KERNEL.domains() - 1);
         if let Some(rule) = rules.iter().find(|rule| rule.domain > max) {
             return Err(KernelError::NoSuchDomain { domain: rule.domain, max });
         }
@@ -180,7 +180,10 @@ impl Kernel {
         // Elements are never removed, so each key has its value.
         kinds
             .keys()
-            .map(|key| Ok((key.byte.map(i8::cast_unsigned), kinds.read(key)?.unwrap_or_default())))
+            .map(|key| {
+                let domain = kinds.read(key)?.unwrap_or_default();
+                Ok((key.byte.map(i8::cast_unsigned), DomainId::new(domain)))
+            })
             .collect()
     }
 
@@ -214,13 +217,13 @@ impl Kernel {
         if let Some(Division { by, known, free }) = division {
             for (kind, domain) in known {
                 let key = by_key { byte: kind.map(u8::cast_signed) };
-                table!(mete, self.skeleton, domain_by).write(key, domain)?;
+                table!(mete, self.skeleton, domain_by).write(key, &domain.get())?;
             }
             selecting.by = match by {
                 DividedBy::Program => by_kind::BY_PROGRAM.0,
                 DividedBy::User => by_kind::BY_USER.0,
             };
-            (selecting.next, selecting.end) = (free.start.into(), free.end.into());
+            (selecting.next, selecting.end) = (free.start.get().into(), free.end.get().into());
         }
         globals!(mete, self.skeleton, bss_selecting).write_all(&bss_selecting { selecting })
     }

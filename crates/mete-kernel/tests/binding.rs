@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
+use mete_log::DomainId;
 use support::{Child, apply, between, die_with_parent, exit, kernel, plan, rows, run, wait_until};
 
-const A: u16 = 1;
-const B: u16 = 2;
-const C: u16 = 3;
+/// The domain of a task that is bound to none.
+const NONE: DomainId = DomainId::new(0);
+const A: DomainId = DomainId::new(1);
+const B: DomainId = DomainId::new(2);
+const C: DomainId = DomainId::new(3);
 
 /// `struct clone_args`.
 #[repr(C)]
@@ -116,12 +119,12 @@ fn log_6_a_process_is_bound_with_all_its_threads_and_a_thread_alone() {
     let (child, threads) = threaded(4);
     kernel.bind(&Principal::Thread(threads[1]), B).unwrap();
     let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
-    assert_eq!(domains(&kernel), [0, B, 0, 0]);
+    assert_eq!(domains(&kernel), [NONE, B, NONE, NONE]);
     kernel.bind(&Principal::Process(child.pid), A).unwrap();
     assert_eq!(domains(&kernel), [A; 4]);
     assert_eq!(kernel.domain_of(child.pid), A);
     kernel.unbind(&Principal::Process(child.pid)).unwrap();
-    assert_eq!(domains(&kernel), [0; 4]);
+    assert_eq!(domains(&kernel), [NONE; 4]);
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn log_6_a_pid_that_is_used_again_does_not_keep_its_old_domain() {
         CloneArguments { set_tid: wanted.as_ptr() as u64, set_tid_size: 1, ..CloneArguments::default() };
     match clone3(again) {
         Ok(same) => {
-            assert_eq!((same, kernel.domain_of(same)), (pid, 0));
+            assert_eq!((same, kernel.domain_of(same)), (pid, NONE));
             end(same);
         }
         Err(error) => println!("SKIPPED: log_6_pid_reuse: a pid cannot be chosen here: {error}"),
@@ -152,8 +155,8 @@ fn log_6_what_cannot_be_bound_is_refused_with_the_reason() {
     gone.kill();
     assert!(task(kernel.bind(&Principal::Process(gone.pid), A)));
     assert!(matches!(
-        kernel.bind(&Principal::Idle, 256),
-        Err(KernelError::NoSuchDomain { domain: 256, max: 255 })
+        kernel.bind(&Principal::Idle, DomainId::new(256)),
+        Err(KernelError::NoSuchDomain { domain, max }) if (domain.get(), max.get()) == (256, 255)
     ));
     let cgroup = |path: &str| Principal::Cgroup(path.into());
     for path in ["/sys/fs/cgroup/no-such-group", "/tmp", "/dev/null"] {
@@ -181,7 +184,7 @@ fn log_6_idle_time_may_have_a_domain() {
     kernel.enable(&Characteristic::ServiceTime).unwrap();
     run(&mut pair);
     let before = idle_ticks();
-    let has_row = || between(&rows(&kernel, &plan, files[0]), A, 0) > 0;
+    let has_row = || between(&rows(&kernel, &plan, files[0]), A, NONE) > 0;
     wait_until("a processor idles, or not at all", || has_row() || begin.elapsed().as_secs() >= 5);
     if !has_row() && idle_ticks() == before {
         println!("SKIPPED: log_6_idle: no processor idled meanwhile");
@@ -258,7 +261,7 @@ fn cgroups(kind: &str, test: &str) {
     let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
     assert_eq!(domains(&kernel), [A; 3], "a process below is bound");
 
-    assert_eq!(kernel.domain_of(forker.pid), 0);
+    assert_eq!(kernel.domain_of(forker.pid), NONE);
     group.take(forker.pid);
     assert_eq!(kernel.domain_of(forker.pid), A, "a process that is moved in is followed");
     forker.release();
@@ -267,7 +270,7 @@ fn cgroups(kind: &str, test: &str) {
 
     let later = group.child("later");
     group.give_back(process.pid);
-    assert_eq!(domains(&kernel), [0; 3], "a process that leaves is followed, with all threads");
+    assert_eq!(domains(&kernel), [NONE; 3], "a process that leaves is followed, with all threads");
     later.take(process.pid);
     assert_eq!(domains(&kernel), [A; 3], "also into a group that was made later");
 
@@ -283,10 +286,10 @@ fn cgroups(kind: &str, test: &str) {
     assert_eq!(kernel.domain_of(forker.pid), B);
 
     kernel.unbind(&group.principal()).unwrap();
-    assert_eq!(domains(&kernel), [0; 3]);
+    assert_eq!(domains(&kernel), [NONE; 3]);
     group.give_back(process.pid);
     inner.take(process.pid);
-    assert_eq!(domains(&kernel), [0; 3], "no program follows tasks any more");
+    assert_eq!(domains(&kernel), [NONE; 3], "no program follows tasks any more");
     forker.release();
     forker.report();
     forker.release();
@@ -359,7 +362,7 @@ fn log_6_cgroups_of_two_hierarchies_are_bound_at_once_and_not_mixed() {
     assert_eq!(kernel.domain_of(child.pid), A, "without a binding of its own, that of its groups counts");
     first.give_back(child.pid);
     second.give_back(child.pid);
-    assert_eq!(kernel.domain_of(child.pid), 0);
+    assert_eq!(kernel.domain_of(child.pid), NONE);
     drop(child);
     kernel.unbind(&first.principal()).unwrap();
     kernel.unbind(&second.principal()).unwrap();

@@ -5,6 +5,7 @@
 mod support;
 
 use mete_kernel::{Characteristic, Counter, KernelError, Principal, event};
+use mete_log::DomainId;
 use mete_log::layout::PAIR_KEEP_INTERNAL;
 use std::sync::atomic::Ordering;
 use support::{
@@ -12,8 +13,8 @@ use support::{
     touch, wait_until,
 };
 
-const A: u16 = 1;
-const B: u16 = 2;
+const A: DomainId = DomainId::new(1);
+const B: DomainId = DomainId::new(2);
 
 #[test]
 fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
@@ -65,7 +66,7 @@ fn log_13_a_task_that_does_not_leave_the_processor_is_charged_at_the_tick() {
 #[test]
 fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
     let Some(mut kernel) = kernel("log_13_software_counters") else { return };
-    let (plan, files) = plan(&[event::COUNTERS, event::COUNTERS + 1]);
+    let (plan, files) = plan(&[event::COUNTERS, event::counter(1)]);
     apply(&plan, &kernel);
     let mut child = Child::start(|gate| {
         touch(500 * 4096);
@@ -77,7 +78,7 @@ fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
     let faults: Counter = "minor-faults".parse().unwrap();
     assert_eq!(kernel.enable(&Characteristic::Counter(faults.clone())).unwrap(), event::COUNTERS);
     let all: Counter = "page-faults".parse().unwrap();
-    assert_eq!(kernel.enable(&Characteristic::Counter(all)).unwrap(), event::COUNTERS + 1);
+    assert_eq!(kernel.enable(&Characteristic::Counter(all)).unwrap(), event::counter(1));
     assert_eq!(kernel.event_of(&faults), Some(event::COUNTERS));
     let before = child.minor_faults();
     child.release();
@@ -130,10 +131,10 @@ fn log_13_a_closed_counters_place_is_used_again() {
                  cpu-clock task-clock alignment-faults emulation-faults cgroup-switches";
     let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
     for (nth, name) in names.split(' ').enumerate() {
-        assert_eq!(kernel.enable(&counter(name)).unwrap(), event::COUNTERS + nth as u16);
+        assert_eq!(kernel.enable(&counter(name)).unwrap(), event::counter(nth));
     }
     kernel.disable(&counter("cs")).unwrap();
-    assert_eq!(kernel.enable(&counter("cs")).unwrap(), event::COUNTERS + 4, "the place that became free");
+    assert_eq!(kernel.enable(&counter("cs")).unwrap(), event::counter(4), "the place that became free");
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn log_13_memory_is_what_each_process_holds_whether_it_grows_or_does_nothing() {
             })
         })
         .collect();
-    for (child, domain) in children.iter_mut().zip(A..) {
+    for (child, domain) in children.iter_mut().zip(DomainId::all_below(11).skip(1)) {
         child.release();
         child.report();
         child.wait_until_blocked();
@@ -216,7 +217,7 @@ fn log_13_memory_is_what_each_process_holds_whether_it_grows_or_does_nothing() {
     kernel.take_stock().unwrap();
     let check = |kernel: &mete_kernel::Kernel, children: &[Child]| {
         let rows = rows(kernel, &plan, files[0]);
-        for (child, domain) in children.iter().zip(A..) {
+        for (child, domain) in children.iter().zip(DomainId::all_below(11).skip(1)) {
             let logged = of_domain(&rows, domain).last().and_then(|row| row.counter).unwrap();
             let truth = resident(child.pid);
             assert!(logged.abs_diff(truth) * 50 <= truth, "domain {domain}: {logged} of {truth} bytes");
@@ -236,7 +237,7 @@ fn log_13_memory_is_what_each_process_holds_whether_it_grows_or_does_nothing() {
     let rows = rows(&kernel, &plan, files[0]);
     let last = |domain| of_domain(&rows, domain).last().and_then(|row| row.counter).unwrap();
     let both = resident(children[0].pid) + resident(children[9].pid);
-    assert_eq!(last(A + 9), 0);
+    assert_eq!(last(DomainId::new(10)), 0);
     assert!(last(A).abs_diff(both) * 50 <= both, "{} of {both} bytes", last(A));
 }
 

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::layout::{PAGE, SLACK_BYTES};
-use mete_log::{Area, Shape};
+use mete_log::{Area, DomainId, FileId, Shape};
 use support::{Child, Gate, apply, between, follow, kernel, pin, plan, run, touch};
 
 const SHAPE: Shape = Shape::KERNEL;
+const A: DomainId = DomainId::new(1);
+const B: DomainId = DomainId::new(2);
 /// The number of words of a row, which may begin at the last word of the data.
 const ROW_WORDS: usize = 4;
 
@@ -119,7 +121,7 @@ fn scribble_for(kernel: &Kernel, duration: Duration, seed: u64) -> u64 {
 /// Clears the busy marks. A scheduler that takes over finds them as the last one left them, like counts and indices.
 fn clear_marks(kernel: &Kernel) {
     for area in kernel.areas() {
-        for file in 0..SHAPE.files() as u16 {
+        for file in FileId::all_below(SHAPE.files()) {
             area.register(file).busy.store(0, Ordering::Relaxed);
         }
     }
@@ -133,7 +135,7 @@ fn log_11_random_control_words_harm_neither_the_kernel_nor_later_logging() {
     let mut workers = [0, 1].map(|_| Child::start(busy));
     let mut pair = support::ping_pong(u64::MAX, [0, 0]);
     for (domain, worker) in workers.iter().chain(&pair).enumerate() {
-        kernel.bind(&Principal::Process(worker.pid), domain as u16 + 1).unwrap();
+        kernel.bind(&Principal::Process(worker.pid), DomainId::from_index(domain + 1)).unwrap();
     }
     enable_all(&mut kernel);
     run(&mut workers);
@@ -148,12 +150,12 @@ fn log_11_random_control_words_harm_neither_the_kernel_nor_later_logging() {
     clear_marks(&kernel);
     let [sent, received] = [files[0], files[1]].map(|file| follow(&kernel, &plan, file, 0));
     let mut pair = support::ping_pong(200, [0, 0]);
-    kernel.bind(&Principal::Process(pair[0].pid), 1).unwrap();
-    kernel.bind(&Principal::Process(pair[1].pid), 2).unwrap();
+    kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
+    kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();
     let blocked = run(&mut pair);
     let (sent, received) = (sent(&kernel), received(&kernel));
-    assert!(between(&sent, 1, 2) as u64 >= blocked[1] && blocked[1] > 0);
-    assert_eq!(between(&sent, 1, 2), between(&received, 2, 1));
+    assert!(between(&sent, A, B) as u64 >= blocked[1] && blocked[1] > 0);
+    assert_eq!(between(&sent, A, B), between(&received, B, A));
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn log_11_scribbling_over_rows_and_counts_does_not_reach_what_the_handlers_rely_
         gate.tell(0);
         gate.wait();
     });
-    kernel.bind(&Principal::Process(child.pid), 1).unwrap();
+    kernel.bind(&Principal::Process(child.pid), A).unwrap();
     kernel.enable(&Characteristic::Memory).unwrap();
     run(std::slice::from_mut(&mut child));
     for area in kernel.areas() {

@@ -7,11 +7,12 @@ mod support;
 use std::time::Duration;
 
 use mete_kernel::{Characteristic, Principal, event};
+use mete_log::{DomainId, EventId};
 use support::{Child, apply, between, kernel, pin, plan, rows, run, spin, voluntary_switches};
 
-const A: u16 = 1;
-const B: u16 = 2;
-const EVENTS: [u16; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
+const A: DomainId = DomainId::new(1);
+const B: DomainId = DomainId::new(2);
+const EVENTS: [EventId; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
 
 /// Checks the rows of sends and receives between the two domains, in both directions.
 fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram};
 use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
-use mete_log::{Entries, FileSpec, Plan, Shape, Stamp};
+use mete_log::{DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 use support::{Child, apply, count, kernel, plan, run, wait_until};
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -87,8 +87,8 @@ fn log_2_nothing_is_logged_before_enabling_and_after_disabling() {
     let written = |kernel: &Kernel| files.iter().map(|&file| count(kernel, file)).collect::<Vec<_>>();
     let traffic = |kernel: &mut Kernel| {
         let mut pair = support::ping_pong(50, [0, 0]);
-        kernel.bind(&Principal::Process(pair[0].pid), 1).unwrap();
-        kernel.bind(&Principal::Process(pair[1].pid), 2).unwrap();
+        kernel.bind(&Principal::Process(pair[0].pid), DomainId::new(1)).unwrap();
+        kernel.bind(&Principal::Process(pair[1].pid), DomainId::new(2)).unwrap();
         run(&mut pair);
         wait_until("a tick", || kernel.attached().len() < 3 || count(kernel, files[4]) > 0);
         pair.iter_mut().for_each(Child::kill);
@@ -126,7 +126,7 @@ fn log_2_killing_the_process_leaves_nothing_in_the_kernel() {
     let mut child = Child::start(|gate| {
         let Ok(mut kernel) = Kernel::load() else { return };
         let enabled = all().iter().filter(|what| kernel.enable(what).is_ok()).count();
-        let bound = kernel.bind(&Principal::Idle, 1).is_ok();
+        let bound = kernel.bind(&Principal::Idle, DomainId::new(1)).is_ok();
         gate.tell(if bound { enabled as u64 } else { 0 });
         gate.wait();
     });

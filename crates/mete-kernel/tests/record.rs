@@ -14,6 +14,7 @@ use std::{env, fs, thread};
 
 use mete_kernel::record::{Areas, Benchmark, Cache, Recording, Settings, source};
 use mete_kernel::{DomainTable, KernelError, Principal};
+use mete_log::DomainId;
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::shipped::by_name;
@@ -492,8 +493,8 @@ fn klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by() {
     let mut children = ping_pong(200, [0, 0]);
     children.iter().for_each(Child::wait_until_blocked);
     let [five, six] = [0, 1].map(|nth: usize| children[nth].pid);
-    kernel.bind(&Principal::Process(five), 5).unwrap();
-    kernel.bind(&Principal::Process(six), 6).unwrap();
+    kernel.bind(&Principal::Process(five), DomainId::new(5)).unwrap();
+    kernel.bind(&Principal::Process(six), DomainId::new(6)).unwrap();
     let recorded = loaded.record(|| {
         run(&mut children);
         children.iter().for_each(Child::wait_until_blocked);

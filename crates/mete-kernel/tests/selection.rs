@@ -9,13 +9,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
 
 use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, Rule, Selects, event};
+use mete_log::DomainId;
 use support::{Child, apply, exit, kernel, of_domain, plan, rows, spin, sum};
 
-const A: u16 = 1;
-const B: u16 = 2;
-const C: u16 = 3;
+/// The domain of a process that is bound to none.
+const NONE: DomainId = DomainId::new(0);
+const A: DomainId = DomainId::new(1);
+const B: DomainId = DomainId::new(2);
+const C: DomainId = DomainId::new(3);
 
-fn rule(selects: Selects, domain: u16) -> Rule {
+fn rule(selects: Selects, domain: DomainId) -> Rule {
     Rule { selects, domain }
 }
 
@@ -89,7 +92,7 @@ fn log_6_a_name_of_a_thread_is_no_name_of_its_process() {
     kernel.select(&[rule(comm("selected"), A)], None).unwrap();
     child.release();
     child.report();
-    assert_eq!(kernel.domain_of(child.pid), 0);
+    assert_eq!(kernel.domain_of(child.pid), NONE);
     child.release();
     child.report();
     assert_eq!(kernel.domain_of(child.pid), A);
@@ -108,7 +111,7 @@ fn log_6_children_of_a_process_are_bound_at_their_fork() {
     kernel.select(&[rule(Selects::Children(child.pid as u32), A)], None).unwrap();
     child.release();
     let inner = child.report() as i32;
-    assert_eq!((kernel.domain_of(child.pid), kernel.domain_of(inner)), (0, A));
+    assert_eq!((kernel.domain_of(child.pid), kernel.domain_of(inner)), (NONE, A));
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn log_6_a_process_is_bound_by_its_program_and_its_user_at_exec() {
             (reading(&mut Command::new("cat")), reading(Command::new("sh").args(["-c", "read x"])));
         let domains = [&here, &other].map(|child| kernel.domain_of(child.id() as i32));
         [here, other].into_iter().for_each(end);
-        assert_eq!(domains, [A, 0], "{selects:?}");
+        assert_eq!(domains, [A, NONE], "{selects:?}");
     }
     const NOBODY: u32 = 65_534;
     kernel.select(&[rule(Selects::User(NOBODY), C)], None).unwrap();
@@ -148,13 +151,13 @@ fn log_6_the_kernel_matches_patterns_of_paths_as_user_space_does() {
     let (mut matching, mut all) = (0, 0);
     for pattern in patterns {
         let glob = Glob::of_paths(pattern.as_bytes());
-        let expected = if glob.matches(cat.as_bytes()) { A } else { 0 };
+        let expected = if glob.matches(cat.as_bytes()) { A } else { NONE };
         kernel.select(&[rule(Selects::Program(glob), A)], None).unwrap();
         let here = reading(&mut Command::new("cat"));
         let domain = kernel.domain_of(here.id() as i32);
         end(here);
         assert_eq!(domain, expected, "{pattern} {cat}");
-        (matching, all) = (matching + domain, all + 1);
+        (matching, all) = (matching + u32::from(domain == A), all + 1);
     }
     assert!((4..all).contains(&matching), "some match and some do not: {matching} of {all}");
 }
@@ -193,7 +196,7 @@ fn log_6_the_kernel_matches_patterns_as_user_space_does() {
         let rules: Vec<Rule> = globs
             .iter()
             .enumerate()
-            .map(|(nth, glob)| rule(Selects::Comm(glob.clone()), nth as u16 + 1))
+            .map(|(nth, glob)| rule(Selects::Comm(glob.clone()), DomainId::from_index(nth + 1)))
             .collect();
         let names: Vec<String> = (0..50).map(|_| text(12, 3)).collect();
         let names_of_child = names.clone();
@@ -206,16 +209,18 @@ fn log_6_the_kernel_matches_patterns_as_user_space_does() {
         });
         kernel.select(&rules, None).unwrap();
         for name in &names {
-            kernel.bind(&Principal::Process(child.pid), 0).unwrap();
+            kernel.bind(&Principal::Process(child.pid), NONE).unwrap();
             child.release();
             child.report();
-            let expected =
-                globs.iter().position(|glob| glob.matches(name.as_bytes())).map_or(0, |nth| nth as u16 + 1);
+            let expected = globs
+                .iter()
+                .position(|glob| glob.matches(name.as_bytes()))
+                .map_or(NONE, |nth| DomainId::from_index(nth + 1));
             assert_eq!(
                 kernel.domain_of(child.pid),
                 expected,
                 "{name:?} {:?}",
-                globs[usize::from(expected.max(1)) - 1]
+                globs[expected.index().max(1) - 1]
             );
         }
     }
@@ -258,7 +263,7 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
         }
     });
     let known = vec![(DividedBy::program(b"second"), C)];
-    let division = Division { by: DividedBy::Program, known, free: 100..102 };
+    let division = Division { by: DividedBy::Program, known, free: DomainId::new(100)..DomainId::new(102) };
     kernel.select(&[rule(comm("fourth"), A)], Some(&division)).unwrap();
     // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process without a
     // domain keeps its own.
@@ -272,8 +277,8 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
     let of = |name: &[u8]| {
         kinds.iter().find(|(kind, _)| *kind == DividedBy::program(name)).map(|(_, domain)| *domain)
     };
-    let first = of(b"first").unwrap_or(0);
+    let first = of(b"first").unwrap_or(NONE);
     let third = of(b"third").unwrap_or(domains[2]);
-    assert_eq!(domains, [first, C, if first == 0 { C } else { first }, third, A]);
+    assert_eq!(domains, [first, C, if first == NONE { C } else { first }, third, A]);
     assert!(kinds.len() <= 3, "{kinds:?}");
 }

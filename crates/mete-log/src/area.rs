@@ -56,6 +56,15 @@ pub struct Pair {
     _reserved: AtomicU32,
 }
 
+impl Pair {
+    /// The log file that the selector names now. The area has it only if [`Area::register`] masks it.
+    #[inline(always)]
+    pub fn file(&self) -> FileId {
+        // Relaxed: whichever file the selector names, its own control word decides what is written to it.
+        FileId::new(self.selector.load(Ordering::Relaxed))
+    }
+}
+
 /// One component's log on one processor.
 ///
 /// Invariant, kept by [`Area::new`]: `base` points to `shape.area_bytes()` bytes, aligned to 64,
@@ -112,7 +121,7 @@ impl<'a> Area<'a> {
     /// The control register of a file; the number is taken modulo [`Shape::files`].
     #[inline(always)]
     pub fn register(&self, file: FileId) -> &'a Register {
-        let file = usize::from(file) & (self.shape.files() - 1);
+        let file = file.index() & (self.shape.files() - 1);
         let offset = layout::PAGE + file * layout::REGISTER_BYTES;
         // SAFETY: the number is masked, so the register is one of the area's (invariant of `Area`).
         unsafe { self.base.byte_add(offset).cast::<Register>().as_ref() }
@@ -121,8 +130,8 @@ impl<'a> Area<'a> {
     /// The domain-table entry of a pair; both numbers are masked to the area's shape.
     #[inline(always)]
     pub fn pair(&self, domain: DomainId, event: EventId) -> &'a Pair {
-        let domain = usize::from(domain) & (self.shape.domains() - 1);
-        let event = usize::from(event) & (self.shape.events() - 1);
+        let domain = domain.index() & (self.shape.domains() - 1);
+        let event = event.index() & (self.shape.events() - 1);
         let entry = domain << self.shape.events_log2() | event;
         let offset = self.shape.table_offset() + entry * layout::PAIR_BYTES;
         // SAFETY: both numbers are masked, so the entry is one of the area's table (invariant of `Area`).

@@ -47,7 +47,7 @@ impl<'a> Bindings<'a> {
     ///
     /// [`BindingsFull`]; nothing has changed then.
     pub fn bind(&self, pid: u32, domain: DomainId) -> Result<(), BindingsFull> {
-        let word = u64::from(pid) << 32 | (u64::from(domain) + 1);
+        let word = u64::from(pid) << 32 | (u64::from(domain.get()) + 1);
         let mut places = self.places(pid);
         let held = places.clone().find(|slot| holds(slot, pid));
         // Relaxed, here and below: the one word is the whole binding, so nothing else has to be seen with it.

@@ -84,8 +84,7 @@ pub fn exit(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
 
 #[inline]
 fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Outcome {
-    // Relaxed: whichever file the selector names, its own control word decides what is written to it.
-    let register = area.register(pair.selector.load(Ordering::Relaxed));
+    let register = area.register(pair.file());
     let control = register.control();
     if !control.is_enabled() {
         return Outcome::Off;

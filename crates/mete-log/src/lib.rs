@@ -33,6 +33,7 @@
 #![cfg_attr(not(any(feature = "std", test, loom)), no_std)]
 
 pub mod control;
+mod id;
 pub mod layout;
 pub mod letters;
 pub mod ring;
@@ -73,18 +74,8 @@ mod live {
 }
 
 pub use control::{Control, Entries, Stamp};
+pub use id::{DomainId, EventId, FileId, NO_DOMAIN};
 pub use layout::Shape;
 #[cfg(not(loom))]
 pub use live::*;
 pub use row::Row;
-
-/// A log file's number within its area. File 0 is the null file: a pair that is routed to it is off.
-pub type FileId = u16;
-/// An event's number within its component.
-pub type EventId = u16;
-/// An accounting domain's number (thesis §3.5). Domain 0 is the default domain, to which every process
-/// belongs that is bound to no other.
-pub type DomainId = u16;
-
-/// The correspondent of an event that has none.
-pub const NO_DOMAIN: DomainId = u16::MAX;

@@ -3,17 +3,17 @@
 //! (LOG-5).
 //!
 //! ```
-//! use mete_log::{Entries, FileSpec, Plan, Shape, Stamp};
+//! use mete_log::{DomainId, Entries, EventId, FileSpec, Plan, Shape, Stamp};
 //!
 //! let mut plan = Plan::new(Shape::COMPONENT);
 //! // A global log of event 0 for every domain, with all five entries …
 //! let all = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 1024 };
 //! let global = plan.file(all)?;
-//! plan.route_event(0, global)?;
+//! plan.route_event(EventId::new(0), global)?;
 //! // … and a running total of event 1 of domain 7.
 //! let total = FileSpec { entries: Entries::COUNTER, stamp: Stamp::None, add: true, rows: 2 };
 //! let total = plan.file(total)?;
-//! plan.route(1, 7, total)?;
+//! plan.route(EventId::new(1), DomainId::new(7), total)?;
 //! # Ok::<(), mete_log::PlanError>(())
 //! ```
 
@@ -134,8 +134,7 @@ impl Plan {
         let probe = Control::new(spec.entries, spec.stamp, spec.add, rows_log2, 0);
         let offset = self.reserve(file_bytes(probe, spec.rows))?;
         self.files.push(Control::new(spec.entries, spec.stamp, spec.add, rows_log2, offset));
-        // Below 4096, the most files that a shape has room for.
-        Ok((self.files.len() - 1) as FileId)
+        Ok(FileId::from_index(self.files.len() - 1))
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<u32, PlanError> {
@@ -151,12 +150,12 @@ impl Plan {
 
     /// The control word of a file; [`Control::OFF`] if the plan has no such file.
     pub fn control(&self, file: FileId) -> Control {
-        self.files.get(usize::from(file)).copied().unwrap_or(Control::OFF)
+        self.files.get(file.index()).copied().unwrap_or(Control::OFF)
     }
 
     /// The files of the plan, the null file first.
     pub fn files(&self) -> impl Iterator<Item = (FileId, Control)> + '_ {
-        self.files.iter().enumerate().map(|(number, &control)| (number as FileId, control))
+        self.files.iter().enumerate().map(|(number, &control)| (FileId::from_index(number), control))
     }
 
     /// Routes one pair to a file.
@@ -176,7 +175,7 @@ impl Plan {
     ///
     /// As [`Plan::route`].
     pub fn route_event(&mut self, event: EventId, file: FileId) -> Result<(), PlanError> {
-        (0..self.shape.domains()).try_for_each(|domain| self.route(event, domain as DomainId, file))
+        DomainId::all_below(self.shape.domains()).try_for_each(|domain| self.route(event, domain, file))
     }
 
     /// Routes every event of a domain to one file.
@@ -185,7 +184,7 @@ impl Plan {
     ///
     /// As [`Plan::route`].
     pub fn route_domain(&mut self, domain: DomainId, file: FileId) -> Result<(), PlanError> {
-        (0..self.shape.events()).try_for_each(|event| self.route(event as EventId, domain, file))
+        EventId::all_below(self.shape.events()).try_for_each(|event| self.route(event, domain, file))
     }
 
     /// Has a pair write one row for each `occurrences` occurrences. The default, 1, logs each.
@@ -217,8 +216,8 @@ impl Plan {
     /// If the area has another shape than the plan.
     pub fn apply(&self, area: Area<'_>) {
         assert_eq!(area.shape(), self.shape, "the plan was made for another shape of area");
-        for file in 0..self.shape.files() {
-            let register = area.register(file as FileId);
+        for file in FileId::all_below(self.shape.files()) {
+            let register = area.register(file);
             register.set_control(Control::OFF);
             // Relaxed: the file is off, and the control word that switches it on is stored with release.
             register.busy.store(0, Ordering::Relaxed);
@@ -233,12 +232,12 @@ impl Plan {
     fn apply_routes(&self, area: Area<'_>) {
         let events = self.shape.events();
         for (number, route) in self.routes.iter().enumerate() {
-            let pair = area.pair((number / events) as DomainId, (number % events) as EventId);
+            let pair = area.pair(DomainId::from_index(number / events), EventId::from_index(number % events));
             // Relaxed: the selector releases both.
             pair.threshold.store(route.threshold, Ordering::Relaxed);
             pair.flags.store(route.flags, Ordering::Relaxed);
             // Release: the pair and its file are set up before occurrences go there.
-            pair.selector.store(route.selector, Ordering::Release);
+            pair.selector.store(route.selector.get(), Ordering::Release);
         }
     }
 
@@ -255,18 +254,18 @@ impl Plan {
 
     fn check_file(&self, file: FileId) -> Result<(), PlanError> {
         let files = self.files.len();
-        if usize::from(file) < files { Ok(()) } else { Err(PlanError::File { file, files }) }
+        if file.index() < files { Ok(()) } else { Err(PlanError::File { file, files }) }
     }
 
     fn pair(&mut self, event: EventId, domain: DomainId) -> Result<&mut PairRoute, PlanError> {
         let (events, domains) = (self.shape.events(), self.shape.domains());
-        if usize::from(event) >= events {
+        if event.index() >= events {
             return Err(PlanError::Event { event, events });
         }
-        if usize::from(domain) >= domains {
+        if domain.index() >= domains {
             return Err(PlanError::Domain { domain, domains });
         }
-        Ok(&mut self.routes[usize::from(domain) * events + usize::from(event)])
+        Ok(&mut self.routes[domain.index() * events + event.index()])
     }
 }
 

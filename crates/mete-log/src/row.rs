@@ -31,7 +31,13 @@ pub struct Row {
 /// The first word of a row: which domain did what to which other domain.
 #[inline(always)]
 pub const fn who(event: EventId, domain: DomainId, correspondent: DomainId) -> u64 {
-    event as u64 | (domain as u64) << 16 | (correspondent as u64) << 32
+    event.get() as u64 | (domain.get() as u64) << 16 | (correspondent.get() as u64) << 32
+}
+
+/// The event, the domain and the correspondent from a row's first word. Any word has three.
+#[inline(always)]
+pub const fn who_parts(who: u64) -> (EventId, DomainId, DomainId) {
+    (EventId::new(who as u16), DomainId::new((who >> 16) as u16), DomainId::new((who >> 32) as u16))
 }
 
 impl Row {
@@ -41,10 +47,10 @@ impl Row {
         let entries = control.entries();
         let mut row = Row::default();
         if control.to_bits() & crate::control::WHO_BITS != 0 {
-            let who = words.next().unwrap_or(0);
-            row.event = entries.has(Entries::EVENT).then_some(who as u16);
-            row.domain = entries.has(Entries::DOMAIN).then_some((who >> 16) as u16);
-            row.correspondent = entries.has(Entries::CORRESPONDENT).then_some((who >> 32) as u16);
+            let (event, domain, correspondent) = who_parts(words.next().unwrap_or(0));
+            row.event = entries.has(Entries::EVENT).then_some(event);
+            row.domain = entries.has(Entries::DOMAIN).then_some(domain);
+            row.correspondent = entries.has(Entries::CORRESPONDENT).then_some(correspondent);
         }
         if entries.has(Entries::COUNTER) {
             row.counter = Some(words.next().unwrap_or(0));

@@ -27,7 +27,7 @@ use crate::control::{
 };
 use crate::handler::{Clock, Outcome, Record, is_internal};
 use crate::layout::{self, Shape};
-use crate::{DomainId, EventId, handler, row};
+use crate::{DomainId, EventId, FileId, handler, row};
 
 /// The memory that the kernel and a thread share, as far as it is used here (`struct rseq` of linux/rseq.h).
 #[repr(C, align(32))]
@@ -154,7 +154,7 @@ pub unsafe fn exit(target: &Target, abi: *mut Abi, clock: &impl Clock, record: R
 /// spelt out twice: computing them once into a register was measured to be slower.
 #[inline(always)]
 unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64) -> bool {
-    let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
+    let (event, domain, correspondent) = row::who_parts(who);
     // Whether such an occurrence is logged depends on the pair's flags: the general way looks at them.
     if domain == correspondent {
         return false;
@@ -249,8 +249,8 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
 /// The offset of a pair in the domain table, in bytes.
 #[inline(always)]
 fn pair_offset(domain: DomainId, event: EventId) -> usize {
-    let domain = usize::from(domain) & (Shape::COMPONENT.domains() - 1);
-    let event = usize::from(event) & (Shape::COMPONENT.events() - 1);
+    let domain = domain.index() & (Shape::COMPONENT.domains() - 1);
+    let event = event.index() & (Shape::COMPONENT.events() - 1);
     (domain << Shape::COMPONENT.events_log2() | event) * layout::PAIR_BYTES
 }
 
@@ -262,7 +262,7 @@ fn pair_offset(domain: DomainId, event: EventId) -> usize {
 #[cold]
 #[inline(never)]
 unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u64, counter: u64) -> Outcome {
-    let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
+    let (event, domain, correspondent) = row::who_parts(who);
     let record = Record { event, domain, correspondent, counter };
     // SAFETY: the structure is the caller's own; the access is volatile because the kernel reads it. The
     // descriptor that the common case left there is taken back for the reason that `sequence!` gives.
@@ -287,7 +287,7 @@ unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record
         // SAFETY: `abi` is the caller's own.
         let processor = unsafe { processor(abi) };
         let Some(area) = target.area(processor) else { return Outcome::Off };
-        let register = area.register(area.pair_word(record.domain, record.event) as u16);
+        let register = area.register(FileId::new(area.pair_word(record.domain, record.event) as u16));
         let control = register.control();
         if !control.is_enabled() {
             return Outcome::Off;

@@ -7,8 +7,8 @@ use common::{STAMPS, SetClock, all_entries, global_log, record};
 use mete_log::handler::{enter, exit, log};
 use mete_log::plan::{freeze, thaw};
 use mete_log::{
-    Control, Cursor, Entries, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Poll, ReadError, Reader, Region,
-    Row, Shape, Stamp,
+    Control, Cursor, DomainId, Entries, EventId, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Poll,
+    ReadError, Reader, Region, Row, Shape, Stamp,
 };
 
 #[test]
@@ -33,9 +33,9 @@ fn log_4_every_combination_of_entries_and_stamps_reads_back_as_written() {
                 Stamp::RunQueue => Some(4500),
             };
             let expected = Row {
-                event: entries.has(Entries::EVENT).then_some(3),
-                domain: entries.has(Entries::DOMAIN).then_some(5),
-                correspondent: entries.has(Entries::CORRESPONDENT).then_some(6),
+                event: entries.has(Entries::EVENT).then_some(EventId::new(3)),
+                domain: entries.has(Entries::DOMAIN).then_some(DomainId::new(5)),
+                correspondent: entries.has(Entries::CORRESPONDENT).then_some(DomainId::new(6)),
                 counter: entries.has(Entries::COUNTER).then_some(77),
                 stamp: stamp_value,
             };
@@ -72,7 +72,7 @@ fn log_4_virtual_stamps_order_rows_across_files() {
     let spec = FileSpec { entries: Entries::COUNTER, stamp: Stamp::Virtual, add: false, rows: 16 };
     let files = [plan.file(spec).unwrap(), plan.file(spec).unwrap()];
     for (event, file) in files.into_iter().enumerate() {
-        plan.route_event(event as u16, file).unwrap();
+        plan.route_event(EventId::from_index(event), file).unwrap();
     }
     let area = region.area(0);
     plan.apply(area);
@@ -111,15 +111,13 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 64 };
     let [global, per_event, per_domain, per_pair, cluster] =
         std::array::from_fn(|_| plan.file(spec).unwrap());
-    for event in 0..shape.events() as u16 {
-        plan.route_event(event, global).unwrap();
-    }
-    plan.route_event(2, per_event).unwrap();
-    plan.route_domain(3, per_domain).unwrap();
+    EventId::all_below(shape.events()).for_each(|event| plan.route_event(event, global).unwrap());
+    plan.route_event(EventId::new(2), per_event).unwrap();
+    plan.route_domain(DomainId::new(3), per_domain).unwrap();
     for domain in [5, 6] {
-        plan.route_domain(domain, cluster).unwrap();
+        plan.route_domain(DomainId::new(domain), cluster).unwrap();
     }
-    plan.route(7, 7, per_pair).unwrap();
+    plan.route(EventId::new(7), DomainId::new(7), per_pair).unwrap();
     let area = region.area(0);
     plan.apply(area);
 
@@ -133,10 +131,13 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
     ];
     for (event, domain, file) in cases {
         let mut reader = Reader::new(area, file, plan.control(file));
-        assert_eq!(log(area, &SetClock::default(), record(event, domain, NO_DOMAIN, 1)), Outcome::Logged);
+        assert_eq!(
+            log(area, &SetClock::default(), record(event, domain, NO_DOMAIN.get(), 1)),
+            Outcome::Logged
+        );
         let mut rows = Vec::new();
         let poll = reader.poll(|row| rows.push((row.event, row.domain))).unwrap();
-        assert_eq!((poll.rows, rows), (1, vec![(Some(event), Some(domain))]));
+        assert_eq!((poll.rows, rows), (1, vec![(Some(EventId::new(event)), Some(DomainId::new(domain)))]));
     }
 }
 
@@ -156,7 +157,9 @@ fn log_8_occurrences_inside_a_domain_are_dropped_unless_asked_for() {
     assert_eq!(log(area, &clock, record(1, 4, 4, 1)), Outcome::Internal);
     assert_eq!(log(area, &clock, record(1, 4, 5, 1)), Outcome::Logged);
     assert_eq!(exit(area, &clock, record(1, 4, 4, 1)), Outcome::Internal);
-    area.pair(4, 1).flags.store(mete_log::layout::PAIR_KEEP_INTERNAL, std::sync::atomic::Ordering::Relaxed);
+    area.pair(DomainId::new(4), EventId::new(1))
+        .flags
+        .store(mete_log::layout::PAIR_KEEP_INTERNAL, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(log(area, &clock, record(1, 4, 4, 1)), Outcome::Logged);
 }
 
@@ -164,7 +167,7 @@ fn log_8_occurrences_inside_a_domain_are_dropped_unless_asked_for() {
 fn log_8_a_threshold_logs_every_nth_occurrence_of_its_own_pair() {
     let (region, file, control) = global_log(Entries::ALL, Stamp::None, false, 64);
     let area = region.area(0);
-    area.pair(2, 1).threshold.store(5, std::sync::atomic::Ordering::Relaxed);
+    area.pair(DomainId::new(2), EventId::new(1)).threshold.store(5, std::sync::atomic::Ordering::Relaxed);
     let mut reader = Reader::new(area, file, control);
     for number in 1..=23 {
         log(area, &SetClock::default(), record(1, 2, 3, number));
@@ -172,7 +175,7 @@ fn log_8_a_threshold_logs_every_nth_occurrence_of_its_own_pair() {
     }
     let mut sampled = Vec::new();
     let mut others = 0;
-    let poll = reader.poll(|row| match row.domain {
+    let poll = reader.poll(|row| match row.domain.map(DomainId::get) {
         Some(2) => sampled.push(row.counter.unwrap()),
         _ => others += 1,
     });
@@ -184,11 +187,11 @@ fn log_8_a_threshold_logs_every_nth_occurrence_of_its_own_pair() {
 fn log_8_a_threshold_is_counted_at_the_entry_and_logged_at_the_exit() {
     let (region, file, control) = global_log(Entries::COUNTER, Stamp::None, false, 64);
     let area = region.area(0);
-    area.pair(2, 1).threshold.store(3, std::sync::atomic::Ordering::Relaxed);
+    area.pair(DomainId::new(2), EventId::new(1)).threshold.store(3, std::sync::atomic::Ordering::Relaxed);
     let mut reader = Reader::new(area, file, control);
     for phase in 1..=10 {
-        if enter(area, 2, 1) {
-            exit(area, &SetClock::default(), record(1, 2, NO_DOMAIN, phase));
+        if enter(area, DomainId::new(2), EventId::new(1)) {
+            exit(area, &SetClock::default(), record(1, 2, NO_DOMAIN.get(), phase));
         }
     }
     let mut phases = Vec::new();
@@ -276,7 +279,7 @@ fn log_5_applying_a_plan_anew_leaves_nothing_of_the_old_one() {
     let mut plan = Plan::new(area.shape());
     let total =
         plan.file(FileSpec { entries: Entries::COUNTER, stamp: Stamp::None, add: true, rows: 2 }).unwrap();
-    plan.route(1, 2, total).unwrap();
+    plan.route(EventId::new(1), DomainId::new(2), total).unwrap();
     log(area, &SetClock::default(), record(1, 2, 3, u64::MAX / 2));
     plan.apply(area);
     log(area, &SetClock::default(), record(1, 2, 3, 42));
@@ -293,7 +296,7 @@ fn log_11_applying_a_plan_frees_files_that_were_left_busy() {
     let mut plan = Plan::new(area.shape());
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 8 };
     let file = plan.file(spec).unwrap();
-    plan.route_event(0, file).unwrap();
+    plan.route_event(EventId::new(0), file).unwrap();
     plan.apply(area);
     assert_eq!(log(area, &SetClock::default(), record(0, 1, 2, 3)), Outcome::Logged);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{SetClock, global_log, record};
 use mete_log::handler::{enter, exit, log};
-use mete_log::{Area, Control, Cursor, Entries, ReadError, Reader, Shape, Stamp};
+use mete_log::{Area, Control, Cursor, Entries, FileId, ReadError, Reader, Shape, Stamp};
 use proptest::prelude::*;
 
 /// An area in ordinary memory with guard words on both sides, which show writes outside of it.
@@ -66,7 +66,7 @@ proptest! {
         for (event, domain, correspondent, counter) in calls {
             let record = record(event, domain, correspondent, counter);
             log(area, &SetClock::default(), record);
-            enter(area, domain, event);
+            enter(area, record.domain, record.event);
             exit(area, &SetClock::default(), record);
         }
         prop_assert!(guarded.guards_are_intact());
@@ -76,7 +76,7 @@ proptest! {
     fn log_11_a_garbled_control_word_never_leads_outside(control: u64, index: u64) {
         let guarded = Guarded::new(shape());
         let area = guarded.area();
-        for file in 0..4 {
+        for file in FileId::all_below(4) {
             let register = area.register(file);
             register.set_control(Control::from_bits(control | Control::new(Entries::NONE, Stamp::None, false, 0, 0).to_bits()));
             register.index.store(index, Ordering::Relaxed);
@@ -92,11 +92,12 @@ proptest! {
     ) {
         let guarded = Guarded::new(shape());
         let area = guarded.area();
-        area.register(1).index.store(0, Ordering::Relaxed);
-        let mut cursor = Cursor::new(area, 1, Control::from_bits(control));
+        let file = FileId::new(1);
+        area.register(file).index.store(0, Ordering::Relaxed);
+        let mut cursor = Cursor::new(area, file, Control::from_bits(control));
         let mut before = 0;
         for index in indices {
-            area.register(1).index.store(index, Ordering::Relaxed);
+            area.register(file).index.store(index, Ordering::Relaxed);
             match cursor.poll_rows(area, |rows| assert!(rows.words().len() <= 2048)) {
                 Ok(poll) => prop_assert_eq!(poll.rows + poll.overwritten, index - before),
                 Err(ReadError::IndexWentBack { before: was, now, .. }) => {
@@ -135,7 +136,7 @@ fn log_11_scribbling_while_rows_are_written_and_read_harms_neither_side() {
         });
         scope.spawn(|| {
             let control = Control::new(Entries::ALL, Stamp::Hardware, false, 5, 0);
-            let mut cursor = Cursor::new(guarded.area(), 1, control);
+            let mut cursor = Cursor::new(guarded.area(), FileId::new(1), control);
             while !stop.load(Ordering::Relaxed) {
                 let _ = cursor.poll_rows(guarded.area(), |rows| assert!(rows.iter().len() <= 128));
             }

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use mete_log::layout::*;
-use mete_log::{Control, Entries, Shape, Stamp, bindings, region, row};
+use mete_log::{Control, DomainId, Entries, EventId, Shape, Stamp, bindings, region, row};
 
 fn dump() -> String {
     let mut text = String::new();
@@ -44,7 +44,7 @@ fn dump() -> String {
         line(&format!("control.stamp.{stamp:?}"), control.to_bits());
     }
     line("control.frozen", Control::OFF.with_frozen(true).to_bits());
-    line("row.who", row::who(0x1111, 0x2222, 0x3333));
+    line("row.who", row::who(EventId::new(0x1111), DomainId::new(0x2222), DomainId::new(0x3333)));
     text
 }
 

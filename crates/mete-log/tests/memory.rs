@@ -11,7 +11,9 @@ use mete_log::bindings::SLOTS;
 use mete_log::handler::{enter, exit, log};
 use mete_log::layout::PAGE;
 use mete_log::plan::{freeze, thaw};
-use mete_log::{Area, Entries, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp};
+use mete_log::{
+    Area, DomainId, Entries, EventId, FileId, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp,
+};
 use proptest::prelude::*;
 
 fn small() -> Shape {
@@ -56,12 +58,12 @@ fn log_everything(area: Area<'_>) {
     for call in 0..200 {
         let event = (call % 4) as u16;
         log(area, &SetClock::default(), record(event, (call % 3) as u16, 3, call));
-        if enter(area, 1, event) {
+        if enter(area, DomainId::new(1), EventId::new(event)) {
             exit(area, &SetClock::default(), record(event, 1, 2, call));
         }
         match call {
-            100 => freeze(area, 0),
-            120 => thaw(area, 0),
+            100 => freeze(area, FileId::new(0)),
+            120 => thaw(area, FileId::new(0)),
             _ => {}
         }
     }
@@ -70,13 +72,13 @@ fn log_everything(area: Area<'_>) {
 #[test]
 fn log_9_a_producer_on_one_processor_writes_into_no_other_processors_area() {
     let region = Region::create(small(), 3).unwrap();
-    region.bindings().bind(4711, 1).unwrap();
+    region.bindings().bind(4711, DomainId::new(1)).unwrap();
     for (entries, add) in [(Entries::ALL, false), (Entries::COUNTER, true)] {
         for stamp in STAMPS {
             let mut plan = Plan::new(small());
             let file = plan.file(FileSpec { entries, stamp, add, rows: 8 }).unwrap();
-            (0..4).for_each(|event| plan.route_event(event, file).unwrap());
-            plan.threshold(2, 1, 3).unwrap();
+            EventId::all_below(4).for_each(|event| plan.route_event(event, file).unwrap());
+            plan.threshold(EventId::new(2), DomainId::new(1), 3).unwrap();
             region.areas().for_each(|area| plan.apply(area));
             for area in region.areas() {
                 let before = words(&region);
@@ -117,22 +119,24 @@ fn log_6_a_process_is_bound_rebound_and_forgotten() {
     let region = Region::create(small(), 1).unwrap();
     let bindings = region.bindings();
     assert_eq!(bindings.domain_of(4711), None);
-    bindings.bind(4711, 0).unwrap();
-    bindings.bind(4712, 9).unwrap();
-    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (Some(0), Some(9)));
-    bindings.bind(4711, 3).unwrap();
-    assert_eq!(bindings.domain_of(4711), Some(3));
+    let [zero, three, nine] = [0, 3, 9].map(DomainId::new);
+    bindings.bind(4711, zero).unwrap();
+    bindings.bind(4712, nine).unwrap();
+    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (Some(zero), Some(nine)));
+    bindings.bind(4711, three).unwrap();
+    assert_eq!(bindings.domain_of(4711), Some(three));
     bindings.unbind(4711);
-    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (None, Some(9)));
+    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (None, Some(nine)));
 }
 
 #[test]
 fn log_6_a_full_table_refuses_and_keeps_what_it_has() {
     let region = Region::create(small(), 1).unwrap();
     let bindings = region.bindings();
-    let bound: Vec<u32> = (1..=SLOTS as u32 * 2).filter(|&pid| bindings.bind(pid, 7).is_ok()).collect();
+    let seven = DomainId::new(7);
+    let bound: Vec<u32> = (1..=SLOTS as u32 * 2).filter(|&pid| bindings.bind(pid, seven).is_ok()).collect();
     assert!(bound.len() <= SLOTS && bound.len() > SLOTS / 2);
-    assert!(bound.iter().all(|&pid| bindings.domain_of(pid) == Some(7)));
+    assert!(bound.iter().all(|&pid| bindings.domain_of(pid) == Some(seven)));
 }
 
 proptest! {
@@ -142,7 +146,7 @@ proptest! {
         let bindings = region.bindings();
         let mut map = std::collections::HashMap::new();
         for (pid, domain) in calls {
-            match domain {
+            match domain.map(DomainId::new) {
                 Some(domain) => {
                     bindings.bind(pid, domain).unwrap();
                     map.insert(pid, domain);
@@ -172,9 +176,13 @@ fn log_7_a_plan_says_what_does_not_fit() {
         Err(PlanError::Full { total: 4096, .. })
     ));
     let file = plan.file(spec).unwrap();
-    assert_eq!(plan.route(4, 0, file), Err(PlanError::Event { event: 4, events: 4 }));
-    assert_eq!(plan.route(0, 4, file), Err(PlanError::Domain { domain: 4, domains: 4 }));
-    assert_eq!(plan.route(0, 0, 2), Err(PlanError::File { file: 2, files: 2 }));
+    let (event, domain) = (EventId::new(0), DomainId::new(0));
+    let no_event = EventId::new(4);
+    assert_eq!(plan.route(no_event, domain, file), Err(PlanError::Event { event: no_event, events: 4 }));
+    let no_domain = DomainId::new(4);
+    assert_eq!(plan.route(event, no_domain, file), Err(PlanError::Domain { domain: no_domain, domains: 4 }));
+    let no_file = FileId::new(2);
+    assert_eq!(plan.route(event, domain, no_file), Err(PlanError::File { file: no_file, files: 2 }));
     plan.file(spec).unwrap();
     plan.file(spec).unwrap();
     assert_eq!(plan.file(spec), Err(PlanError::Files { files: 4 }));

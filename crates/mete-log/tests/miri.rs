@@ -8,7 +8,10 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use mete_log::handler::{Clock, enter, exit, log};
-use mete_log::{Area, Control, Entries, FileId, FileSpec, Outcome, Plan, Poll, Reader, Record, Shape, Stamp};
+use mete_log::{
+    Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Poll, Reader, Record, Shape,
+    Stamp,
+};
 
 struct NoClock;
 
@@ -43,13 +46,16 @@ fn area(memory: &[Line]) -> Area<'_> {
     unsafe { Area::new(base, shape()) }
 }
 
-/// Routes every occurrence of event 0 of domain 1 to one file of [`ROWS`] rows.
+const EVENT: EventId = EventId::new(0);
+const DOMAIN: DomainId = DomainId::new(1);
+
+/// Routes every occurrence of one event of one domain to one file of [`ROWS`] rows.
 fn configure(area: Area<'_>, threshold: u32) -> (FileId, Control) {
     let mut plan = Plan::new(shape());
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: ROWS };
     let file = plan.file(spec).unwrap();
-    plan.route(0, 1, file).unwrap();
-    plan.threshold(0, 1, threshold).unwrap();
+    plan.route(EVENT, DOMAIN, file).unwrap();
+    plan.threshold(EVENT, DOMAIN, threshold).unwrap();
     area.initialise(0);
     plan.apply(area);
     (file, plan.control(file))
@@ -57,7 +63,12 @@ fn configure(area: Area<'_>, threshold: u32) -> (FileId, Control) {
 
 /// The counter and the correspondent have the same number, so that a torn row shows.
 fn numbered(number: u16) -> Record {
-    Record { event: 0, domain: 1, correspondent: number + 2, counter: u64::from(number) }
+    Record {
+        event: EVENT,
+        domain: DOMAIN,
+        correspondent: DomainId::new(number + 2),
+        counter: u64::from(number),
+    }
 }
 
 #[test]
@@ -70,7 +81,7 @@ fn log_10_a_reader_beside_a_writer_gets_whole_rows_and_counts_the_rest() {
     let mut total = Poll::default();
     let mut pass = |reader: &mut Reader<'_>| {
         total += reader
-            .poll(|row| assert_eq!(row.counter, row.correspondent.map(|number| u64::from(number) - 2)))
+            .poll(|row| assert_eq!(row.counter, row.correspondent.map(|domain| u64::from(domain.get()) - 2)))
             .unwrap();
     };
     thread::scope(|scope| {
@@ -116,7 +127,7 @@ fn log_8_phases_reach_their_threshold() {
     let (file, control) = configure(area, 3);
     let mut reader = Reader::new(area, file, control);
     for phase in 0..6 {
-        if enter(area, 1, 0) {
+        if enter(area, DOMAIN, EVENT) {
             assert_eq!(exit(area, &NoClock, numbered(phase)), Outcome::Logged);
         }
     }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use common::{SetClock, record};
 use mete_log::rseq::{Abi, Target};
 use mete_log::{
-    Area, Cursor, Entries, FileSpec, Outcome, Plan, Poll, Record, Region, Shape, Stamp, handler, rseq,
+    Area, Cursor, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Poll, Region, Shape, Stamp,
+    handler, rseq,
 };
 
 /// The calling thread's rseq structure, if the C library has registered one.
@@ -90,9 +91,9 @@ fn log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one() {
 fn both_write_the_same(spec: FileSpec, abi: *mut Abi) -> bool {
     let mut plan = Plan::new(Shape::COMPONENT);
     let file = plan.file(spec).unwrap();
-    (0..8).for_each(|event| plan.route_event(event, file).unwrap());
-    plan.threshold(2, 1, 3).unwrap();
-    plan.keep_internal(3, 1, true).unwrap();
+    EventId::all_below(8).for_each(|event| plan.route_event(event, file).unwrap());
+    plan.threshold(EventId::new(2), DomainId::new(1), 3).unwrap();
+    plan.keep_internal(EventId::new(3), DomainId::new(1), true).unwrap();
     let regions = [(); 2].map(|()| Region::create(Shape::COMPONENT, 1).unwrap());
     regions.iter().for_each(|region| plan.apply(region.area(0)));
     let clock = SetClock::default();
@@ -125,9 +126,12 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
             assert_eq!(outcome, Outcome::Logged);
             let poll = cursor.poll_rows(region.area(0), |rows| {
                 for row in rows.iter() {
-                    assert_eq!(row.event, entries.has(Entries::EVENT).then_some(1));
-                    assert_eq!(row.domain, entries.has(Entries::DOMAIN).then_some(number as u16));
-                    assert_eq!(row.correspondent, entries.has(Entries::CORRESPONDENT).then_some(300));
+                    assert_eq!(row.event, entries.has(Entries::EVENT).then_some(record.event));
+                    assert_eq!(row.domain, entries.has(Entries::DOMAIN).then_some(record.domain));
+                    assert_eq!(
+                        row.correspondent,
+                        entries.has(Entries::CORRESPONDENT).then_some(record.correspondent)
+                    );
                     assert_eq!(row.counter, entries.has(Entries::COUNTER).then_some(number << 40));
                     last = row.stamp.unwrap();
                 }
@@ -185,10 +189,10 @@ fn log_10_hardware_stamps_in_a_file_never_go_back() {
     }
 }
 
-fn one_file(spec: FileSpec) -> (Plan, u16) {
+fn one_file(spec: FileSpec) -> (Plan, FileId) {
     let mut plan = Plan::new(Shape::COMPONENT);
     let file = plan.file(spec).unwrap();
-    plan.route_event(1, file).unwrap();
+    plan.route_event(EventId::new(1), file).unwrap();
     (plan, file)
 }
 
@@ -196,7 +200,7 @@ fn one_file(spec: FileSpec) -> (Plan, u16) {
 fn log_numbered(target: &Target, domain: u16, rows: u64) {
     let abi = registered().unwrap();
     for number in 1..=rows {
-        let record = Record { event: 1, domain, correspondent: domain + 100, counter: number };
+        let record = record(1, domain, domain + 100, number);
         // SAFETY: this thread's own structure.
         unsafe { rseq::log(target, abi, &mete_log::clock::UserClock, record) };
     }
@@ -233,6 +237,11 @@ fn log_9_10_numbered_rows_of_many_threads_are_all_accounted_for() {
     assert_eq!(total.refused, 0);
 }
 
+/// The correspondent that `log_numbered` names for a domain.
+fn partner_of(domain: DomainId) -> DomainId {
+    DomainId::new(domain.get() + 100)
+}
+
 fn read_until_done(region: &Region, cursors: &mut [Cursor], is_done: &AtomicBool) -> Poll {
     let mut total = Poll::default();
     let mut last = vec![[0; 16]; cursors.len()];
@@ -253,15 +262,15 @@ fn read_until_done(region: &Region, cursors: &mut [Cursor], is_done: &AtomicBool
 
 fn check(row: mete_log::Row, last: &mut [u64; 16]) {
     let domain = row.domain.unwrap();
-    assert_eq!(row.event, Some(1));
-    assert_eq!(row.correspondent, Some(domain + 100), "a torn row");
+    assert_eq!(row.event, Some(EventId::new(1)));
+    assert_eq!(row.correspondent, Some(partner_of(domain)), "a torn row");
     let number = row.counter.unwrap();
     assert!(
-        number > last[usize::from(domain)],
+        number > last[domain.index()],
         "thread {domain}: row {number} came after {}",
-        last[usize::from(domain)]
+        last[domain.index()]
     );
-    last[usize::from(domain)] = number;
+    last[domain.index()] = number;
 }
 
 static SIGNAL_TARGET: AtomicPtr<Target> = AtomicPtr::new(std::ptr::null_mut());
@@ -270,7 +279,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn log_in_signal(_: libc::c_int) {
     let number = SIGNALS.fetch_add(1, Ordering::Relaxed) + 1;
-    let record = Record { event: 1, domain: 9, correspondent: 109, counter: number };
+    let record = record(1, 9, 109, number);
     // SAFETY: the test sets the pointers before the timer, and deletes the timer before they become invalid.
     // The signal comes to the test's thread only, so the structure is this thread's own; the kernel aborts
     // the interrupted sequence. A signal handler may not ask the dynamic linker for the structure.
@@ -305,7 +314,7 @@ fn log_10_a_signal_handler_may_log_while_its_thread_does() {
     let mut total = Poll::default();
     for (processor, cursor) in cursors.iter_mut().enumerate() {
         let area = region.area(processor);
-        let whole = |row: mete_log::Row| assert_eq!(row.correspondent.unwrap(), row.domain.unwrap() + 100);
+        let whole = |row: mete_log::Row| assert_eq!(row.correspondent, row.domain.map(partner_of));
         total += cursor.poll_rows(area, |rows| rows.iter().for_each(whole)).unwrap();
     }
     assert!(SIGNALS.load(Ordering::Relaxed) > 0, "no signal came");
@@ -348,7 +357,7 @@ fn log_11_a_sequence_that_can_never_commit_gives_up_and_counts() {
     let region = Region::create(Shape::COMPONENT, 1).unwrap();
     let (mut plan, file) =
         one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 8 });
-    plan.threshold(1, 2, 3).unwrap();
+    plan.threshold(EventId::new(1), DomainId::new(2), 3).unwrap();
     plan.apply(region.area(0));
     let abi = (&raw mut unregistered).cast::<Abi>();
     let log = |domain| {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{SetClock, record};
 use mete_log::handler::{enter, exit, log};
-use mete_log::{Area, Entries, FileSpec, Plan, Shape};
+use mete_log::{Area, Entries, EventId, FileSpec, Plan, Shape};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +56,9 @@ impl Call {
                 log(area, &SetClock(clock.into()), record(event, domain, correspondent, counter));
             }
             Call::EnterExit { event, domain, correspondent, counter, clock } => {
-                if enter(area, domain, event) {
-                    exit(area, &SetClock(clock.into()), record(event, domain, correspondent, counter));
+                let record = record(event, domain, correspondent, counter);
+                if enter(area, record.domain, record.event) {
+                    exit(area, &SetClock(clock.into()), record);
                 }
             }
             Call::Poke { word, value } => {
@@ -193,8 +194,8 @@ proptest! {
     ) {
         let mut plan = Plan::new(shape());
         let files: Vec<_> = specs.into_iter().map(|spec| plan.file(spec).unwrap()).collect();
-        for event in 0..shape().events() as u16 {
-            plan.route_event(event, files[usize::from(event) % files.len()]).unwrap();
+        for event in EventId::all_below(shape().events()) {
+            plan.route_event(event, files[event.index() % files.len()]).unwrap();
         }
         compare(&plan, &calls);
     }
@@ -221,7 +222,7 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
                 }
                 let mut plan = Plan::new(shape());
                 let file = plan.file(FileSpec { entries, stamp, add, rows: 4 }).unwrap();
-                plan.route_event(1, file).unwrap();
+                plan.route_event(EventId::new(1), file).unwrap();
                 let call =
                     |n: u64| Call::Log { event: 1, domain: 2, correspondent: 3, counter: n, clock: 7000 * n };
                 compare(&plan, &(0..9).map(call).collect::<Vec<_>>());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use mete_probe::attach::Component;
 use mete_probe::recursive::Preliminary;
-use mete_probe::{directory, event, probe};
+use mete_probe::{DomainId, directory, event, probe};
 
 event! {
     /// A request, and the domain whose shard it went to.
@@ -51,6 +51,6 @@ fn complete() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The domain that a request's shard belongs to.
-fn shard_of(number: u64) -> u16 {
-    (number % 4) as u16 + 1
+fn shard_of(number: u64) -> DomainId {
+    DomainId::new((number % 4) as u16 + 1)
 }

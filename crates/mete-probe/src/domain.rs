@@ -14,20 +14,20 @@ use crate::slot::{self, ThreadSlot};
 /// Sets the calling thread's domain. A domain that the scheduler sets for this thread takes precedence.
 pub fn set_domain(domain: DomainId) {
     let slot = slot::mine();
-    slot.own.store(u32::from(domain), Ordering::SeqCst);
+    slot.own.store(u32::from(domain.get()), Ordering::SeqCst);
     slot.settle();
 }
 
 /// Sets the domain of those threads of the process that have none of their own. A domain that the scheduler
 /// sets for the process takes precedence.
 pub fn set_process_domain(domain: DomainId) {
-    PROCESS_OWN.store(u32::from(domain), Ordering::SeqCst);
+    PROCESS_OWN.store(u32::from(domain.get()), Ordering::SeqCst);
     slot::all().for_each(ThreadSlot::settle);
 }
 
 /// Binds the whole process, at the scheduler's request.
 pub(crate) fn bind_process(domain: DomainId) {
-    PROCESS_BOUND.store(u32::from(domain), Ordering::SeqCst);
+    PROCESS_BOUND.store(u32::from(domain.get()), Ordering::SeqCst);
     slot::all().for_each(ThreadSlot::settle);
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn bind_thread(tid: u32, domain: DomainId) -> bool {
     }
     // A thread that has not logged yet finds its binding when it does: the slot is kept for it.
     let Some(slot) = slot::of_thread(tid) else { return false };
-    slot.bound.store(u32::from(domain), Ordering::SeqCst);
+    slot.bound.store(u32::from(domain.get()), Ordering::SeqCst);
     slot.settle();
     true
 }

@@ -58,7 +58,7 @@ impl EventKind for Sample {
 }
 
 /// The number of an event that is not published: no scheduler can know it.
-const UNPUBLISHED: EventId = EventId::MAX;
+const UNPUBLISHED: EventId = EventId::new(u16::MAX);
 
 /// What all kinds of events have in common: `struct mete_event` of `mete.h`.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl RawEvent {
     pub fn id(&self) -> EventId {
         // Relaxed: set once, before any site of the event is switched on, and patching has every thread pass
         // a serialising instruction in between.
-        self.id.load(Ordering::Relaxed)
+        EventId::new(self.id.load(Ordering::Relaxed))
     }
 
     /// Whether the event is on. Where code is not patched, a probe tests this.
@@ -107,7 +107,7 @@ impl RawEvent {
 
     pub(crate) fn publish(&self, id: EventId) {
         // Relaxed: see `id`.
-        self.id.store(id, Ordering::Relaxed);
+        self.id.store(id.get(), Ordering::Relaxed);
     }
 
     pub(crate) fn set_enabled(&self, on: bool) {
@@ -131,7 +131,7 @@ impl<K: EventKind> Event<K> {
         let raw = RawEvent {
             name: name.as_ptr(),
             kind: K::KIND as u16,
-            id: AtomicU16::new(UNPUBLISHED),
+            id: AtomicU16::new(UNPUBLISHED.get()),
             enabled: AtomicBool::new(false),
         };
         Event { raw, kind: PhantomData }

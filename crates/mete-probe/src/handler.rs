@@ -68,8 +68,7 @@ impl LogAreas {
 /// Whether no thread is writing a row into the file of a pair.
 fn is_free(area: &Area<'_>, domain: DomainId, event: EventId) -> bool {
     // Relaxed: only a hint, because the handler takes the file by a locked instruction.
-    let selector = area.pair(domain, event).selector.load(Ordering::Relaxed);
-    area.register(selector).busy.load(Ordering::Relaxed) == 0
+    area.register(area.pair(domain, event).file()).busy.load(Ordering::Relaxed) == 0
 }
 
 /// The areas of a component without memory: there are none, so nothing is logged.
@@ -235,7 +234,7 @@ fn in_locked_area<T>(slot: &ThreadSlot, event: &RawEvent, run: impl FnOnce(Area<
 
 /// Counts a row as refused.
 fn refuse(area: Area<'_>, domain: DomainId, event: EventId) {
-    let register = area.register(area.pair(domain, event).selector.load(Ordering::Relaxed));
+    let register = area.register(area.pair(domain, event).file());
     if register.control().is_enabled() {
         // Relaxed: a count on its own. By a locked instruction, because other threads count there, too.
         register.lost.fetch_add(1, Ordering::Relaxed);

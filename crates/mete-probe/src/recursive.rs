@@ -44,7 +44,7 @@ pub enum PreliminaryError {
 /// ```no_run
 /// # use mete_probe::{attach::Component, event, probe, recursive::Preliminary};
 /// event! { static SHARED_PAGE: access "shared page"; }
-/// # fn sharer_of(page: u64) -> u16 { page as u16 }
+/// # fn sharer_of(page: u64) -> mete_probe::DomainId { mete_probe::DomainId::new(page as u16) }
 /// # fn pass_on(component: Component) -> Result<(), Box<dyn std::error::Error>> {
 /// let mut pages = Preliminary::new(component, &["page used"], 4096)?;
 /// loop {

@@ -112,7 +112,7 @@ impl Registry {
         for event in self.modules.iter().flat_map(ProbeModule::all_events).filter(|event| event.id() == id) {
             event.set_enabled(on);
         }
-        if let Some(published) = self.published.get_mut(usize::from(id)) {
+        if let Some(published) = self.published.get_mut(id.index()) {
             published.is_on = on;
         }
         switched
@@ -126,7 +126,7 @@ impl Registry {
 
     fn ids_on(&self) -> Vec<EventId> {
         let numbered = self.published.iter().enumerate();
-        numbered.filter(|(_, event)| event.is_on).map(|(id, _)| id as EventId).collect()
+        numbered.filter(|(_, event)| event.is_on).map(|(id, _)| EventId::from_index(id)).collect()
     }
 
     fn sites_of(&self, id: EventId) -> Vec<&'static Site> {
@@ -140,7 +140,7 @@ impl Registry {
         // Events that a log area has no room for stay unpublished: their probes are never on.
         let id = known.unwrap_or(self.published.len());
         if id < MAX_EVENTS {
-            event.publish(id as EventId);
+            event.publish(EventId::from_index(id));
         }
         if known.is_none() && id < MAX_EVENTS {
             self.published.push(PublishedEvent { name: name.to_owned(), kind, is_on: false });

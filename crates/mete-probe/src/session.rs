@@ -100,7 +100,7 @@ fn provide(shape: Shape, processors: u32, file: Option<OwnedFd>) -> Result<(), R
 fn switch(event: EventId, on: bool) -> Result<(), Refusal> {
     needs_memory()?;
     let mut registry = registry::lock();
-    if usize::from(event) >= registry.published().len() {
+    if event.index() >= registry.published().len() {
         return Err(Refusal::NoSuchEvent);
     }
     registry.switch(event, on).map_err(|error| {
@@ -111,7 +111,7 @@ fn switch(event: EventId, on: bool) -> Result<(), Refusal> {
 
 fn bind(tid: u32, domain: DomainId) -> Result<(), Refusal> {
     needs_memory()?;
-    if usize::from(domain) >= SHAPE.domains() {
+    if domain.index() >= SHAPE.domains() {
         return Err(Refusal::NoSuchDomain);
     }
     if tid == 0 {
@@ -142,7 +142,7 @@ fn introduction() -> Vec<Message> {
     let (pid, events) = (std::process::id(), published.len() as u32);
     let mut messages = vec![Message::Hello { pid, events, name: Name::new(&program()) }];
     messages.extend(published.iter().enumerate().map(|(id, event)| Message::Event {
-        id: id as EventId,
+        id: EventId::from_index(id),
         kind: event.kind,
         name: Name::new(&event.name.to_string_lossy()),
     }));

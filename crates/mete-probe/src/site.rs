@@ -58,7 +58,7 @@ impl Entered {
 ///
 /// ```
 /// mete_probe::event! { static REQUEST: access "request"; }
-/// let client = 3;
+/// let client = mete_probe::DomainId::new(3);
 /// mete_probe::probe!(REQUEST, client);
 /// ```
 #[macro_export]
@@ -96,11 +96,11 @@ macro_rules! sample {
 /// takes the caller's value (a count of references, for example).
 ///
 /// ```
-/// use mete_probe::{enter, event, exit};
+/// use mete_probe::{DomainId, enter, event, exit};
 /// event! { static SERVICE: phase "service"; }
 /// let phase = enter!(SERVICE);
 /// // … serve the client of domain 3 …
-/// exit!(SERVICE, phase, 3);
+/// exit!(SERVICE, phase, DomainId::new(3));
 /// ```
 #[macro_export]
 macro_rules! enter {

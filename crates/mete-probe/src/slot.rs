@@ -202,7 +202,7 @@ impl ThreadSlot {
     #[inline(always)]
     pub fn domain(&self) -> DomainId {
         // Relaxed: a thread that sees a new binding late charges some more rows to the old domain.
-        self.domain.load(Ordering::Relaxed) as DomainId
+        DomainId::new(self.domain.load(Ordering::Relaxed) as u16)
     }
 
     /// Sets the thread's domain to what its inputs say.
@@ -397,9 +397,9 @@ mod tests {
         let before = in_use();
         for _ in 0..300 {
             let thread = std::thread::spawn(|| {
-                assert_eq!(mine().domain(), 0, "nothing is left of the last owner");
-                crate::set_domain(7);
-                assert_eq!(mine().domain(), 7);
+                assert_eq!(mine().domain(), DomainId::default(), "nothing is left of the last owner");
+                crate::set_domain(DomainId::new(7));
+                assert_eq!(mine().domain(), DomainId::new(7));
             });
             thread.join().unwrap();
         }
@@ -450,19 +450,19 @@ mod tests {
     #[test]
     fn log_6_if_scheduler_and_program_bind_a_thread_at_once_the_scheduler_wins() {
         let _alone = ONE_AT_A_TIME.lock();
-        let slot = mine();
+        let (slot, own) = (mine(), DomainId::new(5));
         for round in 0..2000_u32 {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     slot.bound.store(1000 + round, Ordering::SeqCst);
                     slot.settle();
                 });
-                crate::set_domain(5);
+                crate::set_domain(own);
             });
-            assert_eq!(u32::from(slot.domain()), 1000 + round);
+            assert_eq!(u32::from(slot.domain().get()), 1000 + round);
             slot.bound.store(UNSET, Ordering::SeqCst);
         }
         slot.settle();
-        assert_eq!(slot.domain(), 5);
+        assert_eq!(slot.domain(), own);
     }
 }

@@ -247,13 +247,13 @@ impl Message {
     fn to_fields(self) -> (u16, u32, u32, Name) {
         match self {
             Message::Hello { pid, events, name } => (1, pid, events, name),
-            Message::Event { id, kind, name } => (2, id.into(), kind as u32, name),
+            Message::Event { id, kind, name } => (2, id.get().into(), kind as u32, name),
             Message::Provide { shape, processors } => {
                 (3, u32::from_le_bytes(shape.to_bytes()), processors, Name::EMPTY)
             }
-            Message::Enable { event } => (4, event.into(), 0, Name::EMPTY),
-            Message::Disable { event } => (5, event.into(), 0, Name::EMPTY),
-            Message::Bind { tid, domain } => (6, tid, domain.into(), Name::EMPTY),
+            Message::Enable { event } => (4, event.get().into(), 0, Name::EMPTY),
+            Message::Disable { event } => (5, event.get().into(), 0, Name::EMPTY),
+            Message::Bind { tid, domain } => (6, tid, domain.get().into(), Name::EMPTY),
             Message::Ack => (7, 0, 0, Name::EMPTY),
             Message::Error(refusal) => (8, refusal as u32, 0, Name::EMPTY),
             Message::Busy { pid } => (9, pid, 0, Name::EMPTY),
@@ -263,11 +263,11 @@ impl Message {
     fn from_fields(kind: u16, a: u32, b: u32, name: Name) -> Option<Message> {
         Some(match kind {
             1 => Message::Hello { pid: a, events: b, name },
-            2 => Message::Event { id: a as EventId, kind: ProbeKind::from_number(b as u16)?, name },
+            2 => Message::Event { id: a.try_into().ok()?, kind: ProbeKind::from_number(b as u16)?, name },
             3 => Message::Provide { shape: Shape::from_bytes(a.to_le_bytes())?, processors: b },
-            4 => Message::Enable { event: a as EventId },
-            5 => Message::Disable { event: a as EventId },
-            6 => Message::Bind { tid: a, domain: b as DomainId },
+            4 => Message::Enable { event: a.try_into().ok()? },
+            5 => Message::Disable { event: a.try_into().ok()? },
+            6 => Message::Bind { tid: a, domain: b.try_into().ok()? },
             7 => Message::Ack,
             8 => Message::Error(*Refusal::ALL.get(a as usize)?),
             9 => Message::Busy { pid: a },
@@ -286,15 +286,15 @@ mod tests {
         let mut messages = vec![
             Message::Hello { pid: 1, events: 2, name },
             Message::Provide { shape: Shape::COMPONENT, processors: 3 },
-            Message::Enable { event: 4 },
-            Message::Disable { event: 5 },
-            Message::Bind { tid: 6, domain: 7 },
+            Message::Enable { event: EventId::new(4) },
+            Message::Disable { event: EventId::new(5) },
+            Message::Bind { tid: 6, domain: DomainId::new(7) },
             Message::Ack,
             Message::Busy { pid: 8 },
         ];
         messages.extend(
             [ProbeKind::Access, ProbeKind::Phase, ProbeKind::Sample].map(|kind| Message::Event {
-                id: 9,
+                id: EventId::new(9),
                 kind,
                 name,
             }),

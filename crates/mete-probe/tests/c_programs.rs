@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
-use mete_log::{NO_DOMAIN, Row, Stamp};
+use mete_log::{DomainId, NO_DOMAIN, Row, Stamp};
 use mete_probe::attach::Component;
 
 /// Compilers and their options. Those that are not installed are skipped, with a message.
@@ -112,11 +112,11 @@ fn assert_rows_like_rust(place: &SocketDirectory, program: &Path) {
 }
 
 fn assert_row(component: &Component, row: Row) {
-    assert_eq!(row.domain, Some(0));
+    assert_eq!(row.domain, Some(DomainId::default()));
     let event = row.event.expect("selected");
-    match component.events()[usize::from(event)].name.as_str() {
-        "number" => assert_eq!(row.correspondent, Some(1)),
-        "phase" => assert_eq!((row.correspondent, row.counter), (Some(1), Some(3))),
+    match component.events()[event.index()].name.as_str() {
+        "number" => assert_eq!(row.correspondent, Some(DomainId::new(1))),
+        "phase" => assert_eq!((row.correspondent, row.counter), (Some(DomainId::new(1)), Some(3))),
         _ => assert_eq!(row.correspondent, Some(NO_DOMAIN)),
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Log, SocketDirectory, Subject, until};
-use mete_log::Stamp;
+use mete_log::{EventId, Stamp};
 use mete_probe::attach::Component;
 
 fn order(subject: &mut Subject, order: &str) {
@@ -66,9 +66,9 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
     let mut component = subject.connect();
     let log = Log::new(64, Stamp::None);
     component.provide(log.region.clone()).expect("provide");
-    component.enable(0).expect("enable");
+    component.enable(EventId::new(0)).expect("enable");
     order(&mut subject, "close");
-    assert!(component.disable(0).is_err(), "there is no answer");
+    assert!(component.disable(EventId::new(0)).is_err(), "there is no answer");
     drop(component);
     until(|| (threads(&mut subject) == 1).then_some(()));
     order(&mut subject, "check");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, SocketDirectory, Subject, until};
+use mete_log::{DomainId, EventId};
 use mete_probe::attach::{AttachError, Component, Introduction};
 use mete_probe::finder::Finder;
 use mete_probe::wire::{Message, Name, Packet};
@@ -158,9 +159,9 @@ fn log_11_neither_calling_nor_telling_a_component_waits_for_it() {
         Ok(mete_probe::attach::Progress::Taken(component)) => component,
         other => panic!("{other:?}"),
     };
-    let told = (0..10_000).map_while(|_| component.tell_to_bind(3).ok()).count();
+    let told = (0..10_000).map_while(|_| component.tell_to_bind(DomainId::new(3)).ok()).count();
     assert!((64..10_000).contains(&told), "{told} requests are kept, after {called} calls");
-    assert!(matches!(component.tell_to_bind(3), Err(AttachError::Deaf { .. })));
+    assert!(matches!(component.tell_to_bind(DomainId::new(3)), Err(AttachError::Deaf { .. })));
     assert!(component.settle().expect("it is there").is_empty() && !component.is_settled());
     assert!(begin.elapsed() < PATIENCE);
 }
@@ -170,8 +171,8 @@ fn log_11_answers_are_taken_when_they_arrive_and_refusals_are_reported() {
     let place = SocketDirectory::new("finder-answers");
     let subject = Subject::start(&place, &["count", "1"]);
     let mut component = subject.connect();
-    component.tell_to_bind(3).expect("sent");
-    component.tell_to_enable(0).expect("sent");
+    component.tell_to_bind(DomainId::new(3)).expect("sent");
+    component.tell_to_enable(EventId::new(0)).expect("sent");
     let refused = until(|| {
         let refused = component.settle().expect("it is there");
         (!refused.is_empty()).then_some(refused)
@@ -184,7 +185,7 @@ fn log_11_answers_are_taken_when_they_arrive_and_refusals_are_reported() {
     // Requests with and without waiting do not disturb each other.
     let log = common::Log::new(64, mete_log::Stamp::None);
     component.tell_to_log_into(log.region.clone()).expect("sent");
-    component.enable(0).expect("enable");
+    component.enable(EventId::new(0)).expect("enable");
     assert!(component.settle().expect("it is there").is_empty() && component.is_settled());
     drop(component);
     subject.finish();

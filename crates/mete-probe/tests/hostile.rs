@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, Log, SocketDirectory, Subject, poll_all, until};
-use mete_log::{Region, Shape, Stamp};
+use mete_log::{DomainId, EventId, FileId, Region, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::{Message, Name, PACKET_BYTES, Packet};
 use proptest::prelude::*;
@@ -50,11 +50,15 @@ fn send(socket: &OwnedFd, bytes: &[u8]) {
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let message = (0_u32..9, any::<u32>(), any::<u32>()).prop_map(|(kind, a, b)| match kind {
         0 => Message::Hello { pid: a, events: b, name: Name::new("x") },
-        1 => Message::Event { id: a as u16, kind: mete_probe::ProbeKind::Phase, name: Name::new("y") },
+        1 => Message::Event {
+            id: EventId::new(a as u16),
+            kind: mete_probe::ProbeKind::Phase,
+            name: Name::new("y"),
+        },
         2 => Message::Provide { shape: Shape::COMPONENT, processors: b },
-        3 => Message::Enable { event: a as u16 },
-        4 => Message::Disable { event: a as u16 },
-        5 => Message::Bind { tid: a, domain: b as u16 },
+        3 => Message::Enable { event: EventId::new(a as u16) },
+        4 => Message::Disable { event: EventId::new(a as u16) },
+        5 => Message::Bind { tid: a, domain: DomainId::new(b as u16) },
         6 => Message::Ack,
         7 => Message::Error(mete_probe::wire::Refusal::NoMemory),
         _ => Message::Busy { pid: a },
@@ -155,7 +159,7 @@ fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() 
     rustix::net::listen(&listener, 8).expect("listen");
     let hello = |events| Message::Hello { pid: 1, events, name: Name::new("slow") };
     let event = |id| Message::Event { id, kind: mete_probe::ProbeKind::Access, name: Name::new("x") };
-    let events: Vec<_> = (0..60).map(|id| Packet { token: 0, message: event(id) }).collect();
+    let events: Vec<_> = EventId::all_below(60).map(|id| Packet { token: 0, message: event(id) }).collect();
     // Each packet arrives in time, but all of them together take too long.
     std::thread::scope(|scope| {
         scope.spawn(|| drip(&listener, &[hello(60)], &events, None));
@@ -164,9 +168,9 @@ fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() 
     });
     let late = [Packet { token: u32::MAX, message: Message::Ack }; 60];
     std::thread::scope(|scope| {
-        scope.spawn(|| drip(&listener, &[hello(1), event(0)], &late, Some(Message::Ack)));
+        scope.spawn(|| drip(&listener, &[hello(1), event(EventId::new(0))], &late, Some(Message::Ack)));
         let mut component = Component::connect(&path, PATIENCE).expect("a component");
-        let answer = component.enable(0);
+        let answer = component.enable(EventId::new(0));
         assert!(matches!(answer, Err(AttachError::Silent { .. })), "{answer:?}");
     });
 }
@@ -245,10 +249,10 @@ fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() 
         let mut component = subject.connect();
         let log = Log::new(1024, Stamp::Hardware);
         component.provide(log.region.clone()).expect("provide");
-        (0..4).for_each(|event| component.enable(event).expect("enable"));
+        EventId::all_below(4).for_each(|event| component.enable(event).expect("enable"));
 
         scribble(&log.region, Duration::from_secs(1));
-        (0..4).for_each(|event| component.disable(event).expect("disable"));
+        EventId::all_below(4).for_each(|event| component.disable(event).expect("disable"));
         assert!(subject.is_running());
         assert_eq!(subject.finish().len(), 3, "all threads came through");
     }
@@ -273,10 +277,10 @@ fn scribble(region: &Region, how_long: Duration) {
             let target = unsafe { region.base().cast::<AtomicU64>().add(place).as_ref() };
             target.store(word, Ordering::Relaxed);
             for area in &areas {
-                let pair = area.pair(0, (word >> 8 & 3) as u16);
+                let pair = area.pair(DomainId::new(0), EventId::new((word >> 8 & 3) as u16));
                 pair.selector.store((word >> 16) as u16, Ordering::Relaxed);
                 pair.threshold.store((word >> 60) as u32, Ordering::Relaxed);
-                let register = area.register((word >> 16) as u16);
+                let register = area.register(FileId::new((word >> 16) as u16));
                 // Mostly enabled, so that rows are written to the place that the word names.
                 let enabled = mete_log::control::ENABLED_BIT | mete_log::control::PLAIN_BIT;
                 register.set_control(mete_log::Control::from_bits(
@@ -296,9 +300,9 @@ fn log_11_one_scheduler_after_the_other_at_full_speed() {
         let mut component = subject.connect();
         let log = Log::new(64, Stamp::None);
         component.provide(log.region.clone()).expect("provide");
-        (0..4).for_each(|event| component.enable(event).expect("enable"));
+        EventId::all_below(4).for_each(|event| component.enable(event).expect("enable"));
         let mut readers = log.readers();
-        let _ = poll_all(&mut readers, |_, row| assert!(row.event.is_some_and(|event| event < 4)));
+        let _ = poll_all(&mut readers, |_, row| assert!(row.event.is_some_and(|event| event.get() < 4)));
     }
     assert_eq!(subject.finish().len(), 3);
 }

@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 
 use common::{Log, SocketDirectory, Subject, id, poll_all, until};
-use mete_log::Stamp;
+use mete_log::{DomainId, Stamp};
 
 #[test]
 fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
@@ -24,7 +24,8 @@ fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
     let mut counters = HashMap::new();
     until(|| {
         let _ = poll_all(&mut readers, |processor, row| {
-            assert_eq!((row.event, row.domain, row.correspondent), (Some(number), Some(0), Some(1)));
+            let (own, thread) = (DomainId::default(), DomainId::new(1));
+            assert_eq!((row.event, row.domain, row.correspondent), (Some(number), Some(own), Some(thread)));
             assert!(row.stamp.expect("stamped") > 0);
             let last = counters.insert(processor, row.counter);
             assert!(last.is_none_or(|last| last < row.counter), "in the order of writing");
@@ -74,7 +75,7 @@ fn log_8_a_threshold_makes_every_nth_phase_a_row() {
     let mut component = subject.connect();
     let mut log = Log::new(64, Stamp::None);
     let phase = id(&component, "phase");
-    log.plan.threshold(phase, 0, 3).expect("a threshold");
+    log.plan.threshold(phase, DomainId::new(0), 3).expect("a threshold");
     log.apply();
     component.provide(log.region.clone()).expect("provide");
     component.enable(phase).expect("enable");

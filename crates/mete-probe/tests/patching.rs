@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::process::Command;
 
 use common::{Log, SocketDirectory, Subject, id, poll_all};
-use mete_log::{EventId, NO_DOMAIN, Reader, Row, Stamp};
+use mete_log::{DomainId, EventId, NO_DOMAIN, Reader, Row, Stamp};
 use mete_probe::attach::Component;
 
 /// Both ways of patching (see `src/patch.rs`), each in a subject of its own.
@@ -107,11 +107,16 @@ fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     }
 }
 
+/// Whether this is the correspondent of one of the subject's three threads.
+fn is_threads(correspondent: DomainId) -> bool {
+    (1..=3).contains(&correspondent.get())
+}
+
 /// Checks that some probe wrote every row, that it is whole, and that it is in its thread's order.
 struct RowOrder {
     events: [EventId; 3],
     rows: u64,
-    last: HashMap<(usize, u16, u16), u64>,
+    last: HashMap<(usize, EventId, DomainId), u64>,
 }
 
 impl RowOrder {
@@ -125,16 +130,16 @@ impl RowOrder {
 
     fn check_row(&mut self, processor: usize, row: Row) {
         self.rows += 1;
-        assert_eq!(row.domain, Some(0));
+        assert_eq!(row.domain, Some(DomainId::default()));
         let (event, correspondent) = (row.event.expect("selected"), row.correspondent.expect("selected"));
         let counter = row.counter.expect("selected");
         match self.events.iter().position(|&known| known == event) {
             Some(0) => {
-                assert!((1..=3).contains(&correspondent), "{row:?}");
+                assert!(is_threads(correspondent), "{row:?}");
                 let last = self.last.insert((processor, event, correspondent), counter);
                 assert!(last.is_none_or(|last| last < counter), "{row:?} after {last:?}");
             }
-            Some(1) => assert!((1..=3).contains(&correspondent) && counter == 3, "{row:?}"),
+            Some(1) => assert!(is_threads(correspondent) && counter == 3, "{row:?}"),
             Some(2) => assert_eq!(correspondent, NO_DOMAIN, "{row:?}"),
             _ => panic!("an event that does not exist: {row:?}"),
         }

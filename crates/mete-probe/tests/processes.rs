@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
-use mete_log::Stamp;
+use mete_log::{DomainId, EventId, Stamp};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::Refusal;
 
@@ -21,7 +21,7 @@ fn domains_after(subject: &mut Subject, log: &Log, order: &str) -> (u16, u16) {
     let _ = poll_all(&mut readers, |_, row| {
         charged.insert(row.event.expect("selected"), row.domain.expect("selected"));
     });
-    let charged: Vec<u16> = charged.into_values().collect();
+    let charged: Vec<u16> = charged.into_values().map(DomainId::get).collect();
     // "number" of the main thread comes before "other thread" by name.
     assert_eq!(charged.len(), 2, "one row of each thread: {charged:?}");
     (charged[0], charged[1])
@@ -44,22 +44,22 @@ fn log_6_the_thread_precedes_the_process_and_the_scheduler_precedes_the_program(
         Err(AttachError::Refused { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(component.bind(3)), Refusal::NoMemory);
+    assert_eq!(refused(component.bind(DomainId::new(3))), Refusal::NoMemory);
     component.provide(log.region.clone()).expect("provide");
     enable(&mut component, &["number", "other thread"]);
 
     assert_eq!(domains_after(&mut subject, &log, ""), (0, 0), "nothing is set: the default domain");
     assert_eq!(domains_after(&mut subject, &log, "process 4"), (4, 4));
     assert_eq!(domains_after(&mut subject, &log, "thread 5"), (5, 4), "the thread's own, inherited by none");
-    component.bind(6).expect("bind the process");
+    component.bind(DomainId::new(6)).expect("bind the process");
     assert_eq!(domains_after(&mut subject, &log, ""), (5, 6), "the thread's before the process'");
-    component.bind_thread(thread, 7).expect("bind the thread");
+    component.bind_thread(thread, DomainId::new(7)).expect("bind the thread");
     assert_eq!(domains_after(&mut subject, &log, "thread 8"), (7, 6), "the scheduler's before the program's");
 
-    assert_eq!(refused(component.bind(256)), Refusal::NoSuchDomain);
-    assert_eq!(refused(component.bind_thread(u32::MAX, 1)), Refusal::NoSuchThread);
-    assert_eq!(refused(component.bind_thread(std::process::id(), 1)), Refusal::NoSuchThread);
-    assert_eq!(refused(component.enable(64)), Refusal::NoSuchEvent);
+    assert_eq!(refused(component.bind(DomainId::new(256))), Refusal::NoSuchDomain);
+    assert_eq!(refused(component.bind_thread(u32::MAX, DomainId::new(1))), Refusal::NoSuchThread);
+    assert_eq!(refused(component.bind_thread(std::process::id(), DomainId::new(1))), Refusal::NoSuchThread);
+    assert_eq!(refused(component.enable(EventId::new(64))), Refusal::NoSuchEvent);
 
     drop(component);
     let mut component = subject.connect();
@@ -83,7 +83,7 @@ fn log_6_a_driver_learns_its_clients_domains_from_the_scheduler() {
     let log = Log::new(64, Stamp::None);
     component.provide(log.region.clone()).expect("provide");
     assert_eq!(ask(&mut subject), "None");
-    log.region.bindings().bind(4711, 9).expect("publish");
+    log.region.bindings().bind(4711, DomainId::new(9)).expect("publish");
     assert_eq!(ask(&mut subject), "Some(9)");
     drop(component);
     until(|| (ask(&mut subject) == "None").then_some(()));
@@ -113,8 +113,8 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
     enable(&mut child, &["number"]);
     // The parent's threads log as 1, the child's as 2, each into its own log only.
     let only = |expected| move |_, row: mete_log::Row| assert_eq!(row.correspondent, Some(expected));
-    until(|| (poll_all(&mut children, only(2)).rows > 0).then_some(()));
-    until(|| (poll_all(&mut parents, only(1)).rows > 0).then_some(()));
+    until(|| (poll_all(&mut children, only(DomainId::new(2))).rows > 0).then_some(()));
+    until(|| (poll_all(&mut parents, only(DomainId::new(1))).rows > 0).then_some(()));
     drop(child);
     drop(parent);
     subject.finish();
@@ -192,7 +192,7 @@ fn log_15_a_component_completes_the_rows_of_another_one_and_passes_them_on() {
     until(|| {
         sum += poll_all(&mut readers, |_, row| {
             let number = row.counter.expect("selected");
-            assert_eq!(row.correspondent, Some((number % 5) as u16 + 1), "completed");
+            assert_eq!(row.correspondent, Some(DomainId::new((number % 5) as u16 + 1)), "completed");
             numbers.push(number);
         });
         (sum.rows + sum.overwritten + sum.refused >= ROWS).then_some(())

@@ -75,8 +75,8 @@ impl Configuration {
             Layout::PerDomain => configuration.add_domain_files(shape, events, domains)?,
         }
         for event in events {
-            for domain in 0..shape.domains() {
-                configuration.plan.threshold(event.event, domain as DomainId, event.threshold)?;
+            for domain in DomainId::all_below(shape.domains()) {
+                configuration.plan.threshold(event.event, domain, event.threshold)?;
             }
         }
         Ok(configuration)
@@ -138,9 +138,9 @@ impl Configuration {
     }
 
     fn add_totals(&mut self, event: &EventUse, spec: FileSpec, domains: usize) -> Result<(), PlanError> {
-        for domain in 0..domains {
+        for domain in DomainId::all_below(domains) {
             let file = self.add(spec, event.name.clone(), true)?;
-            self.plan.route(event.event, domain as DomainId, file)?;
+            self.plan.route(event.event, domain, file)?;
         }
         Ok(())
     }
@@ -155,10 +155,10 @@ impl Configuration {
         let domains = domains.min(shape.domains()).min(shape.files() - 1);
         let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: MAX_ROWS };
         let specs = fit(vec![spec; domains], shape.data_bytes() as u64);
-        for (domain, spec) in specs.into_iter().enumerate() {
+        for (domain, spec) in DomainId::all_below(domains).zip(specs) {
             let file = self.add(spec, format!("domain {domain}"), false)?;
             for event in events {
-                self.plan.route(event.event, domain as DomainId, file)?;
+                self.plan.route(event.event, domain, file)?;
             }
         }
         Ok(())
@@ -218,14 +218,18 @@ fn bytes(spec: &FileSpec) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use mete_log::EventId;
+
     use super::*;
 
     const MEANINGS: [Meaning; 5] =
         [Meaning::ServiceTime, Meaning::Sent, Meaning::Received, Meaning::Memory, Meaning::RunQueue];
 
     fn kernel_events(counters: u16) -> Vec<EventUse> {
-        let counters = (8..8 + counters).map(|event| EventUse::new(event, "counter", Meaning::Counter));
-        let others = MEANINGS.iter().zip(0..).map(|(&meaning, event)| EventUse::new(event, "x", meaning));
+        let counters = (8..8 + counters).map(EventId::new);
+        let counters = counters.map(|event| EventUse::new(event, "counter", Meaning::Counter));
+        let others = MEANINGS.iter().zip((0..).map(EventId::new));
+        let others = others.map(|(&meaning, event)| EventUse::new(event, "x", meaning));
         others.chain(counters).collect()
     }
 
@@ -280,7 +284,8 @@ mod tests {
 
     #[test]
     fn log_7_a_component_of_64_events_fits() {
-        let events: Vec<_> = (0..64).map(|event| EventUse::new(event, "x", Meaning::Access)).collect();
+        let events: Vec<_> =
+            EventId::all_below(64).map(|event| EventUse::new(event, "x", Meaning::Access)).collect();
         let made =
             Configuration::new(Shape::COMPONENT, &events, 18, Layout::PerEvent, Stamp::Hardware).unwrap();
         assert_eq!(made.files.len(), 64);

@@ -138,7 +138,7 @@ impl Report {
     pub fn of(scheduler: &Scheduler) -> Report {
         let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
         let findings = analysis.findings();
-        let all = 0..domains.len() as DomainId;
+        let all = domains.numbers();
         let working_sets = findings.working_sets.groups();
         Report {
             // A domain without a name has not been given out yet.
@@ -178,7 +178,7 @@ fn completeness(scheduler: &Scheduler) -> Completeness {
 fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
     let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
     let (findings, period) = (analysis.findings(), analysis.period());
-    let number = usize::from(domain);
+    let number = domain.index();
     let used = findings.service.used().total();
     DomainReport {
         name: domains.name(domain).to_owned(),
@@ -224,14 +224,15 @@ fn dealing(domains: &Domains, domain: DomainId, correspondent: DomainId, count: 
 }
 
 fn dealings(table: &Matrix, domains: &Domains, domain: DomainId) -> Vec<Dealing> {
-    let row = table.row(usize::from(domain)).iter().enumerate();
-    row.filter_map(|(other, &count)| dealing(domains, domain, other as DomainId, count)).collect()
+    let row = domains.numbers().zip(table.row(domain.index()));
+    row.filter_map(|(other, &count)| dealing(domains, domain, other, count)).collect()
 }
 
 fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: DomainId) -> Vec<Dealing> {
     // A driver is no client of its own.
-    let drivers = (0..domains.len() as DomainId)
-        .filter(|&domain| roles.get(usize::from(domain)) == Some(&Role::Driver) && domain != client);
+    let drivers = domains
+        .numbers()
+        .filter(|&domain| roles.get(domain.index()) == Some(&Role::Driver) && domain != client);
     drivers
         .filter_map(|driver| {
             dealing(domains, client, driver, findings.traffic.total_transactions(client, driver))

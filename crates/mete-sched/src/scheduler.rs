@@ -29,7 +29,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
-use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, OTHER};
+use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, OTHER, for_policy, of_policy};
 use crate::notice::Notice;
 use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust};
@@ -285,7 +285,7 @@ impl Scheduler {
     ) -> Result<Scheduler, SchedulerError> {
         let DomainMembers { domains, selected } = members;
         let BegunStart { mut notices, used_before_ns, precedence } = begun;
-        let all = 0..domains.len() as DomainId;
+        let all = domains.numbers();
         let roles: Vec<_> = all.clone().map(|domain| domains.role(domain)).collect();
         let drivers = all.filter(|&domain| domains.role(domain) == Some(Role::Driver)).collect();
         let present = domains.present().map(|change| (change.pid, change.to));
@@ -460,7 +460,7 @@ impl Scheduler {
     /// The processor on which the policy has placed a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
         let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
-        placement.policy.placed(domain).map(usize::from)
+        placement.policy.placed(for_policy(domain)).map(usize::from)
     }
 
     /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
@@ -515,8 +515,9 @@ impl Scheduler {
             return self.notices.extend(moves.iter().copied().map(Notice::WouldMove));
         };
         for &proposal in moves {
-            let members: Vec<_> = self.domains.members(proposal.domain).collect();
-            match actuator.place(proposal.domain, &members, usize::from(proposal.to)) {
+            let domain = of_policy(proposal.domain);
+            let members: Vec<_> = self.domains.members(domain).collect();
+            match actuator.place(domain, &members, usize::from(proposal.to)) {
                 Ok(threads) => self.notices.push(Notice::Moved(proposal, threads)),
                 Err(error) => {
                     // The policy counts on its moves, so it has to know that this domain is where it was.
@@ -600,7 +601,7 @@ impl Scheduler {
     fn place_beside(&mut self, change: Change) {
         let Some(Placement { policy, actuator: Some(actuator) }) = &mut self.placement else { return };
         // Processes in no domain are never moved.
-        let placed = |domain| policy.placed(domain).filter(|_| domain != OTHER);
+        let placed = |domain: DomainId| policy.placed(for_policy(domain)).filter(|_| domain != OTHER);
         match (placed(change.from), placed(change.to)) {
             (_, Some(processor)) => {
                 if let Err(error) = actuator.place(change.to, &[change.pid], usize::from(processor)) {

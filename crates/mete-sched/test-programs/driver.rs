@@ -22,9 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
-    let forged: Vec<_> = std::env::args().skip(2).map(|domain| domain.parse()).collect::<Result<_, _>>()?;
+    let forged: Vec<u16> = std::env::args().skip(2).map(|domain| domain.parse()).collect::<Result<_, _>>()?;
     if let [domain, correspondent] = forged[..] {
-        std::thread::spawn(move || forge(domain, correspondent));
+        std::thread::spawn(move || forge(DomainId::new(domain), DomainId::new(correspondent)));
     }
     println!("here");
     io::stdout().flush()?;

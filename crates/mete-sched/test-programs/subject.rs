@@ -15,6 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use mete_log::DomainId;
 use mete_sched::actuator::{Affinity, recover, watcher};
 use mete_sched::{Notice, Report, Scheduler, Settings};
 
@@ -43,7 +44,7 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
     let mut affinity = Affinity::start()?;
     let mut place = |processor: &str| -> Outcome {
         let processor = processor.parse().expect("a processor, or the test wants a panic");
-        let threads = affinity.place(2, &pids, processor)?;
+        let threads = affinity.place(DomainId::new(2), &pids, processor)?;
         Ok(say(&format!("placed {threads}"))?)
     };
     place(first)?;

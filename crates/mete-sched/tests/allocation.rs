@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use mete_log::handler::{Clock, log};
-use mete_log::{Record, Region, Shape};
+use mete_log::{DomainId, EventId, Record, Region, Shape};
 use mete_sched::Layout;
 use mete_sched::analysis::Analysis;
 use mete_sched::sources::{EventUse, Meaning, RegionSource};
@@ -61,15 +61,18 @@ fn log_16_a_poll_and_the_end_of_a_period_allocate_nothing() {
     ];
     for layout in [Layout::PerEvent, Layout::PerDomain] {
         let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
-        let events =
-            MEANINGS.iter().zip(0..).map(|(&meaning, event)| EventUse::new(event, "x", meaning)).collect();
+        let events = MEANINGS
+            .iter()
+            .zip((0..).map(EventId::new))
+            .map(|(&meaning, event)| EventUse::new(event, "x", meaning))
+            .collect();
         let mut analysis = Analysis::new(2, vec![None; 18], layout, 0);
         analysis.add(Box::new(RegionSource::new("bench", region.clone(), events))).unwrap();
         let before = ALLOCATIONS.get();
         for round in 1..5 {
             for number in 0..9_000u16 {
-                let (domain, correspondent) = (number % 18, number % 7);
-                let record = Record { event: number % 9, domain, correspondent, counter: 5 };
+                let [domain, correspondent] = [number % 18, number % 7].map(DomainId::new);
+                let record = Record { event: EventId::new(number % 9), domain, correspondent, counter: 5 };
                 log(region.area(usize::from(number % 2)), &Never, record);
             }
             analysis.poll(round);

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use mete_log::handler::{Clock, log};
-use mete_log::{EventId, NO_DOMAIN, Outcome, Record, Region, Shape};
+use mete_log::{DomainId, EventId, FileId, NO_DOMAIN, Outcome, Record, Region, Shape};
 use mete_policy::Role;
 use mete_sched::Layout;
 use mete_sched::analysis::{Analysis, FileCount, Missed};
@@ -12,17 +12,17 @@ use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
 use mete_sched::sources::{EventUse, Meaning, RegionSource, Source};
 use proptest::prelude::*;
 
-const DRIVER: u16 = FIRST;
-const CLIENT: u16 = FIRST + 1;
+const DRIVER: DomainId = FIRST;
+const CLIENT: DomainId = DomainId::new(3);
 const DOMAINS: usize = 4;
 const BOTH: [Layout; 2] = [Layout::PerEvent, Layout::PerDomain];
 
-const SERVICE: EventId = 0;
-const SENT: EventId = 1;
-const RECEIVED: EventId = 2;
-const MEMORY: EventId = 3;
-const RUN_QUEUE: EventId = 4;
-const REQUEST: EventId = 5;
+const SERVICE: EventId = EventId::new(0);
+const SENT: EventId = EventId::new(1);
+const RECEIVED: EventId = EventId::new(2);
+const MEMORY: EventId = EventId::new(3);
+const RUN_QUEUE: EventId = EventId::new(4);
+const REQUEST: EventId = EventId::new(5);
 
 struct At(u64);
 
@@ -65,7 +65,15 @@ impl Bench {
         Bench { region, analysis }
     }
 
-    fn log(&self, processor: usize, now: u64, event: EventId, domain: u16, correspondent: u16, counter: u64) {
+    fn log(
+        &self,
+        processor: usize,
+        now: u64,
+        event: EventId,
+        domain: DomainId,
+        correspondent: DomainId,
+        counter: u64,
+    ) {
         let record = Record { event, domain, correspondent, counter };
         assert_eq!(log(self.region.area(processor), &At(now), record), Outcome::Logged);
     }
@@ -86,37 +94,37 @@ fn log_16_rows_become_load_affinity_demand_and_transactions() {
         [1, 3].into_iter().for_each(|tasks| bench.log(1, 0, RUN_QUEUE, OTHER, NO_DOMAIN, tasks));
         bench.analysis.poll(100_000_000);
         let period = bench.analysis.end_period(100_000_000);
-        assert_eq!(period.roles[usize::from(DRIVER)], Role::Driver, "it reports transactions");
-        assert_eq!(period.roles[usize::from(CLIENT)], Role::Client);
+        assert_eq!(period.roles[DRIVER.index()], Role::Driver, "it reports transactions");
+        assert_eq!(period.roles[CLIENT.index()], Role::Client);
         assert_eq!(period.roles[..2], [Role::Bystander; 2]);
-        assert_eq!(period.processors[usize::from(DRIVER)], Some(0));
-        assert_eq!(period.processors[usize::from(CLIENT)], Some(1));
-        assert_eq!(period.demand[usize::from(DRIVER)], 400);
-        assert_eq!(period.demand[usize::from(CLIENT)], 990, "the phase that goes on counts");
+        assert_eq!(period.processors[DRIVER.index()], Some(0));
+        assert_eq!(period.processors[CLIENT.index()], Some(1));
+        assert_eq!(period.demand[DRIVER.index()], 400);
+        assert_eq!(period.demand[CLIENT.index()], 990, "the phase that goes on counts");
         assert_eq!(period.queue, [400, 2000], "without samples, what is in use");
-        assert_eq!(period.transactions[usize::from(CLIENT) * DOMAINS + usize::from(DRIVER)], 30);
+        assert_eq!(period.transactions[CLIENT.index() * DOMAINS + DRIVER.index()], 30);
         assert_eq!(period.transactions.iter().sum::<u64>(), 30);
         assert_eq!((bench.analysis.utilisation(0), bench.analysis.utilisation(1)), (Some(400), Some(990)));
         let findings = bench.analysis.findings();
         assert_eq!(findings.working_sets.groups(), [[DRIVER, CLIENT]]);
-        assert_eq!(findings.traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER)), 30);
+        assert_eq!(findings.traffic.sent().total().get(CLIENT.index(), DRIVER.index()), 30);
     }
 }
 
 #[test]
 fn log_16_a_domain_that_only_computes_is_no_client() {
-    const HOG: u16 = CLIENT;
+    const HOG: DomainId = CLIENT;
     let mut bench = Bench::new(Layout::PerEvent);
     bench.log(0, 0, REQUEST, DRIVER, OTHER, 1);
     bench.log(0, 90, SERVICE, HOG, IDLE, 90);
     bench.analysis.poll(100);
     let roles = bench.analysis.end_period(100).roles.to_vec();
-    assert_eq!((roles[usize::from(DRIVER)], roles[usize::from(HOG)]), (Role::Driver, Role::Bystander));
+    assert_eq!((roles[DRIVER.index()], roles[HOG.index()]), (Role::Driver, Role::Bystander));
     bench.log(0, 0, REQUEST, DRIVER, HOG, 1);
     bench.analysis.poll(200);
-    assert_eq!(bench.analysis.end_period(200).roles[usize::from(HOG)], Role::Client, "from now on");
+    assert_eq!(bench.analysis.end_period(200).roles[HOG.index()], Role::Client, "from now on");
     assert_eq!(
-        bench.analysis.end_period(300).roles[usize::from(HOG)],
+        bench.analysis.end_period(300).roles[HOG.index()],
         Role::Bystander,
         "and for as long as it does"
     );
@@ -148,7 +156,7 @@ fn log_8_a_row_that_stands_for_several_occurrences_counts_that_number() {
         }
         bench.analysis.poll(1);
         let traffic = &bench.analysis.findings().traffic;
-        assert_eq!(traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER)), 30);
+        assert_eq!(traffic.sent().total().get(CLIENT.index(), DRIVER.index()), 30);
         assert_eq!(bench.analysis.completeness().files[0].rows, 10);
     }
 }
@@ -171,14 +179,13 @@ fn log_10_what_a_slow_scheduler_lost_is_stated_for_the_file_and_processor() {
     assert_eq!((statement.from_ns, statement.to_ns), (0, 7));
     let text = statement.to_string();
     assert!(text.contains("bench, ipc sent, processor 1") && !text.contains("processor 0"), "{text}");
-    let counted =
-        bench.analysis.findings().traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER));
+    let counted = bench.analysis.findings().traffic.sent().total().get(CLIENT.index(), DRIVER.index());
     assert_eq!(counted, of(1).rows + 1);
 }
 
 #[test]
 fn log_10_no_sum_loses_anything_however_late_the_reader_is() {
-    const COUNTER: EventId = 8;
+    const COUNTER: EventId = EventId::new(8);
     let mut all = events();
     all.push(EventUse::new(COUNTER, "page-faults", Meaning::Counter));
     let mut bench = Bench::with(Layout::PerEvent, all);
@@ -215,7 +222,7 @@ fn log_16_one_row_speaks_for_both_sides_of_a_wake_up() {
         let mut bench = Bench::with(layout, vec![EventUse::new(SENT, "ipc", Meaning::Woke)]);
         (0..7).for_each(|_| bench.log(0, 0, SENT, CLIENT, DRIVER, 1));
         bench.analysis.poll(1);
-        let (client, driver) = (usize::from(CLIENT), usize::from(DRIVER));
+        let (client, driver) = (CLIENT.index(), DRIVER.index());
         let traffic = &bench.analysis.findings().traffic;
         assert_eq!(traffic.sent().total().get(client, driver), 7);
         assert_eq!(traffic.received().total().get(driver, client), 7);
@@ -331,12 +338,12 @@ fn log_16_a_component_that_ends_is_read_to_its_last_row_and_another_with_its_nam
     let mut analysis = Analysis::new(2, vec![None; DOMAINS], Layout::PerEvent, 0);
     for so_far in 0..2 {
         let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
-        let uses = vec![EventUse::new(0, "request", Meaning::Access)];
+        let uses = vec![EventUse::new(EventId::new(0), "request", Meaning::Access)];
         let (source, answers) = Mortal::new(RegionSource::new("server", region.clone(), uses));
         analysis.add(source).unwrap();
         analysis.drop_ended(1);
         assert_eq!(analysis.sources().count(), 1);
-        let record = Record { event: 0, domain: DRIVER, correspondent: CLIENT, counter: 2 };
+        let record = Record { event: EventId::new(0), domain: DRIVER, correspondent: CLIENT, counter: 2 };
         assert_eq!(log(region.area(1), &At(0), record), Outcome::Logged);
         answers.lock().unwrap().is_alive = false;
         analysis.drop_ended(2);
@@ -379,8 +386,9 @@ proptest! {
         let mut bench = Bench::new(layout);
         for (round, &clock) in clocks.iter().enumerate() {
             for &(processor, event, domain, correspondent, counter, now) in &rows {
-                let (domain, correspondent) = (domain as u16, correspondent as u16);
-                log(bench.region.area(processor), &At(now), Record { event, domain, correspondent, counter });
+                let [domain, correspondent] = [domain, correspondent].map(|number| DomainId::new(number as u16));
+                let record = Record { event: EventId::new(event), domain, correspondent, counter };
+                log(bench.region.area(processor), &At(now), record);
             }
             for &(at, word) in words.iter().skip(round * 20).take(20) {
                 let area = bench.region.area(at);
@@ -388,7 +396,7 @@ proptest! {
                 // SAFETY: the address is inside the area and aligned, and the area is accessed only by atomics.
                 let word_at = unsafe { area.base().cast::<std::sync::atomic::AtomicU64>().add(at % words).as_ref() };
                 word_at.store(word, std::sync::atomic::Ordering::Relaxed);
-                area.register(at as u16).index.store(word, std::sync::atomic::Ordering::Relaxed);
+                area.register(FileId::new(at as u16)).index.store(word, std::sync::atomic::Ordering::Relaxed);
             }
             bench.analysis.poll(clock);
             let period = bench.analysis.end_period(clock);

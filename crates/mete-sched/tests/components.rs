@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use common::{Running, eventually};
 use mete_log::clock::monotonic_ns;
-use mete_log::{Area, Region, Shape};
+use mete_log::{Area, DomainId, Region, Shape};
 use mete_probe::attach::{AttachError, Component, configured_processors};
 use mete_probe::directory::Users;
 use mete_probe::wire::{Message, Name, Packet};
@@ -61,7 +61,7 @@ impl SocketDirectory {
     }
 
     /// A driver of a user who exists nowhere, which reports requests in the name of a domain.
-    fn forger(&self, domain: u16, correspondent: u16) -> Running {
+    fn forger(&self, domain: DomainId, correspondent: DomainId) -> Running {
         let program = self.0.join("forger");
         fs::copy(DRIVER, &program).unwrap();
         for path in [&self.0, &program] {
@@ -148,14 +148,14 @@ fn log_11_a_component_that_takes_no_request_is_let_go_and_reported_and_can_be_ta
     driver.signal(libc::SIGSTOP);
     // The component's own process changes its domain, again and again.
     let change = |to| Change { pid: driver.pid(), from: OTHER, to, is_alive: true, is_by_cgroup: false };
-    let refused = (0..10_000).find_map(|round| source.bind(change(round % 2)).err()).unwrap();
+    let refused = (0..10_000).find_map(|round| source.bind(change(DomainId::new(round % 2))).err()).unwrap();
     assert!(matches!(refused, SourceError::Component(AttachError::Deaf { .. })), "{refused}");
     assert!(!source.is_alive(), "it is let go");
     drop(source);
     driver.signal(libc::SIGCONT);
     let mut source = ComponentSource::start(taken(&path), configured_processors(), &Arc::default()).unwrap();
     eventually("it logs again", || source.settle().unwrap());
-    source.bind(change(2)).unwrap();
+    source.bind(change(DomainId::new(2))).unwrap();
     eventually("it takes what it is told", || source.settle().unwrap());
 }
 
@@ -430,8 +430,8 @@ fn log_6_rows_count_only_for_domains_that_their_component_may_speak_for() {
     if !is_root("log_6_rows_count_only_for_domains_that_their_component_may_speak_for") {
         return;
     }
-    const VICTIM: u16 = 2;
-    const DRIVER: u16 = 3;
+    const VICTIM: DomainId = DomainId::new(2);
+    const DRIVER: DomainId = DomainId::new(3);
     let victim = Running::waiting();
     for is_member in [false, true] {
         // In the name of another user's process; in its own name about another user's process; and about a process in
@@ -474,7 +474,7 @@ fn log_6_a_driver_that_was_named_as_such_may_report_about_all_domains() {
     }
     let victim = Running::waiting();
     let place = SocketDirectory::new("named");
-    let forger = place.forger(3, 2);
+    let forger = place.forger(DomainId::new(3), DomainId::new(2));
     let client: DomainSpec = format!("client=pid:{}", victim.pid()).parse().unwrap();
     let driver: DomainSpec = format!("driver=pid:{}", forger.pid()).parse().unwrap();
     let domains = vec![client, driver.with_role(mete_policy::Role::Driver)];

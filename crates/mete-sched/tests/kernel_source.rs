@@ -5,6 +5,7 @@ mod common;
 
 use common::{Running, eventually, kernel};
 use mete_kernel::Characteristic;
+use mete_log::DomainId;
 use mete_log::clock::monotonic_ns;
 use mete_sched::Layout;
 use mete_sched::analysis::{Analysis, Findings};
@@ -12,10 +13,10 @@ use mete_sched::domains::{Change, FIRST, OTHER};
 use mete_sched::sources::{KernelSource, Meaning, Source};
 
 const DOMAINS: usize = 4;
-const ONE: u16 = FIRST;
-const OTHER_ONE: u16 = FIRST + 1;
+const ONE: DomainId = FIRST;
+const OTHER_ONE: DomainId = DomainId::new(3);
 
-fn bind(pid: u32, to: u16) -> Change {
+fn bind(pid: u32, to: DomainId) -> Change {
     Change { pid, from: OTHER, to, is_alive: true, is_by_cgroup: false }
 }
 

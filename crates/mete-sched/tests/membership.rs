@@ -66,7 +66,7 @@ fn log_6_tasks_of_a_control_group_belong_to_its_domain_while_they_are_in_it() {
     group.take(chosen.pid());
     let changes = domains.scan().to_vec();
     let entered = changes.iter().find(|change| change.pid == inside.pid()).unwrap();
-    assert!(entered.is_by_cgroup && entered.to == FIRST + 1);
+    assert!(entered.is_by_cgroup && entered.to.index() == FIRST.index() + 1);
     assert_eq!(domains.domain_of(chosen.pid()), FIRST, "its own selector takes precedence");
     fs::write(group.0.parent().unwrap().join("cgroup.procs"), inside.pid().to_string()).unwrap();
     let changes = domains.scan().to_vec();

@@ -12,8 +12,9 @@ use std::process::Command;
 
 use common::{Group, Random, Running, eventually, kernel};
 use mete_kernel::{Bound, Glob};
+use mete_log::DomainId;
 use mete_sched::domains::process::Process;
-use mete_sched::domains::{DomainSpec, Domains, FIRST};
+use mete_sched::domains::{DomainSpec, Domains, FIRST, OTHER};
 use mete_sched::sources::{KernelSource, Source};
 
 fn domains(texts: &[String]) -> Domains {
@@ -40,15 +41,15 @@ fn look(domains: &mut Domains, source: &mut KernelSource) {
 const NAMES: [&str; 5] = ["mete-a1", "mete-a2", "mete-b1", "mete-b2", "mete-nothing"];
 /// The selectors select no process above the tests, from which the tests' processes would inherit a domain.
 const PATTERNS: [&str; 2] = ["mete-a*", "mete*-?1"];
-const CHILDREN: u16 = FIRST + 2;
-const PROGRAM: u16 = FIRST + 3;
+const CHILDREN: DomainId = DomainId::new(4);
+const PROGRAM: DomainId = DomainId::new(5);
 
 /// What a process is, and the domain that it has by the rules.
 #[derive(Clone)]
 struct Model {
     name: &'static str,
     is_child_of_root: bool,
-    domain: u16,
+    domain: DomainId,
 }
 
 impl Model {
@@ -57,7 +58,8 @@ impl Model {
             .iter()
             .position(|pattern| Glob::of_names(pattern.as_bytes()).matches(self.name.as_bytes()));
         let by_parent = self.is_child_of_root.then_some(CHILDREN);
-        self.domain = by_name.map(|nth| FIRST + nth as u16).or(by_parent).unwrap_or(self.domain);
+        self.domain =
+            by_name.map(|nth| DomainId::from_index(FIRST.index() + nth)).or(by_parent).unwrap_or(self.domain);
     }
 }
 
@@ -91,7 +93,8 @@ fn live(random: &mut Random, mut model: Model, depth: u32, tell: &mut File) -> !
         // Its name selects nothing. Its program selects a domain. Before that, it has its parent's domain.
         model.domain = if model.is_child_of_root { CHILDREN } else { PROGRAM };
     }
-    let report = [u64::from(std::process::id()), u64::from(model.domain)].map(u64::to_ne_bytes).concat();
+    let report =
+        [u64::from(std::process::id()), u64::from(model.domain.get())].map(u64::to_ne_bytes).concat();
     tell.write_all(&report).unwrap();
     if becomes_another {
         let error = std::os::unix::process::CommandExt::exec(Command::new("sleep").arg("60"));
@@ -137,7 +140,7 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
         if root == 0 {
             drop(go_write);
             let _ = go_read.read(&mut [0]);
-            let model = Model { name: "root", is_child_of_root: false, domain: 0 };
+            let model = Model { name: "root", is_child_of_root: false, domain: OTHER };
             live(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), model, 0, &mut tell);
         }
         drop(tell);
@@ -164,11 +167,11 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
                 told.read_exact(&mut report).unwrap();
                 let (pid, domain) = report.split_at(8);
                 let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
-                expected.push((number(pid) as u32, number(domain) as u16));
+                expected.push((number(pid) as u32, DomainId::new(number(domain) as u16)));
             }
             !expected.is_empty() && expected.len() == count(root)
         });
-        let sleeps = |(pid, domain): &(u32, u16)| {
+        let sleeps = |(pid, domain): &(u32, DomainId)| {
             let comm = Process::read(*pid).unwrap().comm;
             *domain != PROGRAM || comm == "sleep"
         };

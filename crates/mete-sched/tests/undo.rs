@@ -14,8 +14,11 @@ use std::time::Duration;
 
 use common::{Random, Running, SUBJECT, children, eventually, skip};
 use mete_keeper::{Keepers, Role};
+use mete_log::DomainId;
 use mete_sched::actuator::{ActuatorError, Affinity, ENFORCES, Mask, Restored, watcher};
 use mete_sched::domains::process::{self, Process};
+
+const DOMAIN: DomainId = DomainId::new(2);
 
 /// Two processors that this test may use. If there are none, prints why.
 fn two_processors() -> Option<(usize, usize, Mask)> {
@@ -58,10 +61,10 @@ fn log_16_placed_threads_run_on_one_processor_and_are_put_back_in_the_end() {
     client.tell("more");
     client.hear();
     let mut affinity = start();
-    assert_eq!(affinity.place(2, &[client.pid()], second).unwrap(), 2);
+    assert_eq!(affinity.place(DOMAIN, &[client.pid()], second).unwrap(), 2);
     assert!(all_have(client.pid(), single(second)));
-    assert_eq!(affinity.place(2, &[client.pid()], second).unwrap(), 0, "they are there already");
-    assert_eq!(affinity.place(2, &[client.pid()], first).unwrap(), 2);
+    assert_eq!(affinity.place(DOMAIN, &[client.pid()], second).unwrap(), 0, "they are there already");
+    assert_eq!(affinity.place(DOMAIN, &[client.pid()], first).unwrap(), 2);
     assert!(all_have(client.pid(), single(first)));
     let restored = affinity.finish();
     assert_eq!(restored, Restored { restored: 2, ..Restored::default() });
@@ -75,7 +78,7 @@ fn log_16_masks_of_a_process_whose_name_is_no_text_are_put_back() {
     let client = common::waiting_as("сериализатор");
     assert!(Process::read(client.pid()).unwrap().comm.to_str().is_none());
     let mut affinity = start();
-    affinity.place(2, &[client.pid()], first).unwrap();
+    affinity.place(DOMAIN, &[client.pid()], first).unwrap();
     assert!(all_have(client.pid(), single(first)));
     assert_eq!(affinity.finish(), Restored { restored: 1, ..Restored::default() });
     assert!(all_have(client.pid(), own));
@@ -86,10 +89,10 @@ fn log_16_a_process_that_leaves_its_domain_goes_free_at_once() {
     let Some((first, _, own)) = two_processors() else { return };
     let (leaves, stays) = (Running::waiting(), Running::waiting());
     let mut affinity = start();
-    affinity.place(2, &[leaves.pid(), stays.pid()], first).unwrap();
+    affinity.place(DOMAIN, &[leaves.pid(), stays.pid()], first).unwrap();
     affinity.release(leaves.pid());
     assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), single(first)));
-    affinity.place(2, &[leaves.pid()], first).unwrap();
+    affinity.place(DOMAIN, &[leaves.pid()], first).unwrap();
     assert_eq!(affinity.finish(), Restored { restored: 2, ..Restored::default() });
     assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), own));
 }
@@ -99,13 +102,13 @@ fn log_16_threads_and_processes_that_are_born_under_a_changed_mask_are_put_back_
     let Some((first, second, own)) = two_processors() else { return };
     let mut client = Running::waiting();
     let mut affinity = start();
-    affinity.place(2, &[client.pid()], first).unwrap();
+    affinity.place(DOMAIN, &[client.pid()], first).unwrap();
     client.tell("more");
     client.hear();
     let child = children(client.pid())[0].pid;
     assert!(all_have(child, single(first)) && all_have(client.pid(), single(first)), "they have inherited");
     // The child is moved as well, and must still get the mask that its parent had at the beginning.
-    affinity.place(2, &[client.pid(), child], second).unwrap();
+    affinity.place(DOMAIN, &[client.pid(), child], second).unwrap();
     client.tell("more");
     client.hear();
     let restored = affinity.finish();
@@ -124,7 +127,7 @@ fn log_16_a_mask_that_another_program_changes_meanwhile_is_left_alone() {
     let Some((first, second, _)) = two_processors() else { return };
     let client = Running::waiting();
     let mut affinity = start();
-    affinity.place(2, &[client.pid()], first).unwrap();
+    affinity.place(DOMAIN, &[client.pid()], first).unwrap();
     single(second).give_to(client.pid()).unwrap();
     assert_eq!(affinity.finish(), Restored { left_alone: 1, ..Restored::default() });
     assert!(all_have(client.pid(), single(second)));
@@ -192,7 +195,7 @@ fn log_16_a_thread_is_not_moved_where_its_owner_does_not_let_it_run() {
     let pinned = process::threads(client.pid()).into_iter().find(|&thread| thread != client.pid()).unwrap();
     single(first).give_to(pinned).unwrap();
     let mut affinity = start();
-    let error = affinity.place(2, &[free.pid(), client.pid()], second).unwrap_err();
+    let error = affinity.place(DOMAIN, &[free.pid(), client.pid()], second).unwrap_err();
     assert!(matches!(error, ActuatorError::Forbidden { thread, .. } if thread == pinned), "{error}");
     assert!(error.to_string().contains(&format!("its own mask is {first}")), "{error}");
     assert_eq!(Mask::of_thread(client.pid()), Ok(own), "nothing has changed");
@@ -203,12 +206,12 @@ fn log_16_a_thread_is_not_moved_where_its_owner_does_not_let_it_run() {
 fn log_16_kernel_threads_and_processors_that_do_not_exist_are_refused() {
     let client = Running::waiting();
     let mut affinity = start();
-    let error = affinity.place(2, &[client.pid()], Mask::PROCESSORS).unwrap_err();
+    let error = affinity.place(DOMAIN, &[client.pid()], Mask::PROCESSORS).unwrap_err();
     assert!(matches!(error, ActuatorError::NoProcessor { .. }), "{error}");
-    let error = affinity.place(2, &[client.pid()], Mask::PROCESSORS - 1).unwrap_err();
+    let error = affinity.place(DOMAIN, &[client.pid()], Mask::PROCESSORS - 1).unwrap_err();
     assert!(matches!(error, ActuatorError::Forbidden { .. }), "{error}");
     if Process::read(2).is_some_and(|process| process.is_kernel) {
-        let error = affinity.place(2, &[2], 0).unwrap_err();
+        let error = affinity.place(DOMAIN, &[2], 0).unwrap_err();
         assert!(matches!(error, ActuatorError::Kernel { .. }), "{error}");
     } else {
         skip("no kernel threads are to be seen from here");
@@ -228,9 +231,9 @@ fn log_16_processes_that_have_ended_are_no_error() {
     let client = Running::waiting();
     let pid = client.pid();
     let mut affinity = start();
-    assert!(affinity.place(2, &[pid], 0).is_ok());
+    assert!(affinity.place(DOMAIN, &[pid], 0).is_ok());
     client.kill();
-    assert_eq!(affinity.place(2, &[pid], 0).unwrap(), 0);
+    assert_eq!(affinity.place(DOMAIN, &[pid], 0).unwrap(), 0);
     assert_eq!(affinity.finish().failed, 0);
 }
 

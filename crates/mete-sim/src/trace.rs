@@ -40,22 +40,25 @@ pub mod event {
 
     /// Processor time, at each switch to another domain. Domain: the one that ran; correspondent: the one
     /// that runs next; counter: nanoseconds.
-    pub const SERVICE_TIME: EventId = 0;
+    pub const SERVICE_TIME: EventId = EventId::new(0);
     /// One client notified another. Domain: the sender; correspondent: the receiver.
-    pub const IPC_SEND: EventId = 1;
+    pub const IPC_SEND: EventId = EventId::new(1);
     /// The same from the receiver's side. Domain: the receiver; correspondent: the sender.
-    pub const IPC_RECEIVE: EventId = 2;
+    pub const IPC_RECEIVE: EventId = EventId::new(2);
     /// A client became runnable. Domain: the client.
-    pub const WAKE: EventId = 32;
+    pub const WAKE: EventId = EventId::new(32);
     /// A guest switched tasks. Domain: the guest; counter: the task's number.
-    pub const TASK_SWITCH: EventId = 33;
+    pub const TASK_SWITCH: EventId = EventId::new(33);
     /// A request was answered. Domain: the client that answered; counter: nanoseconds from the request to the
     /// answer.
-    pub const RESPONSE: EventId = 34;
+    pub const RESPONSE: EventId = EventId::new(34);
     /// A client got a processor by a boost. Domain: the client; counter: 1 if it was boosted because it woke,
     /// 2 if it was boosted for an event that is aimed at an I/O-bound task.
-    pub const BOOST: EventId = 35;
+    pub const BOOST: EventId = EventId::new(35);
 }
+
+/// The domain of a processor's idle time.
+pub(crate) const IDLE: DomainId = DomainId::new(0);
 
 /// The first bytes of a trace.
 pub(crate) const MAGIC: &[u8; 8] = b"METESIM1";
@@ -73,7 +76,7 @@ fn control() -> Control {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A row's domain has 16 bits.
-    #[error("a trace tells at most {most} clients apart, and the scenario has {clients}", most = NO_DOMAIN - 1)]
+    #[error("a trace tells at most {most} clients apart, and the scenario has {clients}", most = NO_DOMAIN.get() - 1)]
     TooManyClients {
         /// How many clients there are.
         clients: usize,
@@ -116,7 +119,7 @@ impl<W: Write> Writer<W> {
     /// [`TraceError`] if the scenario has too many clients, or if the trace cannot be written.
     pub fn new(scenario: &Scenario, mut out: W) -> Result<Writer<W>, TraceError> {
         let clients = scenario.clients.len();
-        if clients >= usize::from(NO_DOMAIN) {
+        if clients >= NO_DOMAIN.index() {
             return Err(TraceError::TooManyClients { clients });
         }
         let processors = usize::from(scenario.hardware.processors);
@@ -191,7 +194,7 @@ impl<W: Write> Writer<W> {
         let mut stopped = std::mem::take(&mut self.stopped);
         for processor in stopped.drain(..) {
             if self.lanes[processor].is_stopped {
-                self.switch(processor, 0, self.now_ns);
+                self.switch(processor, IDLE, self.now_ns);
             }
         }
         self.stopped = stopped;
@@ -217,7 +220,7 @@ impl<W: Write> Writer<W> {
             self.switch(processor, domain(client), self.now_ns);
         } else if self.now_ns > stopped_ns {
             let idle_ns = self.now_ns - stopped_ns;
-            self.row(processor, event::SERVICE_TIME, (0, domain(client)), idle_ns, self.now_ns);
+            self.row(processor, event::SERVICE_TIME, (IDLE, domain(client)), idle_ns, self.now_ns);
         }
     }
 }
@@ -231,7 +234,7 @@ fn put(out: &mut impl Write, processor: usize, piece: &[u64]) -> io::Result<()> 
 
 /// Client n is domain n + 1. The constructor has checked that all of them fit.
 fn domain(client: ClientId) -> DomainId {
-    DomainId::try_from(client + 1).unwrap_or(NO_DOMAIN)
+    u16::try_from(client + 1).map_or(NO_DOMAIN, DomainId::new)
 }
 
 impl<W: Write> Recorder for Writer<W> {

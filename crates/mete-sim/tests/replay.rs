@@ -181,7 +181,7 @@ proptest! {
 fn ran_ns(trace: &trace::Trace<'_>) -> Vec<u64> {
     let mut ran_ns = vec![0; trace.domains.len()];
     for (_, row) in trace.rows().filter(|(_, row)| row.event == Some(trace::event::SERVICE_TIME)) {
-        ran_ns[usize::from(row.domain.unwrap())] += row.counter.unwrap();
+        ran_ns[row.domain.unwrap().index()] += row.counter.unwrap();
     }
     ran_ns
 }

@@ -6,10 +6,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mete_log::handler::{self, Clock};
-use mete_log::{Control, Entries, FileId, FileSpec, Outcome, Plan, Record, Region, Shape, Stamp};
+use mete_log::{
+    Control, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Record, Region, Shape, Stamp,
+};
 use mete_study::study::Restart;
 
 const ROWS: u64 = 64;
+const EVENT: EventId = EventId::new(0);
 
 /// A clock on which every reading is later than the one before, like the thesis' virtual time stamp.
 struct Counter(std::sync::atomic::AtomicU64);
@@ -37,13 +40,14 @@ impl Log {
         let spec =
             FileSpec { entries: Entries::COUNTER, stamp: Stamp::Hardware, add: false, rows: ROWS as u32 };
         let file = plan.file(spec).unwrap();
-        plan.route_event(0, file).unwrap();
+        plan.route_event(EVENT, file).unwrap();
         plan.apply(region.area(0));
         Log { region, file, control: plan.control(file), clock: Counter(0.into()) }
     }
 
     fn write(&self, counter: u64) -> Outcome {
-        let record = Record { event: 0, domain: 1, correspondent: 2, counter };
+        let record =
+            Record { event: EVENT, domain: DomainId::new(1), correspondent: DomainId::new(2), counter };
         handler::log(self.region.area(0), &self.clock, record)
     }
 

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
-use mete_log::{Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
+use mete_log::{DomainId, Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
 use mete_measure::interleave::interleave;
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
@@ -32,7 +32,7 @@ const TRACEPOINTS: [&str; 2] = ["sched/sched_switch", "sched/sched_waking"];
 
 const CHARACTERISTICS: [Characteristic; 2] = [Characteristic::ServiceTime, Characteristic::Ipc];
 /// The log file of service time: the first one of the plan.
-const SERVICE_FILE: FileId = 1;
+const SERVICE_FILE: FileId = FileId::new(1);
 
 #[derive(Clone, Copy, PartialEq)]
 enum PipeLogger {
@@ -235,7 +235,7 @@ impl Logging<'_> {
         }
         // The first binding attaches the programs by which children inherit domains. That takes longer than the whole
         // bench, so it is done before the bench runs.
-        logging.0.bind(&Principal::Process(std::process::id() as i32), 0)?;
+        logging.0.bind(&Principal::Process(std::process::id() as i32), DomainId::default())?;
         Ok(logging)
     }
 
@@ -245,9 +245,9 @@ impl Logging<'_> {
     }
 
     fn bind(&mut self, parent: u32) -> Result<(), Reason> {
-        self.0.bind(&Principal::Process(parent as i32), 1)?;
+        self.0.bind(&Principal::Process(parent as i32), DomainId::new(1))?;
         let child = wait_for_child(parent)?;
-        self.0.bind(&Principal::Process(child as i32), 2)?;
+        self.0.bind(&Principal::Process(child as i32), DomainId::new(2))?;
         Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! The handler for systems without restartable sequences: one locked instruction for each row.
 
 use mete_log::clock::UserClock;
-use mete_log::{Plan, Record, Region, Shape, handler};
+use mete_log::{EventId, Plan, Record, Region, Shape, handler};
 use mete_measure::reason::Reason;
 
+use super::loops::CORRESPONDENT;
 use super::scheduler::{DOMAIN, Logging, ROWS};
+
+const EVENT: EventId = EventId::new(0);
 
 /// A log of its own, written by the portable handler.
 pub struct LockedLog {
@@ -21,7 +24,7 @@ impl LockedLog {
         let region = Region::create(Shape::COMPONENT, 1)?;
         let mut plan = Plan::new(Shape::COMPONENT);
         let file = plan.file(Logging::Five.file(ROWS))?;
-        plan.route_event(0, file)?;
+        plan.route_event(EVENT, file)?;
         plan.apply(region.area(0));
         Ok(LockedLog { region })
     }
@@ -31,7 +34,7 @@ impl LockedLog {
     pub fn rows(&self, times: u64) {
         let area = self.region.area(0);
         for counter in 0..times {
-            let record = Record { event: 0, domain: DOMAIN, correspondent: 2, counter };
+            let record = Record { event: EVENT, domain: DOMAIN, correspondent: CORRESPONDENT, counter };
             handler::log(area, &UserClock, record);
         }
     }

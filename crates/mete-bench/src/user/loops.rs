@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::time::Instant;
 
 use mete_log::clock::ticks;
-use mete_probe::{event, probe};
+use mete_probe::{DomainId, event, probe};
 
 event! {
     /// The event that the benchmark logs.
@@ -14,7 +14,7 @@ event! {
 
 /// The correspondent of the benchmark's rows. It differs from [`super::DOMAIN`], so that no row is internal to a
 /// domain.
-const CORRESPONDENT: u16 = 2;
+pub const CORRESPONDENT: DomainId = DomainId::new(2);
 
 /// Nanoseconds for each of `times` passes that `run` makes.
 pub fn timed(times: u64, run: impl FnOnce(u64)) -> f64 {

@@ -12,7 +12,7 @@ use mete_probe::attach::{AttachError, Component, configured_processors};
 use mete_probe::directory;
 
 /// The domain that the benchmark's rows are charged to.
-pub const DOMAIN: DomainId = 1;
+pub const DOMAIN: DomainId = DomainId::new(1);
 /// The longest time to wait for an answer of the component.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Rows of a log file: 32 KiB with five entries.
@@ -108,7 +108,7 @@ impl Scheduler {
     fn route_to(&self, file: FileId) {
         for area in self.region.areas() {
             // Release: a probe that sees the new file must see its register, too.
-            area.pair(DOMAIN, self.event).selector.store(file, std::sync::atomic::Ordering::Release);
+            area.pair(DOMAIN, self.event).selector.store(file.get(), std::sync::atomic::Ordering::Release);
         }
     }
 
@@ -178,7 +178,7 @@ fn written(area: Area<'_>, file: FileId) -> u64 {
 /// Sets up one log file for each way of logging, in all areas.
 fn lay_out(region: &Region, event: EventId) -> Result<[(Logging, FileId); 4], Reason> {
     let mut plan = Plan::new(Shape::COMPONENT);
-    let mut files = [(Logging::NoEntry, 0); 4];
+    let mut files = [(Logging::NoEntry, FileId::default()); 4];
     for (slot, logging) in files.iter_mut().zip(Logging::FILES) {
         *slot = (logging, plan.file(logging.file(ROWS))?);
     }

@@ -61,9 +61,10 @@ pub fn plan(events: &[EventId]) -> (Plan, Vec<FileId>) {
         .map(|&event| {
             let file = plan.file(spec).unwrap();
             // Domain 0 has all other processes of the machine, which would only fill the files.
-            let domains =
-                if event == mete_kernel::event::RUN_QUEUE { 0..1 } else { 1..Shape::KERNEL.domains() };
-            domains.for_each(|domain| plan.route(event, domain as DomainId, file).unwrap());
+            let is_of_none = event == mete_kernel::event::RUN_QUEUE;
+            DomainId::all_below(Shape::KERNEL.domains())
+                .filter(|&domain| (domain == DomainId::default()) == is_of_none)
+                .for_each(|domain| plan.route(event, domain, file).unwrap());
             file
         })
         .collect();

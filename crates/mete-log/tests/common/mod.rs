@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use mete_log::handler::Clock;
-use mete_log::{Control, Entries, FileId, FileSpec, Plan, Record, Region, Shape, Stamp};
+use mete_log::{Control, DomainId, Entries, EventId, FileId, FileSpec, Plan, Record, Region, Shape, Stamp};
 
 /// A clock whose readings the test sets.
 #[derive(Default)]
@@ -37,13 +37,16 @@ pub fn global_log(entries: Entries, stamp: Stamp, add: bool, rows: u32) -> (Regi
     let region = Region::create(shape, 1).unwrap();
     let mut plan = Plan::new(shape);
     let file = plan.file(FileSpec { entries, stamp, add, rows }).unwrap();
-    for event in 0..shape.events() {
-        plan.route_event(event as u16, file).unwrap();
-    }
+    EventId::all_below(shape.events()).for_each(|event| plan.route_event(event, file).unwrap());
     plan.apply(region.area(0));
     (region, file, plan.control(file))
 }
 
 pub fn record(event: u16, domain: u16, correspondent: u16, counter: u64) -> Record {
-    Record { event, domain, correspondent, counter }
+    Record {
+        event: EventId::new(event),
+        domain: DomainId::new(domain),
+        correspondent: DomainId::new(correspondent),
+        counter,
+    }
 }

@@ -119,7 +119,7 @@ impl Introduction {
                 return Err(AttachError::Busy { component, pid, scheduler });
             }
             // Events come in the order of their numbers, so that a number is an index.
-            (Some(_), Message::Event { id, kind, name }) if usize::from(id) == component.events.len() => {
+            (Some(_), Message::Event { id, kind, name }) if id.index() == component.events.len() => {
                 component.events.push(EventInfo { id, name: name.as_str().to_owned(), kind });
             }
             (_, message) => return Err(component.unexpected(message)),

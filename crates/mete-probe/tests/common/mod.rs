@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mete_log::{Entries, EventId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
+use mete_log::{Entries, EventId, FileId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 
 /// Nothing here waits longer than this.
@@ -147,7 +147,7 @@ pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 pub struct Log {
     pub region: Arc<Region>,
     pub plan: Plan,
-    pub file: u16,
+    pub file: FileId,
 }
 
 impl Log {
@@ -157,7 +157,7 @@ impl Log {
         let mut plan = Plan::new(Shape::COMPONENT);
         let spec = FileSpec { entries: Entries::ALL, stamp, add: false, rows };
         let file = plan.file(spec).expect("a file");
-        for event in 0..4 {
+        for event in EventId::all_below(4) {
             plan.route_event(event, file).expect("a route");
         }
         let log = Log { region, plan, file };

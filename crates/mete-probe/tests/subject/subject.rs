@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mete_log::{Entries, FileSpec, Plan, Region, Shape, Stamp};
+use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Region, Shape, Stamp};
 use mete_probe::attach::{Component, configured_processors};
 use mete_probe::recursive::Preliminary;
 use mete_probe::{enter, event, exit, probe, sample};
@@ -59,13 +59,16 @@ fn is_over() -> bool {
 /// Each prints the number of its passes.
 fn count(threads: u16) {
     watch_input();
-    let threads: Vec<_> = (1..=threads).map(|thread| std::thread::spawn(move || count_one(thread))).collect();
+    let threads: Vec<_> = (1..=threads)
+        .map(DomainId::new)
+        .map(|thread| std::thread::spawn(move || count_one(thread)))
+        .collect();
     for thread in threads {
         println!("{}", thread.join().expect("a counting thread"));
     }
 }
 
-fn count_one(thread: u16) -> u64 {
+fn count_one(thread: DomainId) -> u64 {
     let mut number = 0;
     while !is_over() {
         let phase = enter!(PHASE, number);
@@ -84,7 +87,8 @@ fn numbers(threads: u16, rows: u64) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let log = move |thread| (0..rows).for_each(|number| probe!(NUMBER, thread, number));
-    let threads: Vec<_> = (1..=threads).map(|thread| std::thread::spawn(move || log(thread))).collect();
+    let threads: Vec<_> =
+        (1..=threads).map(DomainId::new).map(|thread| std::thread::spawn(move || log(thread))).collect();
     threads.into_iter().for_each(|thread| thread.join().expect("a logging thread"));
     println!("done");
     while !is_over() {
@@ -156,7 +160,7 @@ fn fork() {
         println!("{} {}", std::process::id(), states.iter().any(|state| state.contains("jump")));
     }
     watch_input();
-    count_one(if child == 0 { 2 } else { 1 });
+    count_one(DomainId::new(if child == 0 { 2 } else { 1 }));
     // SAFETY: waits for the own child; without one it returns at once.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
@@ -189,8 +193,8 @@ fn phases() {
         let value: u64 = value.parse().expect("a value");
         match what {
             "enter" => phase = enter!(PHASE, value),
-            "exit" => exit!(PHASE, phase, 1, value),
-            _ => probe!(NUMBER, 1, {
+            "exit" => exit!(PHASE, phase, DomainId::new(1), value),
+            _ => probe!(NUMBER, DomainId::new(1), {
                 evaluated += 1;
                 value
             }),
@@ -204,10 +208,11 @@ fn domains() {
     println!("{}", rustix::thread::gettid().as_raw_nonzero());
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match line.split_once(' ') {
-            Some(("thread", domain)) => mete_probe::set_domain(domain.parse().expect("a domain")),
-            Some(("process", domain)) => mete_probe::set_process_domain(domain.parse().expect("a domain")),
+            Some(("thread", domain)) => mete_probe::set_domain(domain_from(domain)),
+            Some(("process", domain)) => mete_probe::set_process_domain(domain_from(domain)),
             Some(("of", pid)) => {
-                println!("{:?}", mete_probe::domain_of_process(pid.parse().expect("a process")));
+                let domain = mete_probe::domain_of_process(pid.parse().expect("a process"));
+                println!("{:?}", domain.map(DomainId::get));
                 continue;
             }
             _ => {}
@@ -216,6 +221,10 @@ fn domains() {
         std::thread::spawn(|| probe!(VALUE_OF_THREAD)).join().expect("another thread");
         println!("passed");
     }
+}
+
+fn domain_from(order: &str) -> DomainId {
+    DomainId::new(order.parse().expect("a domain"))
 }
 
 event! {
@@ -227,8 +236,8 @@ fn schedule(socket: &Path) {
     let mut component = Component::connect(socket, LIMIT).expect("take the component");
     let (region, _) = memory();
     component.provide(region).expect("provide");
-    for event in 0..component.events().len() {
-        component.enable(event as u16).expect("enable");
+    for event in EventId::all_below(component.events().len()) {
+        component.enable(event).expect("enable");
     }
     println!("reading");
     watch_input();
@@ -237,12 +246,12 @@ fn schedule(socket: &Path) {
     }
 }
 
-fn memory() -> (Arc<Region>, u16) {
+fn memory() -> (Arc<Region>, FileId) {
     let region = Region::create(Shape::COMPONENT, configured_processors()).expect("a region");
     let mut plan = Plan::new(Shape::COMPONENT);
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 1024 };
     let file = plan.file(spec).expect("a file");
-    (0..4).for_each(|event| plan.route_event(event, file).expect("a route"));
+    EventId::all_below(4).for_each(|event| plan.route_event(event, file).expect("a route"));
     region.areas().for_each(|area| plan.apply(area));
     (Arc::new(region), file)
 }
@@ -261,7 +270,7 @@ fn complete(socket: &Path) {
     while !is_over() {
         let poll = preliminary.poll(|row| {
             let number = row.counter.expect("a number");
-            probe!(NUMBER, (number % 5) as u16 + 1, number);
+            probe!(NUMBER, DomainId::new((number % 5) as u16 + 1), number);
         });
         let poll = poll.expect("a sound log");
         passed += poll.rows;

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use mete_log::clock::ticks;
-use mete_log::{Cursor, Entries, FileSpec, NO_DOMAIN, Plan, PlanError, Region, Row, Rows, Shape, Stamp};
+use mete_log::{
+    Cursor, DomainId, Entries, EventId, FileId, FileSpec, NO_DOMAIN, Plan, PlanError, Region, Row, Rows,
+    Shape, Stamp,
+};
 use mete_probe::attach::Component;
 use mete_sched::domains::OTHER;
 use mete_sched::sources::{Claims, SourceError};
@@ -131,15 +134,16 @@ impl Log {
 }
 
 /// A plan with one file that takes all events of all domains.
-fn plan() -> Result<(Plan, mete_log::FileId), PlanError> {
+fn plan() -> Result<(Plan, FileId), PlanError> {
     let shape = Shape::COMPONENT;
     let mut plan = Plan::new(shape);
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: ROWS };
     let file = plan.file(spec)?;
-    for event in 0..shape.events() as u16 {
+    for event in EventId::all_below(shape.events()) {
         plan.route_event(event, file)?;
         // By default a file leaves out rows within one domain, which rows without any domain are.
-        (0..shape.domains() as u16).try_for_each(|domain| plan.keep_internal(event, domain, true))?;
+        DomainId::all_below(shape.domains())
+            .try_for_each(|domain| plan.keep_internal(event, domain, true))?;
     }
     Ok((plan, file))
 }
@@ -195,7 +199,7 @@ impl RowsOf<'_> {
     /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about is
     /// charged to none.
     fn logged(&self, row: &Row, is_forged: &mut bool) -> Option<Logged> {
-        let probe = (*self.probes.get(usize::from(row.event?))?)?;
+        let probe = (*self.probes.get(row.event?.index())?)?;
         let (mut domain, mut correspondent) =
             (row.domain.unwrap_or_default(), row.correspondent.unwrap_or(NO_DOMAIN));
         if self.claims.is_some_and(|claims| !claims.allow(domain, correspondent)) {
@@ -215,6 +219,9 @@ mod tests {
 
     use super::*;
 
+    /// The one file of the plan.
+    const FILE: FileId = FileId::new(1);
+
     fn log() -> Log {
         let region = Arc::new(Region::create(Shape::COMPONENT, 1).unwrap());
         Log::lay_out(0, "a program (1)".into(), 1, region, vec![None, Some(0)]).unwrap()
@@ -225,7 +232,8 @@ mod tests {
     }
 
     fn write(log: &Log, event: u16, counter: u64) {
-        let record = Record { event, domain: 3, correspondent: 3, counter };
+        let (event, domain) = (EventId::new(event), DomainId::new(3));
+        let record = Record { event, domain, correspondent: domain, counter };
         assert_eq!(handler::log(area(log), &UserClock, record), mete_log::Outcome::Logged);
     }
 
@@ -277,8 +285,8 @@ mod tests {
             "in the order that `read` asks for"
         );
         for index in [u64::MAX, 5, u64::MAX - 3, 1 << 40, 0] {
-            area(&log).register(1).index.store(index, Ordering::Relaxed);
-            area(&log).register(1).lost.store(index, Ordering::Relaxed);
+            area(&log).register(FILE).index.store(index, Ordering::Relaxed);
+            area(&log).register(FILE).lost.store(index, Ordering::Relaxed);
             let last = log.files[0].read;
             let (_, missed) = read(&mut log);
             assert!(missed <= ticks() - last, "{missed}");
@@ -296,7 +304,7 @@ mod tests {
         };
         let mut log = log();
         for _ in 0..200 {
-            let register = area(&log).register(1);
+            let register = area(&log).register(FILE);
             register.index.store(noise() >> (noise() % 64), Ordering::Relaxed);
             register.set_control(mete_log::Control::from_bits(noise()));
             for word in area(&log).row_words(noise(), 4096) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mete_log::DomainId;
 use mete_schema::evaluate::Row;
 use mete_trace::{Buffer, Outcome, Producer, switch};
 
@@ -59,9 +60,9 @@ pub struct Logged {
     /// The value that the program gave.
     pub value: u64,
     /// The domain at the other end.
-    pub correspondent: u16,
+    pub correspondent: DomainId,
     /// The domain that is charged.
-    pub domain: u16,
+    pub domain: DomainId,
     /// The program.
     pub process: i32,
 }
@@ -178,11 +179,11 @@ impl EntryWriter<'_> {
     fn row(&mut self, logged: &Logged, is_on: &[bool]) {
         let row = Row {
             value: logged.value,
-            correspondent: logged.correspondent,
+            correspondent: logged.correspondent.get(),
             cpu: self.processor,
             tgid: logged.process,
             time: self.time_ns,
-            domain: logged.domain,
+            domain: logged.domain.get(),
         };
         let points = self.points;
         points.records(logged.probe, &row, is_on, |event, words| self.put(event, words));
@@ -215,7 +216,8 @@ mod tests {
     }
 
     fn row(value: u64) -> Happening {
-        Happening::Row(Logged { probe: 0, value, correspondent: 0, domain: 0, process: 1 })
+        let domain = DomainId::default();
+        Happening::Row(Logged { probe: 0, value, correspondent: domain, domain, process: 1 })
     }
 
     /// A queue whose event is on.

@@ -287,7 +287,7 @@ mod tests {
         let of_living = |_| {
             let own = std::process::id();
             let start = Process::read(own).unwrap().start;
-            Record { pid: own, thread: own, start, domain: 2, original: told, told }
+            Record { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
         };
         let of_ended = |thread| Record { pid: thread, thread, start: u64::MAX, ..of_living(()) };
         book.note(of_living(())).unwrap();

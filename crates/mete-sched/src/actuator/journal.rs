@@ -281,13 +281,15 @@ fn has_ended(path: &Path) -> bool {
 mod tests {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
+    use mete_log::DomainId;
+
     use super::*;
     use crate::actuator::Mask;
 
     /// A record of a thread that does not exist.
     fn record(thread: u32) -> Record {
         let (original, told) = (Mask::single(1).unwrap(), Mask::single(0).unwrap());
-        Record { pid: thread, thread, start: u64::MAX, domain: 2, original, told }
+        Record { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
     }
 
     fn threads(journal: &Journal) -> Vec<u32> {
@@ -389,10 +391,13 @@ mod tests {
     fn log_16_ended_threads_are_forgotten_except_one_of_each_kind() {
         let mut ledger = Ledger::default();
         (1_000_001..1_000_009).for_each(|thread| ledger.note(record(thread)));
-        let other = Record { domain: 3, ..record(1_000_009) };
+        let other = Record { domain: DomainId::new(3), ..record(1_000_009) };
         ledger.note(other);
-        assert!(ledger.has(&other) && !ledger.has(&Record { domain: 2, ..other }));
+        assert!(ledger.has(&other) && !ledger.has(&Record { domain: DomainId::new(2), ..other }));
         ledger.forget_ended();
-        assert_eq!(ledger.records().map(|record| record.domain).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(
+            ledger.records().map(|record| record.domain).collect::<Vec<_>>(),
+            [2, 3].map(DomainId::new)
+        );
     }
 }

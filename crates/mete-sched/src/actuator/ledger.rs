@@ -36,7 +36,7 @@ impl Record {
         bytes[..4].copy_from_slice(&self.pid.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.start.to_le_bytes());
-        bytes[16..18].copy_from_slice(&self.domain.to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.domain.get().to_le_bytes());
         bytes[24..24 + Mask::BYTES].copy_from_slice(&self.original.to_bytes());
         bytes[24 + Mask::BYTES..].copy_from_slice(&self.told.to_bytes());
         bytes
@@ -49,7 +49,7 @@ impl Record {
             pid: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             thread: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             start: bytes[8..].first_chunk().map_or(0, |start| u64::from_le_bytes(*start)),
-            domain: DomainId::from_le_bytes([bytes[16], bytes[17]]),
+            domain: DomainId::new(u16::from_le_bytes([bytes[16], bytes[17]])),
             original: mask(24),
             told: mask(24 + Mask::BYTES),
         }
@@ -279,7 +279,7 @@ mod tests {
             pid: 1,
             thread: 2,
             start: u64::MAX - 7,
-            domain: 300,
+            domain: DomainId::new(300),
             original: single(1000),
             told: single(3),
         };

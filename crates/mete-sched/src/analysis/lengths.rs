@@ -2,6 +2,8 @@
 //! bucket of its own. Above that, each power of two has 32 buckets. So the middle of a bucket differs from a length
 //! in it by at most 1/64, whatever the length, and a distribution has a fixed size.
 
+use mete_log::DomainId;
+
 /// The number of lengths that have a bucket of their own.
 const EXACT: u64 = 64;
 /// The number of buckets in each power of two above that.
@@ -20,14 +22,14 @@ impl AllLengths {
     }
 
     /// Adds a length this number of times. Allocates nothing.
-    pub fn add(&mut self, domain: usize, length: u64, times: u64) {
-        if let Some(count) = self.0.get_mut(domain * BUCKETS + bucket(length)) {
+    pub fn add(&mut self, domain: DomainId, length: u64, times: u64) {
+        if let Some(count) = self.0.get_mut(domain.index() * BUCKETS + bucket(length)) {
             *count = count.saturating_add(times);
         }
     }
 
-    pub fn of(&self, domain: usize) -> Lengths {
-        let counts = self.0.chunks_exact(BUCKETS).nth(domain).unwrap_or_default().iter().enumerate();
+    pub fn of(&self, domain: DomainId) -> Lengths {
+        let counts = self.0.chunks_exact(BUCKETS).nth(domain.index()).unwrap_or_default().iter().enumerate();
         Lengths(counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket, *count)).collect())
     }
 }
@@ -89,6 +91,10 @@ fn middle(bucket: usize) -> f64 {
 mod tests {
     use super::*;
 
+    const D0: DomainId = DomainId::new(0);
+    const D1: DomainId = DomainId::new(1);
+    const D2: DomainId = DomainId::new(2);
+
     /// Numbers that look random, and are the same ones each time.
     fn numbers() -> impl Iterator<Item = u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -114,16 +120,16 @@ mod tests {
         ];
         for mut list in lists {
             let mut all = AllLengths::new(3);
-            list.iter().for_each(|length| all.add(1, *length, 1));
+            list.iter().for_each(|length| all.add(D1, *length, 1));
             list.sort_unstable();
-            let lengths = all.of(1);
+            let lengths = all.of(D1);
             assert_eq!(lengths.count(), list.len() as u64);
             for part in [0.0, 0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0] {
                 let rank = ((list.len() as f64 * part).ceil() as usize).max(1);
                 let (exact, found) = (list[rank - 1] as f64, lengths.quantile(part).expect("there are some"));
                 assert!((found - exact).abs() <= exact / 64.0, "{part}: {found} for {exact}");
             }
-            assert_eq!((all.of(0).count(), all.of(2).quantile(0.5)), (0, None), "other domains have none");
+            assert_eq!((all.of(D0).count(), all.of(D2).quantile(0.5)), (0, None), "other domains have none");
         }
     }
 
@@ -140,12 +146,12 @@ mod tests {
     #[test]
     fn log_13_a_part_has_the_lengths_that_came_in_it() {
         let mut all = AllLengths::new(1);
-        all.add(0, 10, 5);
-        let before = all.of(0);
-        all.add(0, 20, 2);
-        all.add(0, 10, 1);
-        all.add(1, 10, 1);
-        let part = all.of(0).since(&before);
+        all.add(D0, 10, 5);
+        let before = all.of(D0);
+        all.add(D0, 20, 2);
+        all.add(D0, 10, 1);
+        all.add(D1, 10, 1);
+        let part = all.of(D0).since(&before);
         assert_eq!((part.count(), part.quantile(0.1), part.quantile(1.0)), (3, Some(10.0), Some(20.0)));
     }
 }

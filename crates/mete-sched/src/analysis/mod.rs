@@ -34,7 +34,7 @@ pub use traffic::Traffic;
 pub use working_sets::WorkingSets;
 
 use crate::configure::Layout;
-use crate::domains::FIRST;
+use crate::domains::{FIRST, user_domains};
 use crate::sources::{EventUse, Meaning, Source, SourceError};
 use stream::{RowUse, Stream};
 
@@ -258,10 +258,11 @@ impl Analysis {
     fn find_drivers(&mut self) {
         let traffic = &self.findings.traffic;
         let given = self.derived.given_roles.iter();
-        for (domain, (role, given)) in self.derived.roles.iter_mut().zip(given).enumerate() {
-            let found = if traffic.is_driver(domain as DomainId) { Role::Driver } else { Role::Bystander };
+        let domains = DomainId::all_below(self.domains);
+        for (domain, (role, given)) in domains.zip(self.derived.roles.iter_mut().zip(given)) {
+            let found = if traffic.is_driver(domain) { Role::Driver } else { Role::Bystander };
             // "other" and "idle" are no domains that the user named: they get no role here.
-            *role = given.unwrap_or(if domain < usize::from(FIRST) { Role::Bystander } else { found });
+            *role = given.unwrap_or(if domain < FIRST { Role::Bystander } else { found });
         }
     }
 }
@@ -280,22 +281,25 @@ impl Derived {
     /// Makes every other domain that the user named a client as long as it deals with a driver. A domain that only
     /// computes is no client, or its load would keep clients away.
     fn find_clients(&mut self, traffic: &Traffic) {
-        for domain in usize::from(FIRST)..self.roles.len() {
-            let is_open = self.given_roles[domain].is_none() && self.roles[domain] == Role::Bystander;
+        for domain in user_domains(self.roles.len()) {
+            let nth = domain.index();
+            let is_open = self.given_roles[nth].is_none() && self.roles[nth] == Role::Bystander;
             if is_open && self.deals_with_a_driver(domain, traffic) {
-                self.roles[domain] = Role::Client;
+                self.roles[nth] = Role::Client;
             }
         }
     }
-    fn deals_with_a_driver(&self, domain: usize, traffic: &Traffic) -> bool {
-        (usize::from(FIRST)..self.roles.len())
-            .any(|driver| self.roles[driver] == Role::Driver && traffic.deals_with(domain, driver))
+
+    fn deals_with_a_driver(&self, domain: DomainId, traffic: &Traffic) -> bool {
+        user_domains(self.roles.len())
+            .any(|driver| self.roles[driver.index()] == Role::Driver && traffic.deals_with(domain, driver))
     }
 
     fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
-        for domain in 0..self.roles.len() {
-            self.processors[domain] = findings.processor_of(domain as DomainId).map(|p| p as ProcessorId);
-            self.demand[domain] = permille(findings.service.period_ns(domain as DomainId), length_ns);
+        for domain in DomainId::all_below(self.roles.len()) {
+            let nth = domain.index();
+            self.processors[nth] = findings.processor_of(domain).map(|p| p as ProcessorId);
+            self.demand[nth] = permille(findings.service.period_ns(domain), length_ns);
         }
         for processor in 0..self.queue.len() {
             // Time that was charged in advance may make the sum larger than the period.
@@ -320,7 +324,7 @@ impl Findings {
     }
 
     fn processor_by_rows(&self, domain: DomainId) -> Option<usize> {
-        let rows = self.rows_seen.recent().column(usize::from(domain)).enumerate();
+        let rows = self.rows_seen.recent().column(domain.index()).enumerate();
         rows.filter(|&(_, rows)| rows > 0).max_by_key(|&(_, rows)| rows).map(|(processor, _)| processor)
     }
 
@@ -351,8 +355,8 @@ impl Findings {
     /// Takes a row that a domain's own process wrote.
     fn take_own(&mut self, processor: usize, of: RowUse, domain: DomainId, counter: u64, stamp: u64) {
         // A component may write any number there.
-        if usize::from(domain) < self.traffic.domains() {
-            self.rows_seen.add(processor, usize::from(domain), 1);
+        if domain.index() < self.traffic.domains() {
+            self.rows_seen.add(processor, domain.index(), 1);
         }
         self.tally(of, domain, counter, stamp);
     }

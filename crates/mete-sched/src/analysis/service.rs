@@ -26,7 +26,7 @@ struct RunningPhase {
 
 impl RunningPhase {
     fn take_advance(&mut self, domain: DomainId) -> u64 {
-        self.advance_ns.get_mut(usize::from(domain)).map_or(0, std::mem::take)
+        self.advance_ns.get_mut(domain.index()).map_or(0, std::mem::take)
     }
 }
 
@@ -65,12 +65,12 @@ impl Service {
 
     /// Nanoseconds of a domain on all processors since the beginning.
     pub fn total_ns(&self, domain: DomainId) -> u64 {
-        self.used.total().column(usize::from(domain)).fold(0, u64::saturating_add)
+        self.used.total().column(domain.index()).fold(0, u64::saturating_add)
     }
 
     /// Nanoseconds of a domain on all processors in the last period.
     pub fn period_ns(&self, domain: DomainId) -> u64 {
-        self.used.period().column(usize::from(domain)).fold(0, u64::saturating_add)
+        self.used.period().column(domain.index()).fold(0, u64::saturating_add)
     }
 
     /// The nanoseconds of a processor that were not idle in the last period; `None` if there was no row about it at
@@ -78,17 +78,17 @@ impl Service {
     pub fn busy_ns(&self, processor: usize) -> Option<u64> {
         let row = self.used.period().row(processor);
         let all = row.iter().fold(0u64, |sum, &ns| sum.saturating_add(ns));
-        (all > 0).then(|| all - row.get(usize::from(IDLE)).copied().unwrap_or(0))
+        (all > 0).then(|| all - row.get(IDLE.index()).copied().unwrap_or(0))
     }
 
     /// The processor on which a domain was most recently.
     pub fn last_seen(&self, domain: DomainId) -> Option<LastSeen> {
-        self.last.get(usize::from(domain)).copied().flatten()
+        self.last.get(domain.index()).copied().flatten()
     }
 
     /// The processor on which a domain has recently run most.
     pub fn most_run(&self, domain: DomainId) -> Option<usize> {
-        let of_processors = self.used.recent().column(usize::from(domain)).enumerate();
+        let of_processors = self.used.recent().column(domain.index()).enumerate();
         let most = of_processors
             .filter(|&(_, ns)| ns > 0)
             // Of several equal ones the first, so that the answer does not swing between them.
@@ -119,7 +119,7 @@ impl Service {
             // A stamp of a far future would charge nothing until then, and would outlast every true stamp.
             now.newest.take_if(|(_, at_ns)| *at_ns > now_ns.saturating_add(MAX_AHEAD_NS));
             let Some((domain, began_ns)) = now.newest else { continue };
-            let Some(advance_ns) = now.advance_ns.get_mut(usize::from(domain)) else { continue };
+            let Some(advance_ns) = now.advance_ns.get_mut(domain.index()) else { continue };
             let charged = *advance_ns;
             // Never less than was charged: an advance is taken back by the row that ends the phase, and not here.
             let so_far = now_ns.saturating_sub(began_ns).max(charged);
@@ -142,19 +142,19 @@ impl Service {
     }
 
     fn charge(&mut self, processor: usize, domain: DomainId, ns: u64) {
-        if usize::from(domain) < self.domains {
-            self.used.add(processor, usize::from(domain), ns);
+        if domain.index() < self.domains {
+            self.used.add(processor, domain.index(), ns);
         }
     }
 
     fn take_back(&mut self, processor: usize, domain: DomainId, ns: u64) {
-        if usize::from(domain) < self.domains {
-            self.used.take_back(processor, usize::from(domain), ns);
+        if domain.index() < self.domains {
+            self.used.take_back(processor, domain.index(), ns);
         }
     }
 
     fn see(&mut self, processor: usize, domain: DomainId, at_ns: u64) {
-        if let Some(last) = self.last.get_mut(usize::from(domain))
+        if let Some(last) = self.last.get_mut(domain.index())
             && last.is_none_or(|last| last.at_ns <= at_ns)
         {
             *last = Some(LastSeen { processor, at_ns });
@@ -166,76 +166,82 @@ impl Service {
 mod tests {
     use super::*;
 
+    const D1: DomainId = DomainId::new(1);
+    const D2: DomainId = DomainId::new(2);
+    const D3: DomainId = DomainId::new(3);
+    const D4: DomainId = DomainId::new(4);
+    const D9: DomainId = DomainId::new(9);
+
     #[test]
     fn log_16_a_domain_that_never_leaves_is_charged_at_every_poll_and_not_twice_at_the_end() {
         let mut service = Service::new(1, 4);
-        service.pass(0, 3, 2, 10, 1000);
+        service.pass(0, D3, D2, 10, 1000);
         service.settle(1500);
-        assert_eq!((service.total_ns(3), service.total_ns(2)), (10, 500));
+        assert_eq!((service.total_ns(D3), service.total_ns(D2)), (10, 500));
         service.settle(1700);
-        assert_eq!(service.total_ns(2), 700);
-        service.pass(0, 2, 1, 900, 1900);
-        assert_eq!(service.total_ns(2), 900);
+        assert_eq!(service.total_ns(D2), 700);
+        service.pass(0, D2, D1, 900, 1900);
+        assert_eq!(service.total_ns(D2), 900);
     }
 
     #[test]
     fn log_16_what_was_charged_in_advance_and_not_used_is_taken_back() {
         let mut service = Service::new(1, 4);
-        service.pass(0, IDLE, 2, 1000, 1000);
+        service.pass(0, IDLE, D2, 1000, 1000);
         service.settle(21_000);
-        assert_eq!(service.total_ns(2), 20_000, "no row says that it has left");
+        assert_eq!(service.total_ns(D2), 20_000, "no row says that it has left");
         // It left at 1300, which was not reported; the one that came then has left at 21,500.
-        service.pass(0, 2, 3, 300, 1300);
-        service.pass(0, 3, IDLE, 20_200, 21_500);
-        assert_eq!((service.total_ns(2), service.total_ns(3)), (300, 20_200));
+        service.pass(0, D2, D3, 300, 1300);
+        service.pass(0, D3, IDLE, 20_200, 21_500);
+        assert_eq!((service.total_ns(D2), service.total_ns(D3)), (300, 20_200));
         service.settle(22_000);
-        let all: u64 = (0..4).map(|domain| service.total_ns(domain)).sum();
+        let all: u64 = DomainId::all_below(4).map(|domain| service.total_ns(domain)).sum();
         assert_eq!(all, 22_000, "as much as has passed");
     }
 
     #[test]
     fn log_16_rows_of_one_file_for_each_domain_may_come_in_any_order_between_domains() {
         let mut service = Service::new(1, 4);
-        service.pass(0, 3, 2, 10, 100);
+        service.pass(0, D3, D2, 10, 100);
         service.settle(150);
         // Domain 3's file first, although 2 left at 200 and 3 at 300.
-        service.pass(0, 3, 2, 100, 300);
-        service.pass(0, 2, 3, 100, 200);
+        service.pass(0, D3, D2, 100, 300);
+        service.pass(0, D2, D3, 100, 200);
         service.settle(350);
-        assert_eq!((service.total_ns(2), service.total_ns(3)), (150, 110));
+        assert_eq!((service.total_ns(D2), service.total_ns(D3)), (150, 110));
     }
 
     #[test]
     fn log_16_what_was_charged_in_advance_is_not_charged_twice_where_the_row_comes_after_those_of_others() {
         let mut service = Service::new(1, 5);
-        service.pass(0, 3, 2, 10, 100);
+        service.pass(0, D3, D2, 10, 100);
         service.settle(150);
         // 2 left to 3 at 160 and 3 to 4 at 170; the file of 2 was read before that, and that of 3 after it.
-        service.pass(0, 3, 4, 10, 170);
+        service.pass(0, D3, D4, 10, 170);
         service.settle(180);
-        service.pass(0, 2, 3, 60, 160);
+        service.pass(0, D2, D3, 60, 160);
         service.settle(190);
-        assert_eq!([2, 3, 4].map(|domain| service.total_ns(domain)), [60, 20, 20]);
+        assert_eq!([D2, D3, D4].map(|domain| service.total_ns(domain)), [60, 20, 20]);
     }
 
     #[test]
     fn log_16_time_while_nothing_is_logged_is_charged_to_no_domain() {
         let mut service = Service::new(1, 4);
-        service.pass(0, 3, 2, 10, 1000);
+        service.pass(0, D3, D2, 10, 1000);
         service.settle(1500);
         service.forget_now();
         service.settle(9000);
-        assert_eq!((service.total_ns(3), service.total_ns(2)), (10, 500));
+        assert_eq!((service.total_ns(D3), service.total_ns(D2)), (10, 500));
         // The phase that began when logging went on.
-        service.pass(0, 2, 3, 70, 9100);
-        assert_eq!(service.total_ns(2), 570);
+        service.pass(0, D2, D3, 70, 9100);
+        assert_eq!(service.total_ns(D2), 570);
     }
 
     #[test]
     fn log_16_busy_time_is_what_was_not_idle() {
         let mut service = Service::new(2, 4);
-        service.pass(0, 2, IDLE, 300, 300);
-        service.pass(0, IDLE, 2, 700, 1000);
+        service.pass(0, D2, IDLE, 300, 300);
+        service.pass(0, IDLE, D2, 700, 1000);
         service.end_period();
         assert_eq!((service.busy_ns(0), service.busy_ns(1)), (Some(300), None));
     }
@@ -243,26 +249,26 @@ mod tests {
     #[test]
     fn log_16_affinity_is_where_a_domain_ran_last_and_most() {
         let mut service = Service::new(2, 4);
-        service.pass(0, 2, 3, 900, 1000);
-        service.pass(1, 2, 3, 100, 2000);
-        assert_eq!(service.last_seen(2), Some(LastSeen { processor: 1, at_ns: 2000 }));
-        assert_eq!(service.most_run(2), None, "no period has ended");
+        service.pass(0, D2, D3, 900, 1000);
+        service.pass(1, D2, D3, 100, 2000);
+        assert_eq!(service.last_seen(D2), Some(LastSeen { processor: 1, at_ns: 2000 }));
+        assert_eq!(service.most_run(D2), None, "no period has ended");
         service.end_period();
-        assert_eq!(service.most_run(2), Some(0));
+        assert_eq!(service.most_run(D2), Some(0));
         for _ in 0..3 {
-            service.pass(1, 2, 3, 900, 3000);
+            service.pass(1, D2, D3, 900, 3000);
             service.end_period();
         }
-        assert_eq!(service.most_run(2), Some(1), "old periods fade");
+        assert_eq!(service.most_run(D2), Some(1), "old periods fade");
     }
 
     #[test]
     fn log_11_domains_and_processors_that_do_not_exist_are_ignored() {
         let mut service = Service::new(1, 4);
-        service.pass(7, 2, 3, 5, 5);
-        service.pass(0, 9, 60_000, u64::MAX, u64::MAX);
+        service.pass(7, D2, D3, 5, 5);
+        service.pass(0, D9, DomainId::new(60_000), u64::MAX, u64::MAX);
         service.settle(0);
         service.end_period();
-        assert_eq!((0..4).map(|domain| service.total_ns(domain)).sum::<u64>(), 0);
+        assert_eq!(DomainId::all_below(4).map(|domain| service.total_ns(domain)).sum::<u64>(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! The logs of one source while they are read: how far they were read, and what was lost.
 
-use mete_log::{Area, Cursor, NO_DOMAIN, Row, Stamp};
+use mete_log::{Area, Cursor, EventId, NO_DOMAIN, Row, Stamp};
 
 use super::completeness::FileCount;
 use crate::configure::{Configuration, Layout, LogFile};
@@ -175,8 +175,7 @@ impl Stream {
         for event in source.events() {
             let tally = tally_of(event);
             let occurrences = u64::from(event.threshold.max(1));
-            uses[usize::from(event.event)] =
-                Some(RowUse { meaning: event.meaning, occurrences, rows: 1, tally });
+            uses[event.event.index()] = Some(RowUse { meaning: event.meaning, occurrences, rows: 1, tally });
         }
         let mut feeds = Vec::new();
         for processor in 0..source.processors() {
@@ -204,7 +203,7 @@ impl Stream {
             let (processor, uses) = (feed.processor, &self.uses);
             let mut disregarded = 0;
             feed.logs.poll(self.source.area(processor), offset_ns, &mut feed.count, &mut |rows, row| {
-                let event = usize::from(row.event.unwrap_or_default());
+                let event = row.event.map_or(0, EventId::index);
                 if claims.is_some_and(|claims| !counts(claims, &row)) {
                     disregarded += rows;
                 // The event number comes from the component, so it may be any number.

@@ -40,18 +40,18 @@ impl Tally {
 
     /// What was logged in a domain.
     pub fn of(&self, domain: DomainId) -> Sum {
-        self.by_domain.get(usize::from(domain)).copied().unwrap_or_default()
+        self.by_domain.get(domain.index()).copied().unwrap_or_default()
     }
 
     /// How long the phases in a domain took, in ticks of the component's clock; `None` if the event is no phase.
     pub fn lengths(&self, domain: DomainId) -> Option<Lengths> {
-        self.lengths.as_ref().map(|all| all.of(domain.into()))
+        self.lengths.as_ref().map(|all| all.of(domain))
     }
 
     /// Adds one row. The newest row of a file of totals stands for several rows. `stamp` says which of the rows of
     /// several processors is the newest.
     pub(super) fn add(&mut self, domain: DomainId, counter: u64, of: RowUse, stamp: u64) {
-        if let Some(sum) = self.by_domain.get_mut(usize::from(domain)) {
+        if let Some(sum) = self.by_domain.get_mut(domain.index()) {
             sum.rows = sum.rows.saturating_add(of.rows);
             sum.sum = sum.sum.saturating_add(counter.saturating_mul(of.occurrences));
             // `>=`: rows without a stamp have 0, and then the last one read is the newest.
@@ -59,7 +59,7 @@ impl Tally {
                 (sum.last, sum.stamp) = (counter, stamp);
             }
             if let Some(lengths) = &mut self.lengths {
-                lengths.add(domain.into(), counter, of.occurrences);
+                lengths.add(domain, counter, of.occurrences);
             }
         }
     }
@@ -69,15 +69,17 @@ impl Tally {
 mod tests {
     use super::*;
 
+    const DOMAIN: DomainId = DomainId::new(2);
     const ONE: RowUse = RowUse { meaning: Meaning::Memory, occurrences: 1, rows: 1, tally: 0 };
 
     #[test]
     fn log_16_the_newest_row_of_all_processors_tells_the_present_value() {
         let mut tally = Tally::new("memory", Meaning::Memory, 4);
         for (counter, stamp) in [(100, 10), (300, 30), (200, 20)] {
-            tally.add(2, counter, ONE, stamp);
+            tally.add(DOMAIN, counter, ONE, stamp);
         }
-        tally.add(9, 1, ONE, 40);
-        assert_eq!((tally.of(2).last, tally.of(2).rows, tally.of(9)), (300, 3, Sum::default()));
+        let none = DomainId::new(9);
+        tally.add(none, 1, ONE, 40);
+        assert_eq!((tally.of(DOMAIN).last, tally.of(DOMAIN).rows, tally.of(none)), (300, 3, Sum::default()));
     }
 }

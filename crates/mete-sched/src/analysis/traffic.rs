@@ -5,7 +5,7 @@ use mete_log::DomainId;
 use mete_policy::Role;
 
 use super::matrix::{Counts, Matrix};
-use crate::domains::FIRST;
+use crate::domains::user_domains;
 
 /// All dealings between domains. See the [module](self).
 #[derive(Clone, Debug)]
@@ -55,22 +55,21 @@ impl Traffic {
 
     /// Transactions between a client and a driver since the beginning, found in the same way.
     pub fn total_transactions(&self, client: DomainId, driver: DomainId) -> u64 {
-        let (client, driver) = (usize::from(client), usize::from(driver));
         self.dealings(Counts::total, client, driver)
     }
 
     /// Whether a client has recently dealt with a driver.
-    pub fn deals_with(&self, client: usize, driver: usize) -> bool {
+    pub fn deals_with(&self, client: DomainId, driver: DomainId) -> bool {
         self.dealings(Counts::recent, client, driver) > 0
     }
 
     /// Whether a domain has reported transactions of others, and so is a driver.
     pub fn is_driver(&self, domain: DomainId) -> bool {
-        self.reported.total().row(usize::from(domain)).iter().any(|&count| count > 0)
+        self.reported.total().row(domain.index()).iter().any(|&count| count > 0)
     }
 
     /// How much two domains have recently dealt with each other, in either direction.
-    pub fn weight(&self, one: usize, other: usize) -> u64 {
+    pub fn weight(&self, one: DomainId, other: DomainId) -> u64 {
         // The two sides of a wake-up are one dealing, so the larger one counts; either may be switched off.
         let woken =
             recent_both_ways(&self.sent, one, other).max(recent_both_ways(&self.received, one, other));
@@ -79,9 +78,9 @@ impl Traffic {
 
     /// The domain's correspondents by weight, heaviest first (thesis §4.5.3, domain locality).
     pub fn partners(&self, domain: DomainId) -> Vec<(DomainId, u64)> {
-        let others = (usize::from(FIRST)..self.domains).filter(|&other| other != usize::from(domain));
+        let others = user_domains(self.domains).filter(|&other| other != domain);
         let mut partners: Vec<_> = others
-            .map(|other| (other as DomainId, self.weight(usize::from(domain), other)))
+            .map(|other| (other, self.weight(domain, other)))
             .filter(|(_, weight)| *weight > 0)
             .collect();
         // By number where weights are equal, so that the order is always the same.
@@ -111,18 +110,20 @@ impl Traffic {
         for counts in [&mut self.sent, &mut self.received, &mut self.reported] {
             counts.end_period();
         }
-        for client in usize::from(FIRST)..self.domains {
-            for driver in usize::from(FIRST)..self.domains {
+        for client in user_domains(self.domains) {
+            for driver in user_domains(self.domains) {
                 // A driver is no client of its own, or what it does inside would count as transactions.
-                let is_driver = roles.get(driver) == Some(&Role::Driver) && client != driver;
+                let is_driver = roles.get(driver.index()) == Some(&Role::Driver) && client != driver;
                 let count = if is_driver { self.dealings(Counts::period, client, driver) } else { 0 };
-                self.transactions.set(client, driver, count);
+                self.transactions.set(client.index(), driver.index(), count);
             }
         }
     }
 
-    fn dealings(&self, of: impl Fn(&Counts) -> &Matrix, client: usize, driver: usize) -> u64 {
-        if self.is_driver(driver as DomainId) {
+    fn dealings(&self, of: impl Fn(&Counts) -> &Matrix, client: DomainId, driver: DomainId) -> u64 {
+        let is_reported = self.is_driver(driver);
+        let (client, driver) = (client.index(), driver.index());
+        if is_reported {
             return of(&self.reported).get(driver, client);
         }
         // A request wakes the driver, an answer wakes the client. A wake-up may be missing where the other side was
@@ -134,12 +135,13 @@ impl Traffic {
 
     /// Both numbers as indices; `None` if one is out of range: a row may have no correspondent, or be garbled.
     fn both(&self, one: DomainId, other: DomainId) -> Option<(usize, usize)> {
-        let (one, other) = (usize::from(one), usize::from(other));
+        let (one, other) = (one.index(), other.index());
         (one < self.domains && other < self.domains).then_some((one, other))
     }
 }
 
-fn recent_both_ways(counts: &Counts, one: usize, other: usize) -> u64 {
+fn recent_both_ways(counts: &Counts, one: DomainId, other: DomainId) -> u64 {
+    let (one, other) = (one.index(), other.index());
     counts.recent().get(one, other).saturating_add(counts.recent().get(other, one))
 }
 
@@ -149,44 +151,49 @@ mod tests {
 
     use super::*;
 
+    const D0: DomainId = DomainId::new(0);
+    const D2: DomainId = DomainId::new(2);
+    const D3: DomainId = DomainId::new(3);
+    const D4: DomainId = DomainId::new(4);
+
     const ROLES: [Role; 5] = [Role::Bystander, Role::Bystander, Role::Driver, Role::Client, Role::Client];
 
     #[test]
     fn log_16_the_matrix_counts_round_trips_by_ipc_until_the_driver_reports_them_itself() {
         let mut traffic = Traffic::new(5);
-        traffic.send(3, 2, 40);
-        traffic.receive(2, 3, 40);
-        traffic.send(2, 3, 60);
+        traffic.send(D3, D2, 40);
+        traffic.receive(D2, D3, 40);
+        traffic.send(D2, D3, 60);
         traffic.end_period(&ROLES);
         assert_eq!(traffic.transactions().row(3), [0, 0, 60, 0, 0]);
-        traffic.send(3, 2, 40);
-        traffic.report(2, 3, 75);
-        traffic.report(2, 4, 5);
+        traffic.send(D3, D2, 40);
+        traffic.report(D2, D3, 75);
+        traffic.report(D2, D4, 5);
         traffic.end_period(&ROLES);
         assert_eq!((traffic.transactions().get(3, 2), traffic.transactions().get(4, 2)), (75, 5));
-        assert!(traffic.is_driver(2) && !traffic.is_driver(3));
+        assert!(traffic.is_driver(D2) && !traffic.is_driver(D3));
     }
 
     #[test]
     fn log_16_locality_orders_the_correspondents_by_weight() {
         let mut traffic = Traffic::new(5);
-        traffic.send(3, 4, 10);
-        traffic.receive(4, 3, 10);
-        traffic.send(4, 3, 5);
-        traffic.report(2, 3, 100);
-        traffic.send(3, 0, 1000);
+        traffic.send(D3, D4, 10);
+        traffic.receive(D4, D3, 10);
+        traffic.send(D4, D3, 5);
+        traffic.report(D2, D3, 100);
+        traffic.send(D3, D0, 1000);
         traffic.end_period(&ROLES);
-        assert_eq!(traffic.partners(3), [(2, 100), (4, 15)]);
+        assert_eq!(traffic.partners(D3), [(D2, 100), (D4, 15)]);
     }
 
     #[test]
     fn log_11_correspondents_that_do_not_exist_are_ignored() {
         let mut traffic = Traffic::new(3);
-        traffic.send(2, NO_DOMAIN, 1);
-        traffic.receive(900, 2, 1);
-        traffic.report(2, NO_DOMAIN, 1);
+        traffic.send(D2, NO_DOMAIN, 1);
+        traffic.receive(DomainId::new(900), D2, 1);
+        traffic.report(D2, NO_DOMAIN, 1);
         traffic.end_period(&ROLES);
         assert!(traffic.sent().total().cells().iter().all(|&count| count == 0));
-        assert!(!traffic.is_driver(2));
+        assert!(!traffic.is_driver(D2));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mete_log::DomainId;
 
 use super::process::{self, Process};
-use super::{Domain, DomainError, Domains, EmptyDomain, FIRST, Selector, groups};
+use super::{Domain, DomainError, Domains, EmptyDomain, FIRST, Selector, groups, user_domains};
 
 impl Domains {
     /// The domains that have no members so far. A selector of names, groups or users may select a process at any
@@ -18,14 +18,14 @@ impl Domains {
     /// waits for the children of a process that is there.
     pub fn check_matches(&self) -> Result<Vec<EmptyDomain>, DomainError> {
         let empty: Vec<_> =
-            (FIRST..self.len() as DomainId).filter(|&number| self.members(number).next().is_none()).collect();
+            user_domains(self.len()).filter(|&number| self.members(number).next().is_none()).collect();
         empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
-        let all = self.len() - usize::from(FIRST);
+        let all = self.len() - FIRST.index();
         let has_parent = empty.iter().any(|&number| self.waits_for_children(number));
         let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
         if all > 0 && empty.len() == all && !has_parent {
             let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
-            let unread = (FIRST..self.len() as DomainId).map(|number| self.unread(number)).max().unwrap_or(0);
+            let unread = user_domains(self.len()).map(|number| self.unread(number)).max().unwrap_or(0);
             return Err(DomainError::NoMembers { selectors: selectors.join(" or "), unread });
         }
         Ok(empty)
@@ -33,19 +33,19 @@ impl Domains {
 
     /// Whether a process that is there only has to start another process in order to fill the domain.
     fn waits_for_children(&self, number: DomainId) -> bool {
-        let mut selectors = self.domains[usize::from(number)].selectors.iter();
+        let mut selectors = self.domains[number.index()].selectors.iter();
         selectors.any(|selector| matches!(selector, Selector::Children(_)) && selector.can_come_true())
     }
 
     fn empty(&self, number: DomainId) -> EmptyDomain {
-        let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
+        let Domain { name, selectors, .. } = &self.domains[number.index()];
         let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
         EmptyDomain { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
     }
 
     /// The number of processes that may belong to a domain by their program, where this user may not see the program.
     fn unread(&self, number: DomainId) -> usize {
-        let selectors = &self.domains[usize::from(number)].selectors;
+        let selectors = &self.domains[number.index()].selectors;
         let asks = selectors.iter().any(|selector| matches!(selector, Selector::Program(_)));
         // What is hidden from root, too, is not hidden for lack of rights.
         if !asks || rustix::process::geteuid().is_root() {
@@ -57,7 +57,7 @@ impl Domains {
     /// An error if a domain without members can have none later.
     fn check_can_fill(&self, number: DomainId) -> Result<(), DomainError> {
         let EmptyDomain { name, selectors: selector, .. } = self.empty(number);
-        let selectors = &self.domains[usize::from(number)].selectors;
+        let selectors = &self.domains[number.index()].selectors;
         let in_cgroups = self.cgroup_members_of(number);
         let taken = self.known.iter().filter(|(_, known)| known.domain >= FIRST).find(|(pid, _)| {
             in_cgroups.contains_key(pid)

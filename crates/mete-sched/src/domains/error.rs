@@ -37,7 +37,7 @@ pub enum DomainError {
         name: String,
     },
     /// There are more domains than log areas have room for.
-    #[error("{wanted} domains are too many: log areas have room for {}", MAX_DOMAINS - FIRST as usize)]
+    #[error("{wanted} domains are too many: log areas have room for {}", MAX_DOMAINS - FIRST.index())]
     TooMany {
         /// The number of domains that were given.
         wanted: usize,

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use mete_kernel::{Bound, DividedBy, Division, ProcessKind, Rule};
 use mete_log::DomainId;
-use mete_policy::Role;
+use mete_policy::{DomainIndex, Role};
 use rustix::param::clock_ticks_per_second;
 
 pub use error::{DomainError, EmptyDomain};
@@ -37,11 +37,11 @@ use process::Process;
 pub use selector::{DomainSpec, Pattern, Selector};
 
 /// The domain of every process that was bound to no other domain.
-pub const OTHER: DomainId = 0;
+pub const OTHER: DomainId = DomainId::new(0);
 /// The domain of the processors' idle time.
-pub const IDLE: DomainId = 1;
+pub const IDLE: DomainId = DomainId::new(1);
 /// The first domain that a user can name.
-pub const FIRST: DomainId = 2;
+pub const FIRST: DomainId = DomainId::new(2);
 /// The largest number of domains, including the two built-in ones: each can have a log file, beside the null file.
 pub const MAX_DOMAINS: usize = 255;
 
@@ -51,6 +51,21 @@ const LOOKS: u8 = 2;
 const FULL_SCAN_EVERY: u32 = 16;
 /// The length of the longest chain of ancestors that is followed.
 const MAX_ANCESTORS: usize = 64;
+
+/// The domain that a placement policy means by a number of its own.
+pub const fn of_policy(number: DomainIndex) -> DomainId {
+    DomainId::new(number)
+}
+
+/// The number by which a placement policy knows a domain.
+pub const fn for_policy(domain: DomainId) -> DomainIndex {
+    domain.get()
+}
+
+/// The user's domains in a table of this number of domains, in order.
+pub(crate) fn user_domains(domains: usize) -> impl Iterator<Item = DomainId> + Clone {
+    DomainId::all_below(domains).skip(FIRST.index())
+}
 
 /// A name that other users chose, where each letter that a domain's name cannot have is replaced.
 pub fn plain_name(name: &OsStr) -> String {
@@ -179,7 +194,7 @@ impl Domains {
             }
         }
         if domains.len() > MAX_DOMAINS {
-            return Err(DomainError::TooMany { wanted: domains.len() - usize::from(FIRST) });
+            return Err(DomainError::TooMany { wanted: domains.len() - FIRST.index() });
         }
         let mut domains = Domains {
             domains,
@@ -205,7 +220,7 @@ impl Domains {
     /// The rules by which the kernel component should bind processes by itself, in order of precedence.
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules = Vec::new();
-        for (domain, Domain { selectors, .. }) in (0..).zip(&self.domains) {
+        for (domain, Domain { selectors, .. }) in self.numbered() {
             rules.extend(selectors.iter().filter_map(Selector::rule).map(|selects| Rule { selects, domain }));
         }
         rules
@@ -227,7 +242,7 @@ impl Domains {
             DivideBy::User => DividedBy::User,
         };
         let known = self.kinds.iter().map(|(kind, domain)| (*kind, *domain)).collect();
-        Some(Division { by, known, free: self.free()..self.domains.len() as DomainId })
+        Some(Division { by, known, free: self.free()..DomainId::from_index(self.domains.len()) })
     }
 
     /// From now on, the kernel component gives domains out, and a scan gives out none.
@@ -238,12 +253,12 @@ impl Domains {
     /// The first domain that was not given out.
     fn free(&self) -> DomainId {
         let named = self.domains.iter().rposition(|domain| !domain.name.is_empty());
-        named.map_or(0, |last| last as DomainId + 1)
+        named.map_or(OTHER, |last| DomainId::from_index(last + 1))
     }
 
     /// Whether no domain is left to be given out.
     pub fn is_full(&self) -> bool {
-        self.divide.is_some() && usize::from(self.free()) >= self.domains.len()
+        self.divide.is_some() && self.free().index() >= self.domains.len()
     }
 
     /// Notes that the kernel has given a domain out.
@@ -271,7 +286,7 @@ impl Domains {
             .take(MAX_DOMAINS + 1)
             .find(|name| !name.is_empty() && self.by_name(name).is_none())
             .unwrap_or_else(|| format!("domain-{domain}"));
-        if let Some(domain) = self.domains.get_mut(usize::from(domain)) {
+        if let Some(domain) = self.domains.get_mut(domain.index()) {
             domain.name = name;
         }
     }
@@ -289,7 +304,7 @@ impl Domains {
         }
         let free = self.free();
         // After the hand-over, a scan would give out a domain that the kernel gives out at the same moment.
-        if !self.kinds.contains_key(&kind) && !self.is_handed_over && usize::from(free) < self.domains.len() {
+        if !self.kinds.contains_key(&kind) && !self.is_handed_over && free.index() < self.domains.len() {
             self.name_kind(kind, free);
         }
         self.kinds.get(&kind).copied()
@@ -313,7 +328,16 @@ impl Domains {
 
     /// The name of a domain.
     pub fn name(&self, domain: DomainId) -> &str {
-        self.domains.get(usize::from(domain)).map_or("?", |domain| domain.name.as_str())
+        self.domains.get(domain.index()).map_or("?", |domain| domain.name.as_str())
+    }
+
+    /// The numbers of all domains, in order.
+    pub fn numbers(&self) -> impl DoubleEndedIterator<Item = DomainId> + ExactSizeIterator + Clone + use<> {
+        DomainId::all_below(self.domains.len())
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (DomainId, &Domain)> {
+        self.numbers().zip(&self.domains)
     }
 
     /// All names, by number.
@@ -323,12 +347,12 @@ impl Domains {
 
     /// The domain with this name.
     pub fn by_name(&self, name: &str) -> Option<DomainId> {
-        self.domains.iter().position(|domain| domain.name == name).map(|number| number as DomainId)
+        self.domains.iter().position(|domain| domain.name == name).map(DomainId::from_index)
     }
 
     /// The role that the user gave to a domain.
     pub fn role(&self, domain: DomainId) -> Option<Role> {
-        self.domains.get(usize::from(domain))?.role
+        self.domains.get(domain.index())?.role
     }
 
     /// The domain of a process, as of the last scan.
@@ -358,7 +382,7 @@ impl Domains {
     /// The domains into which any user can bring a process: by giving the process a name, or by running a program.
     pub fn open(&self) -> Vec<DomainId> {
         let mut open = Vec::new();
-        for (number, domain) in (0..).zip(&self.domains) {
+        for (number, domain) in self.numbered() {
             let mut selectors = domain.selectors.iter();
             if selectors.any(|selector| matches!(selector, Selector::Comm(_) | Selector::Program(_))) {
                 open.push(number);
@@ -382,7 +406,8 @@ impl Domains {
     fn look_for_groups(&mut self) {
         self.new_groups.clear();
         self.groups.retain(|path, _| groups::is_cgroup(path));
-        for (number, domain) in self.domains.iter().enumerate() {
+        let numbered = DomainId::all_below(self.domains.len()).zip(&self.domains);
+        for (number, domain) in numbered {
             let paths = domain.selectors.iter().flat_map(|selector| match selector {
                 Selector::Cgroup(path) => vec![path.clone()],
                 Selector::Cgroups(groups) => groups.directories(),
@@ -390,8 +415,8 @@ impl Domains {
             });
             for path in paths {
                 if let std::collections::btree_map::Entry::Vacant(new) = self.groups.entry(path) {
-                    self.new_groups.push((new.key().clone(), number as DomainId));
-                    new.insert(number as DomainId);
+                    self.new_groups.push((new.key().clone(), number));
+                    new.insert(number);
                 }
             }
         }
@@ -404,7 +429,7 @@ impl Domains {
     fn divide_groups(&mut self) {
         for (path, name) in groups::populated() {
             let free = self.free();
-            if usize::from(free) >= self.domains.len() {
+            if free.index() >= self.domains.len() {
                 return;
             }
             // Two groups can have the same path name in different hierarchies, so the directory is the key.
@@ -546,7 +571,7 @@ impl Domains {
                 selector.selects(process) && (!is_own || matches!(selector, Selector::Pid(_)))
             })
         });
-        found.map(|number| number as DomainId)
+        found.map(DomainId::from_index)
     }
 
     fn inherited(&self, mut ancestor: u32) -> (DomainId, BoundBy) {

@@ -133,12 +133,12 @@ struct DomainSet([u64; DOMAINS / 64]);
 
 impl DomainSet {
     fn has(&self, domain: DomainId) -> bool {
-        self.0.get(usize::from(domain) / 64).is_some_and(|word| word >> (domain % 64) & 1 != 0)
+        self.0.get(domain.index() / 64).is_some_and(|word| word >> (domain.index() % 64) & 1 != 0)
     }
 
     fn put(&mut self, domain: DomainId, is_in: bool) {
-        if let Some(word) = self.0.get_mut(usize::from(domain) / 64) {
-            *word = *word & !(1 << (domain % 64)) | u64::from(is_in) << (domain % 64);
+        if let Some(word) = self.0.get_mut(domain.index() / 64) {
+            *word = *word & !(1 << (domain.index() % 64)) | u64::from(is_in) << (domain.index() % 64);
         }
     }
 }
@@ -268,7 +268,7 @@ impl Claims {
     /// Makes `own` the one domain that the component speaks for, apart from "other".
     fn speak_for(&mut self, own: DomainId) {
         // "other" stays in the set: what belongs to no domain concerns no user.
-        for domain in (0..DOMAINS as DomainId).filter(|&domain| domain != OTHER) {
+        for domain in DomainId::all_below(DOMAINS).filter(|&domain| domain != OTHER) {
             self.own.put(domain, domain == own);
         }
     }
@@ -302,7 +302,7 @@ impl ComponentLimits {
     }
 
     fn count(&mut self, domain: DomainId, one_more: bool) {
-        let Some(count) = self.counts.get_mut(usize::from(domain)) else { return };
+        let Some(count) = self.counts.get_mut(domain.index()) else { return };
         *count = if one_more { count.saturating_add(1) } else { count.saturating_sub(1) };
         // A domain stays known as long as the component knows of one process in it.
         self.claims.told.put(domain, *count > 0);
@@ -315,12 +315,13 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::domains::IDLE;
 
     const OWN: u32 = 64_001;
     const OTHERS: u32 = 64_002;
-    const DRIVER: DomainId = 2;
-    const CLIENT: DomainId = 3;
-    const VICTIM: DomainId = 4;
+    const DRIVER: DomainId = DomainId::new(2);
+    const CLIENT: DomainId = DomainId::new(3);
+    const VICTIM: DomainId = DomainId::new(4);
 
     fn trust(drivers: &[DomainId]) -> Arc<Trust> {
         let trust = Trust::in_drivers(drivers.to_vec());
@@ -355,9 +356,9 @@ mod tests {
             (DRIVER, VICTIM, false),
             (VICTIM, CLIENT, false),
             (CLIENT, DRIVER, false),
-            (1, CLIENT, false),
-            (256 + DRIVER, CLIENT, false),
-            (DRIVER, 256 + CLIENT, false),
+            (IDLE, CLIENT, false),
+            (DomainId::new(256 + 2), CLIENT, false),
+            (DRIVER, DomainId::new(256 + 3), false),
         ] {
             assert_eq!(claims.allow(domain, correspondent), counts, "{domain} about {correspondent}");
         }

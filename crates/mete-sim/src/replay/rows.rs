@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use mete_log::Row;
 
 use super::text::{Event, Pid};
-use crate::trace::{Trace, event};
+use crate::trace::{IDLE, Trace, event};
 
 /// What happens on one processor, in order.
 #[derive(Clone, Copy)]
@@ -39,14 +39,14 @@ pub(super) fn events(trace: &Trace<'_>) -> Vec<Event> {
 
 fn steps(row: &Row) -> [Option<(u64, LaneStep)>; 2] {
     let (Some(of), Some(domain), Some(at_ns)) = (row.event, row.domain, row.stamp) else { return [None; 2] };
-    let (who, ran_ns) = (Pid::from(domain), row.counter.unwrap_or(0));
+    let (who, ran_ns) = (Pid::from(domain.get()), row.counter.unwrap_or(0));
     match of {
-        event::SERVICE_TIME if domain != 0 => {
+        event::SERVICE_TIME if domain != IDLE => {
             [Some((at_ns.saturating_sub(ran_ns), LaneStep::Enter(who))), Some((at_ns, LaneStep::Leave(who)))]
         }
         event::WAKE => [Some((at_ns, LaneStep::Wake(who))), None],
         event::IPC_SEND => {
-            let to = Pid::from(row.correspondent.unwrap_or_default());
+            let to = Pid::from(row.correspondent.unwrap_or_default().get());
             [Some((at_ns, LaneStep::Notify { from: who, to })), None]
         }
         _ => [None; 2],

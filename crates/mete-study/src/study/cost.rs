@@ -1,7 +1,7 @@
 //! What a row costs on the path of a message between two tasks (thesis §5.2.1).
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT, Running};
-use mete_log::{Control, Plan, Shape};
+use mete_log::{Control, FileId, Plan, Shape};
 use mete_probe::probe;
 
 use super::{Study, StudyOptions, cost_page, processors};
@@ -13,7 +13,7 @@ use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::statistics::median;
 use crate::traffic::{Echo, Partner};
-use crate::user::loops::ROW;
+use crate::user::loops::{CORRESPONDENT, ROW};
 use crate::user::scheduler::{Logging, Scheduler};
 use crate::user::timed;
 
@@ -206,7 +206,7 @@ fn set_probe(scheduler: &mut Scheduler, setting: Setting) -> Result<(), Reason> 
     match setting {
         Setting::Native | Setting::Disabled => scheduler.set(Logging::Disabled),
         // File 0 is no file.
-        Setting::RoutedNowhere => scheduler.set_file(0),
+        Setting::RoutedNowhere => scheduler.set_file(FileId::default()),
         Setting::On(logging) => scheduler.set(logging),
     }
 }
@@ -266,10 +266,10 @@ fn trips_without_probe(echo: &mut Echo, trips: u64) -> std::io::Result<()> {
 #[inline(never)]
 fn probed_trips(echo: &mut Echo, trips: u64) -> std::io::Result<()> {
     for _ in 0..trips {
-        probe!(ROW, 2);
+        probe!(ROW, CORRESPONDENT);
         echo.send()?;
         echo.receive()?;
-        probe!(ROW, 2);
+        probe!(ROW, CORRESPONDENT);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use mete_log::{Control, Cursor, Entries, FileId, FileSpec, Stamp, ring};
+use mete_log::{Control, Cursor, DomainId, Entries, FileId, FileSpec, Stamp, ring, row};
 
 use super::restart::{Analysis, Restart};
 use super::{Study, StudyOptions, readers_page};
@@ -265,9 +265,15 @@ struct Counts([u64; 256]);
 
 impl Counts {
     #[inline(always)]
-    fn add(&mut self, correspondent: u16) {
-        self.0[usize::from(correspondent) & 255] += 1;
+    fn add(&mut self, correspondent: DomainId) {
+        self.0[correspondent.index() & 255] += 1;
     }
+}
+
+/// The correspondent that a row's first word names.
+#[inline(always)]
+fn correspondent(who: u64) -> DomainId {
+    row::who_parts(who).2
 }
 
 enum Reader<'a> {
@@ -294,7 +300,7 @@ impl<'a> Reader<'a> {
                 let area = stage.scheduler.area(stage.there);
                 let poll = cursor.poll_rows(area, |rows| {
                     let words = rows.words().as_chunks::<{ ROW_BYTES as usize / 8 }>().0;
-                    words.iter().for_each(|words| counts.add((words[0] >> 32) as u16));
+                    words.iter().for_each(|words| counts.add(correspondent(words[0])));
                 })?;
                 black_box(&mut *counts);
                 Ok(Analysis { trials: 1, rows: poll.rows, is_complete: true })
@@ -304,8 +310,7 @@ impl<'a> Reader<'a> {
                     TRIALS,
                     || (),
                     |words| {
-                        // The correspondent is in the upper half of a row's first word.
-                        counts.add((words.first().copied().unwrap_or(0) >> 32) as u16);
+                        counts.add(correspondent(words.first().copied().unwrap_or(0)));
                     },
                 );
                 black_box(&mut *counts);
