@@ -341,7 +341,7 @@ fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> an
 fn has_transactions(logged: &Logged) -> bool {
     logged.report.transactions.iter().any(|dealing| {
         let mut domains = logged.report.domains.iter();
-        domains.any(|domain| domain.name == dealing.domain && domain.role == "client")
+        domains.any(|domain| domain.name == dealing.domain && domain.role == Role::Client)
     })
 }
 
@@ -350,7 +350,7 @@ fn placement(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Name("role")];
     heads.extend([tables::PROCESSES, "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
     let mut table = Table::new(heads);
-    let named = report::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
+    let named = report::ordered(logged).into_iter().filter(|domain| domain.role != Role::Bystander);
     named.for_each(|domain| table.row(placement_row(logged, domain)));
     table
 }
@@ -359,7 +359,7 @@ fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
     let processor = |number: Option<usize>| number.map_or("·".into(), |number| number.to_string());
     [
         shorten(&domain.name, tables::NAME),
-        domain.role.into(),
+        domain.role.to_string(),
         domain.processes.to_string(),
         tables::ran(logged, domain, milliseconds(service_ns(domain))),
         tables::ran(logged, domain, percent(logged.share(domain))),

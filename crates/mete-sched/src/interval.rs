@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::analysis::{Completeness, FileCount, Missed};
+use crate::domains::BuiltIn;
 use crate::other_programs::Program;
 use crate::report::{Dealing, DomainReport, EventReport, Phase, Report};
 use crate::scheduler::{Cost, Scheduler};
@@ -126,7 +127,7 @@ impl Logged {
 
 /// Whether this is the domain of the processors' idle time.
 pub fn is_idle(domain: &DomainReport) -> bool {
-    domain.name == "idle"
+    domain.built_in == Some(BuiltIn::Idle)
 }
 
 /// Processor time on all processors.
