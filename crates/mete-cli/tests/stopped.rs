@@ -31,9 +31,13 @@ fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
 
 /// It listens to Ctrl-C.
 fn listens(pid: u32) -> bool {
+    catches(pid, libc::SIGINT)
+}
+
+fn catches(pid: u32, signal: libc::c_int) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (libc::SIGINT - 1)) != 0)
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (signal - 1)) != 0)
 }
 
 /// It printed results, said that they are not all, and has the status of what was stopped.
@@ -50,6 +54,21 @@ fn is_stopped_with_results(ended: &Ended, result: &str) {
 fn names(folder: &Path) -> Vec<String> {
     let entries = folder.read_dir().unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let mut shell = Command::new("sh");
+    // As `nohup` does it, and a script's shell for what it starts in the background.
+    shell.args(["-c", "trap '' HUP INT; exec \"$0\" sim mix --set duration_ms=1e11"]);
+    shell.arg(env!("CARGO_BIN_EXE_mete")).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running::start_as_here(&mut shell);
+    wait_until("it listens to SIGTERM", || catches(running.pid(), libc::SIGTERM));
+    [Signal::HUP, Signal::INT].into_iter().for_each(|signal| running.signal(signal));
+    assert!(!listens(running.pid()) && !catches(running.pid(), libc::SIGHUP));
+    assert_eq!(running.0.try_wait().unwrap(), None);
+    running.signal(Signal::TERM);
+    assert_eq!(running.wait().code(), Some(130));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -64,11 +65,28 @@ pub fn is_root() -> bool {
     is_root
 }
 
+fn take_usual_signals() -> std::io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the usual action runs no code of this program.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
 /// A process that ends with the test.
 pub struct Running(pub Child);
 
 impl Running {
+    /// Starts it with the usual effects of signals, also if the tests run under `nohup` or in the background: the
+    /// command leaves a signal ignored that was ignored before.
     pub fn start(command: &mut Command) -> Running {
+        // SAFETY: between fork and exec, the closure makes system calls and nothing else.
+        unsafe { command.pre_exec(take_usual_signals) };
+        Running::start_as_here(command)
+    }
+
+    /// Starts it with the effects of signals that this process has.
+    pub fn start_as_here(command: &mut Command) -> Running {
         Running(command.spawn().unwrap())
     }
 
