@@ -42,7 +42,7 @@ fn a_selector_that_matches_nothing_is_named() {
     sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name; start it first");
     let nobody = ["--driver", "x=comm:no-such-name", "--client", "y=comm:no-such"];
     sentence(&[&["schedule", "--for", "1s"], &nobody[..]].concat(), "comm:no-such-name or comm:no-such;");
-    // No process has a number beyond 2^22, and nobody will come to have it.
+    // No process ever has a number beyond 2^22.
     let never = ["--domain", "x=pid:1", "--domain", "y=pid:4194305"];
     sentence(&[&["log", "--for", "1s"], &never[..]].concat(), "\"y\" is empty and stays so");
 }
@@ -184,8 +184,8 @@ fn new_6_name_of_a_file_steers_no_terminal() {
     }
 }
 
-/// Runs it as a user without any right, where no program with probes is; root's own directories are
-/// out of that user's reach.
+/// Runs it as a user without any right, where there is no program with probes. That user cannot enter root's own
+/// directories.
 fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
@@ -197,13 +197,13 @@ fn as_nobody(arguments: &[&str]) -> Output {
     let mut command = std::process::Command::new(copy);
     command.args(arguments).current_dir("/").env("METE_RUNTIME_DIR", directory.path());
     if rustix::process::geteuid().is_root() {
-        // Its own directory, so that whatever it starts can be found in it.
+        // The command uses a run-time directory only if it belongs to the command's own user.
         std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
     loop {
         match command.output() {
-            // What another test forks has the copy open for writing until it is another program.
+            // A process that another test forks has the copy open for writing until it executes its program.
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
@@ -230,7 +230,7 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
     }
 }
 
-/// Whoever comes back as root would learn only then that something is mistyped.
+/// Otherwise a user would learn of a mistyped domain only at the second try, as root.
 #[test]
 fn without_root_it_is_said_first_what_would_be_wrong_for_root_too() {
     for (domain, wrong) in [
@@ -256,7 +256,7 @@ fn a_process_of_its_own_that_ends_is_no_failure() {
     let arguments = ["log", "--json", "--for", "600ms", "--every", "100ms", "--domain", &domain];
     let mut log = Running::start(program(&arguments).stdout(Stdio::piped()));
     let mut lines = log.lines();
-    // What it needs at its start it has found by now.
+    // By now it has found all processes that it needs at its start.
     lines.next().unwrap().unwrap();
     short.signal(rustix::process::Signal::KILL);
     short.wait();

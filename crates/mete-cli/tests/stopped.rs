@@ -29,7 +29,7 @@ fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
     Ended { code: running.wait().code(), printed, said }
 }
 
-/// It listens to Ctrl-C.
+/// Whether it listens to Ctrl-C.
 fn listens(pid: u32) -> bool {
     catches(pid, libc::SIGINT)
 }
@@ -90,7 +90,7 @@ fn all_studies_stopped_in_the_first_one_write_none() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = program(&["study", "--all", "--out", directory.path().to_str().unwrap()]);
     let ended = stopped(&mut command, listens);
-    // Of the first one, or of none if it was stopped before that began.
+    // The results of the first study, or of none if it was stopped before that began.
     is_stopped_with_results(&ended, "verdict");
     assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
 }
@@ -159,7 +159,7 @@ fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_giv
     is_stopped_with_results(&ended, "nothing was moved");
 }
 
-/// It waits for its schema when Ctrl-C comes, and gets it then.
+/// The recorder waits for its schema when Ctrl-C comes, and gets the schema after that.
 #[test]
 fn klog_5_a_recording_that_is_stopped_before_its_command_runs_does_not_run_it_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn a_log_that_is_stopped_ends_as_one_that_was() {
     }
     let is_logging = |pid| listens(pid) && !common::bpf_links(pid).is_empty();
     let ended = stopped(&mut program(&["log", "--for", "10m"]), is_logging);
-    // How much it has logged by then is chance.
+    // It is chance how much it has logged by then.
     is_stopped_with_results(&ended, "logged for ");
 }
 
@@ -207,7 +207,7 @@ fn new_6_a_conversion_that_is_stopped_leaves_what_had_the_name_before_and_nothin
         assert_eq!(std::fs::read_to_string(out.join("kept")).unwrap(), "good results", "{form}");
     }
     let shown = stopped(&mut program(&["show", trace.to_str().unwrap(), "--json"]), listens);
-    // How far it comes is chance; of what it has not seen it says nothing.
+    // It is chance how far it comes. It says nothing of the part that it has not seen.
     is_stopped_with_results(&shown, "");
     assert!(!shown.printed.contains("completeness"), "{}", shown.printed);
 }

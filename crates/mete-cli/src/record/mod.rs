@@ -148,6 +148,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         .mount(&session, asker)
         .and_then(|tree| Ok((tree, options.start(&mut session, user.as_ref())?)));
     let (tree, mut running) = match started {
+        // Ctrl-C came before the command began, so that a trace would be of nothing.
         Ok((tree, None)) if !options.command.is_empty() => {
             drop((desk, tree));
             session.discard();
@@ -159,6 +160,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
+    // Only now: until here, a recording that cannot begin leaves the trace that it would replace.
     session.remove_former();
     let is_done = options.wait(&mut session, &desk, running.as_mut())?;
     // In this order: first requests are refused, then the files disappear.
