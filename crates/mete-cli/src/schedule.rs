@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::notice;
 use crate::notice::ToldNotices;
-use crate::parse::domain;
+use crate::parse::{check_domains, domain};
 use crate::report::{self, Interval, Logged, Queues, service_ns, tables};
 
 /// Options of `mete schedule`.
@@ -141,7 +142,7 @@ impl Options {
     /// # Errors
     ///
     /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), (ErrorKind, String)> {
+    pub fn check(&self) -> Result<(), Mistake> {
         // A domain of an open role may turn out to be either.
         let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
         if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
@@ -156,7 +157,7 @@ impl Options {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        Ok(())
+        check_domains(&self.specs())
     }
 
     fn settings(&self) -> Settings {

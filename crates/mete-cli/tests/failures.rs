@@ -27,6 +27,12 @@ fn sentence(arguments: &[&str], expected: &str) {
     assert!(status == 1 && last.starts_with("mete: ") && last.contains(expected), "{arguments:?}: {said}");
 }
 
+/// The mistake can be told from the command line alone, and has the status of a mistyped one.
+fn mistake(arguments: &[&str], expected: &str) {
+    let (status, said) = failure(arguments);
+    assert!(status == 2 && said.contains(expected), "{arguments:?}: {said}");
+}
+
 #[test]
 fn a_mistyped_domain_is_answered_with_what_is_expected() {
     for (domain, expected) in
@@ -49,9 +55,32 @@ fn a_selector_that_matches_nothing_is_named() {
 
 #[test]
 fn a_domain_name_twice_is_refused() {
-    sentence(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "given twice");
-    sentence(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "given twice");
-    sentence(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
+    mistake(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "given twice");
+    mistake(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "given twice");
+    mistake(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
+    let record = ["record", "--schema", "no-such", "-o", "/nowhere/trace"];
+    mistake(&[&record[..], &["--domain", "x=pid:1", "--domain", "x=pid:2"]].concat(), "given twice");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_subcommand() {
+    let schedule = ["schedule", "--driver", "a=pid:1", "--client", "b=pid:2"];
+    for (arguments, expected) in [
+        ([&schedule[..], &["--period", "10ms", "--interval", "20ms"]].concat(), "--interval 20ms"),
+        (["show", "no-such", "--from", "2", "--until", "1"].to_vec(), "--from is later than --until"),
+        (["convert", "no-such", "--to", "csv", "--from", "2", "--until", "1"].to_vec(), "--from is later"),
+        (["convert", "no-such", "--to", "ctf"].to_vec(), "CTF is a directory of several files"),
+        (["convert", "no-such", "--to", "ctf1", "-o", "-"].to_vec(), "CTF is a directory of several files"),
+        (["sim", "mix", "--csv", "x"].to_vec(), "it takes --seeds, --vary or --plot beside it"),
+        (["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"].to_vec(), "--trace takes a single policy"),
+        (["study", "vtrr-micro", "--trace", "no-such"].to_vec(), "cannot be evaluated from a trace"),
+    ] {
+        mistake(&arguments, expected);
+    }
+    // What the command line alone does not tell is a failure.
+    sentence(&["show", "no-such"], "this is no trace");
+    sentence(&["convert", "no-such", "--to", "ctf", "-o", "/nowhere/ctf"], "this is no trace");
+    sentence(&["study", "quanta", "--trace", "no-such"], "no-such");
 }
 
 #[test]
@@ -116,7 +145,7 @@ fn the_kernel_s_events_and_no_kernel_do_not_go_together() {
 
 #[test]
 fn an_unknown_measurement_is_answered_with_the_known_ones() {
-    sentence(&["bench", "--only", "nonsense"], "there are user, ");
+    mistake(&["bench", "--only", "nonsense"], "there are user, ");
 }
 
 #[test]

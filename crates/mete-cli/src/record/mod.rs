@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use mete_base::size;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
@@ -32,7 +33,7 @@ use mete_sched::DomainSpec;
 use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
-use crate::parse::domain;
+use crate::parse::{check_domains, domain};
 use crate::schema;
 use live::Live;
 
@@ -175,6 +176,15 @@ fn say(notice: &Notice) {
 }
 
 impl Options {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        check_domains(&self.domains)
+    }
+
     /// What is to be recorded. Problems of the schema are printed with their places.
     fn plan(&self, output: &mut Output) -> anyhow::Result<Plan> {
         let sources = schema::sources(&self.schema)?;
