@@ -390,6 +390,8 @@ fn have_own_mounts() {
 /// A recorder that was stopped, so that it has started no other keepers in place of those that were killed.
 fn killed_with_its_keepers() -> Recorder {
     let mut recorder = Recorder::start(&[]);
+    // On a busy machine the last one may begin late. It would undo the mount after the others were killed.
+    wait_until("its keepers are there", || keepers_of(recorder.process.pid()).len() == KEEPERS);
     recorder.process.signal(Signal::STOP);
     wait_until("it stands still", || common::is_stopped(recorder.process.pid()));
     kill_all(&keepers_of(recorder.process.pid()));
