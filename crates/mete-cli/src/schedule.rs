@@ -225,6 +225,7 @@ impl Shown<'_> {
         scheduler.run(&stop, |scheduler| {
             outcome = self.look(scheduler);
             let is_over = self.options.time.is_some_and(|time| self.begin.elapsed() >= time);
+            // Relaxed: `run` reads it in this same thread, after this call.
             stop.store(outcome.is_err() || is_over || interrupt::asked(), Ordering::Relaxed);
         });
         outcome?;

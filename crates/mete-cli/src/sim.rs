@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
     /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
     /// How long the simulated time is, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -117,6 +117,12 @@ impl Options {
     fn is_sweep(&self) -> bool {
         self.seeds.is_some() || !self.vary.is_empty() || self.plot.is_some()
     }
+}
+
+/// A key and a value. Whether there is such a key, the scenario says.
+fn setting(text: &str) -> Result<String, String> {
+    let setting = Some(text).filter(|text| text.contains('='));
+    setting.map(str::to_owned).ok_or_else(|| "it takes key=value, as in host.processors=2".to_owned())
 }
 
 /// A number of seeds. The results of more runs than [`MOST_RUNS`] would take too much memory.

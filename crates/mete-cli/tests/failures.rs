@@ -71,6 +71,8 @@ fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_su
         (["convert", "no-such", "--to", "csv", "--from", "2", "--until", "1"].to_vec(), "--from is later"),
         (["convert", "no-such", "--to", "ctf"].to_vec(), "CTF is a directory of several files"),
         (["convert", "no-such", "--to", "ctf1", "-o", "-"].to_vec(), "CTF is a directory of several files"),
+        (["record", "--schema", "x", "-o", "x", "--buffer", "3"].to_vec(), "a power of two from 64 KiB"),
+        (["sim", "mix", "--set", "host.processors"].to_vec(), "it takes key=value"),
         (["sim", "mix", "--csv", "x"].to_vec(), "it takes --seeds, --vary or --plot beside it"),
         (["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"].to_vec(), "--trace takes a single policy"),
         (["study", "vtrr-micro", "--trace", "no-such"].to_vec(), "cannot be evaluated from a trace"),

@@ -24,6 +24,7 @@ use mete_command::output::Output;
 use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
 use mete_command::{failure, interrupt};
+use mete_kernel::record::size_log2;
 use mete_parameters::Mounted;
 use mete_record::{
     Asker, Desk, FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, desk,
@@ -62,7 +63,7 @@ pub struct Options {
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
     /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "4M")]
+    #[arg(long, value_name = "SIZE", value_parser = buffer_bytes, default_value = "4M")]
     buffer: u64,
     /// Flush a buffer when less than this percentage is free; the free part is for events during the flush
     #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value = "10")]
@@ -132,6 +133,12 @@ const LAST_SWITCH: Duration = Duration::from_millis(30);
 
 /// How often to look whether the command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The size of a buffer that the kernel can have.
+fn buffer_bytes(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text)?;
+    size_log2(bytes).map(|_| bytes).map_err(|error| error.to_string())
+}
 
 /// Records, and returns the command's exit status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
