@@ -2,6 +2,10 @@
 
 /// Names that are less close than this are not suggested.
 const CLOSE: f64 = 0.75;
+/// Divisor: of names that may be any bytes, one is near if it differs by at most this part of its letters.
+const NEAR: usize = 3;
+/// The largest number of names that [`few`] gives: as many as a user will read.
+const MOST: usize = 3;
 
 /// The name of `known` that is closest to what was written, if one is close enough.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -12,6 +16,20 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .filter(|(closeness, _)| *closeness >= CLOSE)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
+}
+
+/// The names with the most similar spelling, at most three, the most similar first. Other users chose these names, so
+/// that they may be any bytes. Names that only contain one another are not near: of many processes or control groups,
+/// most would be.
+pub fn few<'a>(written: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
+    let limit = (written.len() / NEAR).clamp(1, 4);
+    // strsim takes no slices.
+    let vec = written.to_vec();
+    let distant = known.into_iter().map(|name| (strsim::generic_levenshtein(&vec, &name.to_vec()), name));
+    let mut near: Vec<_> = distant.filter(|(distance, _)| *distance <= limit).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
 /// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close
@@ -70,5 +88,15 @@ mod tests {
         assert_eq!(nearest("l2_misses", ["llc_misses", "l2_cache_misses"]), Some("l2_cache_misses"));
         assert_eq!(nearest("itn", ["uint", "int", "short"]), Some("int"));
         assert_eq!(nearest("zebra", ["pid", "tgid"]), None);
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let names = [&b"nginx"[..], b"nginx2", b"apache", b"ngnix"];
+        assert_eq!(few(b"ngin", names), [b"nginx"]);
+        assert_eq!(few(b"nginx", names)[0], b"nginx");
+        // Three bytes apart: near to a name of nine letters, and not to one of six.
+        assert_eq!(few(b"kitten", [&b"sitting"[..]]), [&b""[..]; 0]);
+        assert_eq!(few(b"kittenish", [&b"sittingish"[..]]), [b"sittingish"]);
     }
 }

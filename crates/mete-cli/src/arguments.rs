@@ -1,7 +1,7 @@
 //! The command line of `mete`: its subcommands, and what is common to their help and their error messages.
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use mete_command::command_line::{self, refined, refusal};
+use mete_command::command_line::{self, Mistake, refined, refusal};
 use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
 use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
@@ -77,13 +77,25 @@ impl Arguments {
     pub fn read() -> Result<Arguments, clap::Error> {
         let command = command();
         let arguments = Arguments::from_arg_matches(&command_line::matches(&command)?)?;
-        if let Subcommand::Schedule(options) = &arguments.subcommand {
-            options.check().map_err(|(kind, mistake)| refusal(&command, "schedule", kind, &mistake))?;
-        }
-        if let Subcommand::Sim(options) = &arguments.subcommand {
-            options.check().map_err(|(kind, mistake)| refusal(&command, "sim", kind, &mistake))?;
-        }
+        let (subcommand, checked) = arguments.subcommand.check();
+        checked.map_err(|(kind, mistake)| refusal(&command, subcommand, kind, &mistake))?;
         Ok(arguments)
+    }
+}
+
+impl Subcommand {
+    /// Whether the options go together, and the name of the subcommand. What can be told from the command line alone is
+    /// told here, so that it has the exit status of a mistyped command line and not that of a failure.
+    fn check(&self) -> (&'static str, Result<(), Mistake>) {
+        match self {
+            Subcommand::Log(options) => ("log", options.check()),
+            Subcommand::Schedule(options) => ("schedule", options.check()),
+            Subcommand::Sim(options) => ("sim", options.check()),
+            Subcommand::Record(options) => ("record", options.check()),
+            Subcommand::Show(options) => ("show", options.check()),
+            Subcommand::Convert(options) => ("convert", options.check()),
+            _ => ("", Ok(())),
+        }
     }
 }
 

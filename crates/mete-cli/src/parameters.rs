@@ -115,6 +115,7 @@ fn list(trees: &[FoundTree]) -> String {
 
 /// Whether `wanted` is the directory of a recorder's parameters, its process id, or the directory of its trace.
 fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
+    // The directory of a flight recorder's trace does not exist before its first dump.
     let wanted_path = fs::canonicalize(wanted).or_else(|_| std::path::absolute(wanted)).unwrap_or_default();
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
         return true;

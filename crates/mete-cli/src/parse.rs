@@ -1,9 +1,11 @@
 //! Parsers of the values of options that name policies and domains.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
 use mete_base::nearest::nearest;
+use mete_command::command_line::Mistake;
 use mete_policy::CATALOG;
-use mete_sched::DomainSpec;
+use mete_sched::{DomainSpec, Domains};
 
 /// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
 pub fn policy(name: &str) -> Result<String, String> {
@@ -24,4 +26,10 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
 /// A domain. Its selectors may hold any bytes, because names of programs and paths need not be valid UTF-8.
 pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
     OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
+}
+
+/// Whether each of these domains has a name of its own.
+pub fn check_domains(domains: &[DomainSpec]) -> Result<(), Mistake> {
+    let made = Domains::new(domains.iter().cloned());
+    made.map(drop).map_err(|error| (ErrorKind::ValueValidation, error.to_string()))
 }

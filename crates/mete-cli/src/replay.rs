@@ -179,6 +179,7 @@ fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outc
             let (name, under) = policies[number];
             replay::run(recording, under, settings).map(|outcome| Outcome { policy: name, ..outcome })
         },
+        // A replay that is stopped has nothing to show, so that Ctrl-C has its usual effect here.
         || ControlFlow::Continue(()),
     );
     outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
@@ -20,7 +21,7 @@ use serde::Serialize;
 
 use crate::notice;
 use crate::notice::ToldNotices;
-use crate::parse::domain;
+use crate::parse::{check_domains, domain};
 use crate::report::{self, Interval, Logged, Queues, service_ns, tables};
 
 /// Options of `mete schedule`.
@@ -142,7 +143,7 @@ impl Options {
     /// # Errors
     ///
     /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), (ErrorKind, String)> {
+    pub fn check(&self) -> Result<(), Mistake> {
         // A domain of an open role may turn out to be either.
         let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
         if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
@@ -157,7 +158,7 @@ impl Options {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        Ok(())
+        check_domains(&self.specs())
     }
 
     fn settings(&self) -> Settings {
@@ -225,6 +226,7 @@ impl Shown<'_> {
         scheduler.run(&stop, |scheduler| {
             outcome = self.look(scheduler);
             let is_over = self.options.time.is_some_and(|time| self.begin.elapsed() >= time);
+            // Relaxed: `run` reads it in this same thread, after this call.
             stop.store(outcome.is_err() || is_over || interrupt::asked(), Ordering::Relaxed);
         });
         outcome?;
@@ -342,7 +344,7 @@ fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> an
 fn has_transactions(logged: &Logged) -> bool {
     logged.report.transactions.iter().any(|dealing| {
         let mut domains = logged.report.domains.iter();
-        domains.any(|domain| domain.name == dealing.domain && domain.role == "client")
+        domains.any(|domain| domain.name == dealing.domain && domain.role == Role::Client)
     })
 }
 
@@ -351,7 +353,7 @@ fn placement(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Name("role")];
     heads.extend([tables::PROCESSES, "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
     let mut table = Table::new(heads);
-    let named = report::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
+    let named = report::ordered(logged).into_iter().filter(|domain| domain.role != Role::Bystander);
     named.for_each(|domain| table.row(placement_row(logged, domain)));
     table
 }
@@ -360,7 +362,7 @@ fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
     let processor = |number: Option<usize>| number.map_or("·".into(), |number| number.to_string());
     [
         shorten(&domain.name, tables::NAME),
-        domain.role.into(),
+        domain.role.to_string(),
         domain.processes.to_string(),
         tables::ran(logged, domain, milliseconds(service_ns(domain))),
         tables::ran(logged, domain, percent(logged.share(domain))),

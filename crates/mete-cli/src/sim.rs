@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::error::ErrorKind;
 use mete_base::draft::Draft;
 use mete_base::nearest::nearest;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::table::{Head, Table, count, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
@@ -45,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
     /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
     /// How long the simulated time is, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -88,18 +89,40 @@ Examples:
 A seed gives the same run on every machine. Scenario files are described in docs/scenarios.md.";
 
 impl Options {
-    /// Whether there is anything to do.
+    /// Whether there is anything to do, and the options go together.
     ///
     /// # Errors
     ///
     /// The kind of the mistake, and how to correct it.
-    pub fn check(&self) -> Result<(), (ErrorKind, String)> {
-        if self.list || self.scenario.is_some() {
-            return Ok(());
+    pub fn check(&self) -> Result<(), Mistake> {
+        let policies = self.policy.len();
+        if self.list {
+            Ok(())
+        } else if self.scenario.is_none() {
+            let mistake = "the <SCENARIO> is missing: give a file, or a name that mete sim --list shows";
+            Err((ErrorKind::MissingRequiredArgument, mistake.to_owned()))
+        } else if self.csv.is_some() && !self.is_sweep() {
+            let mistake =
+                "--csv writes the figures of several runs: it takes --seeds, --vary or --plot beside it";
+            Err((ErrorKind::MissingRequiredArgument, mistake.to_owned()))
+        } else if self.trace.is_some() && policies > 1 {
+            let mistake = format!("--trace takes a single policy, and {policies} are asked for");
+            Err((ErrorKind::ArgumentConflict, mistake))
+        } else {
+            Ok(())
         }
-        let mistake = "the <SCENARIO> is missing: give a file, or a name that mete sim --list shows";
-        Err((ErrorKind::MissingRequiredArgument, mistake.to_owned()))
     }
+
+    /// Whether several runs are asked for.
+    fn is_sweep(&self) -> bool {
+        self.seeds.is_some() || !self.vary.is_empty() || self.plot.is_some()
+    }
+}
+
+/// A key and a value. Whether there is such a key, the scenario says.
+fn setting(text: &str) -> Result<String, String> {
+    let setting = Some(text).filter(|text| text.contains('='));
+    setting.map(str::to_owned).ok_or_else(|| "it takes key=value, as in host.processors=2".to_owned())
 }
 
 /// A number of seeds. The results of more runs than [`MOST_RUNS`] would take too much memory.
@@ -117,7 +140,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(name, &settings(options)).map_err(|error| refused(options, error))?;
     let policies = policies(options, &scenario);
     let seed = options.seed.unwrap_or(scenario.seed);
-    if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
+    if options.is_sweep() {
         let count = options.seeds.unwrap_or(1);
         // Near the largest number there may be fewer seeds than were asked for.
         let end = seed.checked_add(count);
@@ -128,13 +151,10 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         let files = sweep::Files { csv: options.csv.as_deref(), plots: options.plot.as_deref() };
         return sweep::run(name, &sweep, &files, output);
     }
-    if options.csv.is_some() {
-        bail!("--csv writes the figures of several runs: it takes --seeds, --vary or --plot beside it");
-    }
     let reports = match (&options.trace, policies.as_slice()) {
-        (None, policies) => simulate(&scenario, policies, seed)?,
-        (Some(path), [policy]) => traced(&scenario, policy, seed, path)?,
-        (Some(_), several) => bail!("--trace takes a single policy, and {} are asked for", several.len()),
+        // `check` has refused a trace of several policies.
+        (Some(path), [policy, ..]) => traced(&scenario, policy, seed, path)?,
+        (_, policies) => simulate(&scenario, policies, seed)?,
     };
     let Some(reports) = reports else {
         let trace = if options.trace.is_some() { ", nor is there a trace" } else { "" };

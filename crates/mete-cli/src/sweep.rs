@@ -241,6 +241,7 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
         let estimates: Vec<_> = estimates.collect();
         let name: Vec<&str> =
             [cell.policy.as_str()].into_iter().chain(cell.values.iter().map(String::as_str)).collect();
+        // A figure that is not known has no interval, and a bar of no length.
         let means = estimates.iter().map(|known| known.as_ref().map_or(0.0, |estimate| estimate.mean));
         series.push((name.join(" "), means.collect()));
         intervals.push(estimates.iter().map(|known| interval(known.as_ref()?)).collect());

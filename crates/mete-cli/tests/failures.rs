@@ -27,6 +27,12 @@ fn sentence(arguments: &[&str], expected: &str) {
     assert!(status == 1 && last.starts_with("mete: ") && last.contains(expected), "{arguments:?}: {said}");
 }
 
+/// The mistake can be told from the command line alone, and has the status of a mistyped one.
+fn mistake(arguments: &[&str], expected: &str) {
+    let (status, said) = failure(arguments);
+    assert!(status == 2 && said.contains(expected), "{arguments:?}: {said}");
+}
+
 #[test]
 fn a_mistyped_domain_is_answered_with_what_is_expected() {
     for (domain, expected) in
@@ -42,16 +48,41 @@ fn a_selector_that_matches_nothing_is_named() {
     sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name; start it first");
     let nobody = ["--driver", "x=comm:no-such-name", "--client", "y=comm:no-such"];
     sentence(&[&["schedule", "--for", "1s"], &nobody[..]].concat(), "comm:no-such-name or comm:no-such;");
-    // No process has a number beyond 2^22, and nobody will come to have it.
+    // No process ever has a number beyond 2^22.
     let never = ["--domain", "x=pid:1", "--domain", "y=pid:4194305"];
     sentence(&[&["log", "--for", "1s"], &never[..]].concat(), "\"y\" is empty and stays so");
 }
 
 #[test]
 fn a_domain_name_twice_is_refused() {
-    sentence(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "given twice");
-    sentence(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "given twice");
-    sentence(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
+    mistake(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "given twice");
+    mistake(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "given twice");
+    mistake(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
+    let record = ["record", "--schema", "no-such", "-o", "/nowhere/trace"];
+    mistake(&[&record[..], &["--domain", "x=pid:1", "--domain", "x=pid:2"]].concat(), "given twice");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_subcommand() {
+    let schedule = ["schedule", "--driver", "a=pid:1", "--client", "b=pid:2"];
+    for (arguments, expected) in [
+        ([&schedule[..], &["--period", "10ms", "--interval", "20ms"]].concat(), "--interval 20ms"),
+        (["show", "no-such", "--from", "2", "--until", "1"].to_vec(), "--from is later than --until"),
+        (["convert", "no-such", "--to", "csv", "--from", "2", "--until", "1"].to_vec(), "--from is later"),
+        (["convert", "no-such", "--to", "ctf"].to_vec(), "CTF is a directory of several files"),
+        (["convert", "no-such", "--to", "ctf1", "-o", "-"].to_vec(), "CTF is a directory of several files"),
+        (["record", "--schema", "x", "-o", "x", "--buffer", "3"].to_vec(), "a power of two from 64 KiB"),
+        (["sim", "mix", "--set", "host.processors"].to_vec(), "it takes key=value"),
+        (["sim", "mix", "--csv", "x"].to_vec(), "it takes --seeds, --vary or --plot beside it"),
+        (["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"].to_vec(), "--trace takes a single policy"),
+        (["study", "vtrr-micro", "--trace", "no-such"].to_vec(), "cannot be evaluated from a trace"),
+    ] {
+        mistake(&arguments, expected);
+    }
+    // What the command line alone does not tell is a failure.
+    sentence(&["show", "no-such"], "this is no trace");
+    sentence(&["convert", "no-such", "--to", "ctf", "-o", "/nowhere/ctf"], "this is no trace");
+    sentence(&["study", "quanta", "--trace", "no-such"], "no-such");
 }
 
 #[test]
@@ -116,7 +147,7 @@ fn the_kernel_s_events_and_no_kernel_do_not_go_together() {
 
 #[test]
 fn an_unknown_measurement_is_answered_with_the_known_ones() {
-    sentence(&["bench", "--only", "nonsense"], "there are user, ");
+    mistake(&["bench", "--only", "nonsense"], "there are user, ");
 }
 
 #[test]
@@ -184,8 +215,8 @@ fn new_6_name_of_a_file_steers_no_terminal() {
     }
 }
 
-/// Runs it as a user without any right, where no program with probes is; root's own directories are
-/// out of that user's reach.
+/// Runs it as a user without any right, where there is no program with probes. That user cannot enter root's own
+/// directories.
 fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
@@ -197,13 +228,13 @@ fn as_nobody(arguments: &[&str]) -> Output {
     let mut command = std::process::Command::new(copy);
     command.args(arguments).current_dir("/").env("METE_RUNTIME_DIR", directory.path());
     if rustix::process::geteuid().is_root() {
-        // Its own directory, so that whatever it starts can be found in it.
+        // The command uses a run-time directory only if it belongs to the command's own user.
         std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
     loop {
         match command.output() {
-            // What another test forks has the copy open for writing until it is another program.
+            // A process that another test forks has the copy open for writing until it executes its program.
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
@@ -230,7 +261,7 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
     }
 }
 
-/// Whoever comes back as root would learn only then that something is mistyped.
+/// Otherwise a user would learn of a mistyped domain only at the second try, as root.
 #[test]
 fn without_root_it_is_said_first_what_would_be_wrong_for_root_too() {
     for (domain, wrong) in [
@@ -256,7 +287,7 @@ fn a_process_of_its_own_that_ends_is_no_failure() {
     let arguments = ["log", "--json", "--for", "600ms", "--every", "100ms", "--domain", &domain];
     let mut log = Running::start(program(&arguments).stdout(Stdio::piped()));
     let mut lines = log.lines();
-    // What it needs at its start it has found by now.
+    // By now it has found all processes that it needs at its start.
     lines.next().unwrap().unwrap();
     short.signal(rustix::process::Signal::KILL);
     short.wait();

@@ -1,4 +1,4 @@
-//! The flight recorder: the newest events are kept, and written when somebody asks or something happens (KLOG-5, KLOG-6).
+//! The flight recorder keeps the newest events, and writes them on request or when something happens (KLOG-5, KLOG-6).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -39,7 +39,7 @@ impl Flight {
         self.place.path().join(name)
     }
 
-    /// Ends it; what it prints.
+    /// Ends it. Returns what it prints.
     fn end(&mut self) -> Value {
         self.process.signal(Signal::INT);
         let lines: Vec<_> = self.process.lines().map(Result::unwrap).collect();
@@ -81,13 +81,13 @@ fn klog_6_flight_recorder_writes_what_it_keeps_when_asked_by_a_signal_and_at_the
     assert_eq!(summary["records"].as_u64().unwrap(), records(&traces[2]));
 }
 
-/// The recorder's own marks among them.
+/// The number of records in a trace, the recorder's own marks included.
 fn records(trace: &Path) -> u64 {
     let shown = mete(&["show", trace.to_str().unwrap(), "--json"]).assert().success();
     String::from_utf8_lossy(&shown.get_output().stdout).matches("\"kind\":\"event\"").count() as u64
 }
 
-/// There is none of it where all is written as it comes, and whoever asks for it does no harm.
+/// A recorder that writes everything as it comes has nothing to dump. The request does no harm there.
 #[test]
 fn klog_6_request_to_dump_ends_no_recorder_that_keeps_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn awaiting(schema: &Path, trace: &Path, options: &[&str]) -> Command {
     command
 }
 
-/// Whether programs of own schemata can be compiled here; says so if not.
+/// Whether programs of own schemata can be compiled here. Says so if they cannot.
 fn compiler_is_there() -> bool {
     let place = tempfile::tempdir().unwrap();
     let schema = place.path().join("awaited.mete");

@@ -1,5 +1,5 @@
-//! A disk that fills while results are written: one sentence and a failure, and what was found out
-//! is printed all the same.
+//! A disk that fills while results are written: one sentence and a failure, and the results that were found are
+//! still printed.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -87,7 +87,8 @@ fn small_place(path: &str, size: &'static str) -> Option<impl Fn(&[&str]) -> Com
     None
 }
 
-/// Records a command that starts so many processes; then what is there of the trace, and what is left of the tree.
+/// Records a command that starts this number of processes. Returns what is there of the trace, and what is left of the
+/// tree.
 const RECORD: &str = "\
     mete=$0; cd \"$1\" && mkdir tree
     \"$mete\" record --schema scheduler -o trace --parameters tree -- \
@@ -245,7 +246,7 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
         said.contains("cannot write the results: the file is as large as this user's files may be"),
         "{said}"
     );
-    // Whatever is made of it.
+    // The same for each form into which the trace is converted.
     let mut command = Command::new("sh");
     let script = "cd \"$1\" && ulimit -f 0 && for form in perfetto parquet arrow ctf perl json csv text; do \
                   \"$0\" convert trace --to $form -o made-of-it.$form; done";
@@ -256,7 +257,7 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
         assert!(said.lines().any(|line| line.contains(&name)), "{form}: {said}");
         assert!(!directory.path().join(&name).exists(), "{form}");
     }
-    // As it would without being recorded.
+    // The command fails as it would without being recorded.
     let mut command = Command::new("sh");
     let script = "cd \"$1\" && ulimit -f 60000 && \
                   \"$0\" record --schema stopwatch --buffer 64K -o of-dd -- dd if=/dev/zero of=filled bs=64k";

@@ -31,7 +31,7 @@ fn help_of_every_subcommand_has_examples_that_name_it() {
     }
 }
 
-/// In a terminal, or for it.
+/// The help as it is printed for this number of columns.
 fn help_within(columns: usize, name: &str) -> String {
     let assert = mete(&[name, "--help"]).env("COLUMNS", columns.to_string()).assert().success();
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
@@ -41,7 +41,7 @@ fn help_within(columns: usize, name: &str) -> String {
 fn help_fits_80_and_100_columns_and_is_broken_by_the_terminal_alone() {
     for (name, columns) in SHOWN.into_iter().flat_map(|name| [(name, 80), (name, 100)]) {
         let help = help_within(columns, name);
-        // What may be typed as it stands is not broken: a usage, and a list that is one word.
+        // Two things are not broken, because they may be typed as they stand: a usage, and a list that is one word.
         let stands = |line: &str| line.starts_with("Usage:") || !line.trim().contains(' ');
         let fits = |line: &str| line.chars().count() <= columns || stands(line);
         assert!(help.lines().all(fits), "{help}");
@@ -75,11 +75,11 @@ fn examples_of_the_help_are_accepted_as_they_stand() {
         let examples = help.split_once("Examples:").unwrap().1;
         for line in examples.lines().map(str::trim).filter(|line| line.contains("mete ")) {
             let line = line.trim_start_matches("sudo ").split(" | ").next().unwrap();
-            // What is explained behind the command stands apart from it.
+            // An explanation behind a command stands apart from it.
             let command = line.split("  ").next().unwrap();
             let Some(arguments) = command.strip_prefix("mete ") else { continue };
             let arguments = arguments.split(" -- ").next().unwrap();
-            // With --help behind it, all else is parsed and nothing is done.
+            // With --help behind it, the rest is parsed and nothing is done.
             let words = arguments.split_whitespace().map(|word| word.trim_matches('\''));
             let arguments: Vec<_> = words.chain(["--help"]).collect();
             let assert = mete(&arguments).assert();

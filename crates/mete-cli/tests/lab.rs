@@ -1,4 +1,4 @@
-//! Subcommands that other programs do: what is handed over to them, and what is said where they are missing.
+//! Subcommands that other programs do: what they are given, and what the command says where they are missing.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -40,7 +40,7 @@ fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_th
         ("demo --rounds 2 --json", "mete-demo: --rounds 2 --json"),
         ("bench --only user", "mete-lab: bench --only user"),
         ("study vtrr-micro --out there", "mete-lab: study vtrr-micro --out there"),
-        // Abbreviated, as every subcommand may be.
+        // Every subcommand may be abbreviated.
         ("stu --list", "mete-lab: study --list"),
     ] {
         let output = run(place.path(), typed);

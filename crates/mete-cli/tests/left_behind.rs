@@ -1,4 +1,4 @@
-//! What programs have left that were killed is removed by the next command (LOG-11).
+//! The next command removes what killed programs have left behind (LOG-11).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use common::mete;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
 
-/// More than any process has.
+/// A number that no process has: it is too large.
 const NO_PROCESS: u32 = i32::MAX as u32;
 
 /// Listens at a socket of this name.
@@ -27,7 +27,7 @@ fn log_11_sockets_of_killed_programs_are_removed_by_the_next_command_and_those_i
     let place = tempfile::tempdir().unwrap();
     let dead = [format!("{NO_PROCESS}.sock"), format!("{NO_PROCESS}-1.sock")];
     dead.iter().for_each(|name| drop(listening(place.path(), name)));
-    // In another container, say, or stopped.
+    // The program may be in another container, or stopped.
     let unseen = format!("{}.sock", NO_PROCESS - 1);
     let living = format!("{}.sock", std::process::id());
     let _listening = [listening(place.path(), &unseen), listening(place.path(), &living)];

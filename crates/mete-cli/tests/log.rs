@@ -17,7 +17,7 @@ fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What is printed, whether or not something was lost on a busy machine.
+/// What is printed, with or without losses on a busy machine.
 fn stdout(arguments: &[&str]) -> String {
     let assert = mete(arguments).assert().code(predicates::ord::eq(0).or(predicates::ord::eq(3)));
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
@@ -32,7 +32,7 @@ fn log_13_a_command_is_a_domain_of_its_own_and_its_children_with_it() {
     if !kernel_is_there() {
         return;
     }
-    // The work is a grandchild's; the name is the command's.
+    // A grandchild does the work; the domain has the command's name.
     let script = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'";
     let objects = objects(&stdout(&["log", "--json", "--", "sh", "-c", script]));
     let domains = of_kind(&objects, "domain");
@@ -68,7 +68,7 @@ fn log_6_processes_that_live_for_a_moment_are_in_their_domain() {
         let domains = of_kind(&objects, "domain");
         let is_asked_for = |object: &&&Value| object["domain"] == "x" || object["domain"] == name.as_str();
         let domain = domains.iter().find(is_asked_for).unwrap_or_else(|| panic!("{choice:?}: {domains:?}"));
-        // A program that is loaded takes some dozens; what is bound by chance would have those of a few runs.
+        // A program takes some dozens when it is loaded. A domain that was bound by chance would have those of a few runs.
         let faults = domain["counters"]["page-faults"].as_u64().unwrap();
         assert!(faults >= RUNS * 20, "{choice:?}: {faults}");
     }
@@ -111,7 +111,7 @@ fn log_13_a_process_that_does_nothing_has_its_memory() {
     }
     let sleeper = Running::idle();
     let spec = format!("sleeper=pid:{}", sleeper.pid());
-    // It has begun to do nothing once it no longer grows.
+    // Once it no longer grows, it has begun to wait.
     let mut before = 0;
     common::wait_until("the process sleeps", || {
         let now = resident(sleeper.pid());
@@ -188,7 +188,7 @@ impl Busy {
     }
 }
 
-/// Reads what is printed, as fast as it comes, until it is what is waited for.
+/// Reads the printed lines as fast as they come, until the one that the test waits for.
 fn read_until(
     what: &str,
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
@@ -241,7 +241,7 @@ fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and
     // A service that starts, ends and is started again.
     for _ in 0..2 {
         let service = busy.start();
-        // The kernel has bound it at its first moment; the search that counts processes comes a little later.
+        // The kernel has bound it at its first moment. The search that counts processes comes a little later.
         read_until("it is counted and runs", &mut lines, |object| {
             object["domain"] == "later" && object["service_ns"].as_u64() > Some(0) && object["processes"] == 1
         });
@@ -257,7 +257,7 @@ fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and
     assert!(said.contains("\"later\" is empty so far") && said.contains("comm:mete-later-test"), "{said}");
 }
 
-/// A control group that goes with the test, or a word about why there is none.
+/// A control group that is removed after the test; `None` if there can be none, with a word about why.
 struct Group(std::path::PathBuf);
 
 impl Group {
@@ -289,7 +289,7 @@ fn log_6_a_container_is_logged_though_another_domain_is_empty() {
     let Some(group) = Group::make("log").filter(|_| kernel_is_there()) else { return };
     let busy = Busy::new("mete-box-test").start();
     group.take(busy.pid());
-    // As /proc/PID/cgroup shows it, which is how the README names a container.
+    // The README names a container by the path that /proc/PID/cgroup shows.
     let container = format!("box=cgroup:/{}", group.0.file_name().unwrap().display());
     let said = tempfile::NamedTempFile::new().unwrap();
     let mut command = program(&["log", "--domain", &container, "--domain", "db=comm:no-such-name"]);
@@ -301,7 +301,7 @@ fn log_6_a_container_is_logged_though_another_domain_is_empty() {
     assert!(said.contains("\"db\" is empty so far"), "{said}");
 }
 
-/// Whether a domain whose name ends so has used processor time.
+/// Whether this is a domain whose name ends with `domain`, and it has used processor time.
 fn has_run(object: &Value, domain: &str) -> bool {
     let name = object["domain"].as_str().unwrap_or_default();
     object["kind"] == "domain" && name.ends_with(domain) && object["service_ns"].as_u64() > Some(0)
@@ -340,7 +340,7 @@ fn log_6_a_pattern_of_control_groups_takes_those_that_are_made_later_too() {
     running.signal(Signal::INT);
     lines.for_each(drop);
     assert_eq!(running.wait().code(), Some(130));
-    // Groups are removed when nobody is in them.
+    // A group can be removed only when no process is in it.
     drop(busy);
 }
 
@@ -350,7 +350,7 @@ fn log_6_each_user_has_a_domain_of_its_own_if_that_is_asked_for() {
     if !common::is_root() || !kernel_is_there() {
         return;
     }
-    /// A user who exists nowhere.
+    /// The number of a user that does not exist.
     const USER: u32 = 64_003;
     let mut busy = Command::new("sh");
     let _busy = Running::start(busy.args(["-c", "while :; do :; done"]).current_dir("/").uid(USER).gid(USER));
@@ -468,8 +468,8 @@ fn a_pipe_that_closes_while_logging_ends_the_run() {
     assert_eq!(running.wait().code(), Some(141), "as SIGPIPE would");
 }
 
-/// What `mete log` prints in short intervals, ended once it has printed all of this: how soon somebody has a turn is the
-/// machine's. Then what it prints of the whole.
+/// What `mete log` prints in short intervals, and then of the whole. It is ended once it has printed all that is wanted,
+/// because the machine decides how soon a process has a turn.
 fn log_until_printed(command: &mut Command, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
     command.args(["--json", "--for", "10m", "--every", "100ms"]);
     let mut running = Running::start(command.stdout(Stdio::piped()));
@@ -518,7 +518,7 @@ fn what_json_prints_is_described() {
     common::assert_described(&log_until_printed(&mut log_of(&pair, options), &wanted));
 }
 
-/// Parts follow one another without a gap, and the last one, which is shorter, ends with the whole.
+/// The parts follow one another without a gap. The last one is shorter, and ends with the whole.
 #[test]
 fn log_13_the_parts_of_a_log_are_all_of_it() {
     if !kernel_is_there() {
@@ -539,7 +539,8 @@ fn log_13_the_parts_of_a_log_are_all_of_it() {
     assert_eq!(parts.iter().copied().map(rows).sum::<u64>(), rows(whole));
 }
 
-/// Who runs from before the logging until after it, and never leaves a processor, has the time in between.
+/// A task that runs from before the logging until after it, and never leaves its processor, is charged for the time in
+/// between.
 #[test]
 fn log_13_service_time_alone_is_what_has_passed_on_all_processors() {
     if !kernel_is_there() {

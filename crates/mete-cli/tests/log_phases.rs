@@ -36,7 +36,7 @@ fn program() {
         exit!(NAP, phase);
     }
     println!("\n>{}", begin.elapsed().as_nanos());
-    // Until nobody wants it any more.
+    // It stays until the test closes its standard input.
     std::io::stdin().lock().lines().for_each(drop);
 }
 

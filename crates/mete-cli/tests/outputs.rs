@@ -1,4 +1,4 @@
-//! Whose files results go into, who may read them, and as whom commands run.
+//! Into which users' files results go, which users may read them, and as which user commands run.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -44,7 +44,7 @@ impl Place {
         mete(&["convert", &self.text("trace"), "--to", form, "-o", to.to_str().unwrap()]).assert()
     }
 
-    /// That nothing is written there, and why.
+    /// Checks that nothing is written there, and that the reason is given.
     fn refuses(&self, to: &Path, why: &str) {
         for form in ["csv", "ctf"] {
             let said = self.convert(form, to).code(1);
@@ -71,13 +71,13 @@ fn new_6_what_is_made_of_a_trace_only_its_owner_may_read() {
         place.convert(form, &place.at(form)).success();
         assert_eq!((mode(&place.at(form)), mode(&place.at(form).join("metadata"))), (0o700, 0o600), "{form}");
     }
-    // Who may read it was its owner's choice.
+    // A file that is replaced keeps its mode, which its owner has chosen.
     fs::set_permissions(place.at("csv"), Permissions::from_mode(0o640)).unwrap();
     place.convert("json", &place.at("csv")).success();
     assert_eq!(mode(&place.at("csv")), 0o640);
 }
 
-/// What another user has put where the result is to be, before.
+/// Another user has put something at the place of the result before.
 #[test]
 fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
     if !is_root() {
@@ -92,23 +92,23 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
     symlink(&victim, in_shared("link")).unwrap();
     foreign(&in_shared("link"));
     place.refuses(&in_shared("link"), "is a link of another user, and is not followed");
-    // To nothing that is there.
+    // A link to a file that does not exist.
     symlink(place.at("new"), in_shared("hanging")).unwrap();
     foreign(&in_shared("hanging"));
     place.refuses(&in_shared("hanging"), "is a link of another user, and is not followed");
     assert!(!place.at("new").exists());
-    // On the way.
+    // A link to a folder on the way.
     symlink(place.0.path(), in_shared("way")).unwrap();
     foreign(&in_shared("way"));
     place.refuses(&in_shared("way/victim"), "is a link of another user, and is not followed");
-    // In that user's own folder.
+    // A link in that user's own folder.
     fs::create_dir(place.at("theirs")).unwrap();
     chown(place.at("theirs"), Some(NOBODY), Some(NOBODY)).unwrap();
     symlink(&victim, place.at("theirs/link")).unwrap();
     foreign(&place.at("theirs/link"));
     place.refuses(&place.at("theirs/link"), "is a link of another user, and is not followed");
 
-    // What others may read, or wait at.
+    // A file that others may read, and a pipe that others may wait at.
     fs::write(in_shared("file"), "theirs").unwrap();
     fs::set_permissions(in_shared("file"), Permissions::from_mode(0o666)).unwrap();
     foreign(&in_shared("file"));
@@ -121,7 +121,7 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
     assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
     assert_eq!(fs::read_to_string(in_shared("file")).unwrap(), "theirs");
 
-    // Elsewhere a file of theirs is replaced, and not theirs to read any more.
+    // Elsewhere a file of another user is replaced. That user may not read the new one.
     fs::write(place.at("theirs/file"), "theirs").unwrap();
     fs::set_permissions(place.at("theirs/file"), Permissions::from_mode(0o666)).unwrap();
     foreign(&place.at("theirs/file"));
@@ -131,7 +131,7 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
         (0o600, 0)
     );
 
-    // An own link is followed, also there.
+    // The user's own link is followed in a shared folder, too.
     symlink(&victim, in_shared("own")).unwrap();
     place.convert("csv", &in_shared("own")).success();
     assert!(fs::symlink_metadata(in_shared("own")).unwrap().is_symlink());
@@ -155,7 +155,7 @@ fn the_demos_report_does_not_go_through_another_users_link() {
     assert!(said.contains("--report") && fs::read_to_string(place.at("victim")).unwrap() == "kept");
 }
 
-/// Opening a pipe waits for a writer.
+/// A pipe without a writer: to open it would wait for one.
 #[test]
 fn the_demo_clears_up_after_its_like_and_does_not_touch_what_others_have_put_there() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -169,7 +169,7 @@ fn the_demo_clears_up_after_its_like_and_does_not_touch_what_others_have_put_the
     assert!(touch.success());
     let demo = ["demo", "--no-kernel", "--rounds", "1", "--stretch", "100ms", "--hogs", "0", "--report"];
     let report = place.text("report.html");
-    // Whether so short a one has results on a busy machine does not matter.
+    // On a busy machine such a short run may have no results; the test does not ask for them.
     let ended = mete(&[&demo[..], &[&report]].concat()).env("TMPDIR", place.0.path()).output().unwrap();
     assert!(ended.status.code().is_some(), "it waits for a writer");
     assert!(fs::symlink_metadata(&pipe).is_ok() && !left.exists());
@@ -211,7 +211,7 @@ fn results_may_go_to_what_stands_for_the_standard_output() {
 
 const TELL: &str = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME; grep CapEff: /proc/self/status";
 
-/// A command that tells whose it is, under a sudo that this user has called.
+/// A command that tells as which user it runs, under a sudo that this user has called.
 fn under_sudo(place: &Place, caller: &str, options: &[&str]) -> Output {
     let trace = place.text("of-command");
     let record = ["record", "--schema", "stopwatch", "-o", &trace];
@@ -247,7 +247,7 @@ fn under_sudo_a_command_runs_as_the_user_who_called_it_unless_told_otherwise() {
     let expected = ["/nonexistent", "nobody", "nobody", "CapEff:", "0000000000000000"];
     assert_eq!(of(&output, "nobody")[..5], expected);
 
-    // Nothing is said of what was asked for.
+    // Nothing is said about a user that was asked for.
     for (caller, options, user) in [
         ("65534", &["--user", "root"][..], "root"),
         ("0", &["--user", "nobody"], "nobody"),
@@ -257,7 +257,7 @@ fn under_sudo_a_command_runs_as_the_user_who_called_it_unless_told_otherwise() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         of(&output, user);
     }
-    // Of whom the system knows nothing but the number.
+    // A user of which the system knows only the number.
     let output = under_sudo(&place, "64999", &[]);
     assert_eq!(words(&output)[..6], ["64999", "64999", "64999", "/", "64999", "64999"]);
     // An option with a wrong value is a mistake on the command line; what sudo says is not.
@@ -319,7 +319,7 @@ fn only_root_runs_a_command_as_another_user() {
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&copy);
         let trace = place.text("trace");
         command.args(["record", "--schema", "stopwatch", "-o", &trace, "--user", user, "--", "id", "-u"]);
-        // What it says of sudo is believed of root alone.
+        // SUDO_UID is believed only if root runs the command.
         command.env("SUDO_UID", "0").env("SUDO_GID", "0").current_dir("/").output().unwrap()
     };
     let refused = run("root");

@@ -80,13 +80,14 @@ impl Recorder {
         table.contains(&format!(" mete:{}:", self.process.pid()))
     }
 
-    /// Ends it in order; the events of its trace.
+    /// Ends it in order. Returns the events of its trace.
     fn end(&mut self) -> Vec<Value> {
         self.stop();
         events(&self.place.path().join("trace"))
     }
 
-    /// Ends it in order; the events of this name in its trace, and how many of all that it says to be missing there.
+    /// Ends it in order. Returns the events of this name in its trace, and the number of all events that the trace says
+    /// are missing.
     fn end_with(&mut self, event: &str) -> (Vec<Value>, u64) {
         self.stop();
         let trace = self.place.path().join("trace");
@@ -227,7 +228,7 @@ fn klog_4_event_is_switched_off_and_on_beside_others_of_its_place() {
     assert_eq!(switches["off_at_first"], Value::Array(Vec::new()));
 }
 
-/// A value is in effect when the write returns: neither an event too few nor one too many.
+/// A value is in effect when the write returns: not one event is missing, and there is not one too many.
 #[test]
 fn klog_4_all_that_happens_while_an_event_is_on_is_recorded_and_nothing_else() {
     const ROUNDS: usize = 20;
@@ -262,7 +263,7 @@ fn klog_4_all_that_happens_while_an_event_is_on_is_recorded_and_nothing_else() {
     assert!(has_all && off == 0, "{on} while it was on, {off} while it was off, {missing} missing");
 }
 
-/// Also while somebody has a file of it open.
+/// This holds also while a process has a file of the tree open.
 #[test]
 fn klog_4_no_tree_outlives_its_recorder() {
     if !can_run() {
@@ -283,7 +284,7 @@ fn klog_4_no_tree_outlives_its_recorder() {
     }
 }
 
-/// Nobody waits for an answer that does not come: neither the recorder nor who asks.
+/// Neither the recorder nor a process that asks waits for an answer that does not come.
 #[test]
 fn klog_4_recorder_ends_in_order_while_many_ask() {
     const ASK: &str = "\
@@ -333,7 +334,7 @@ fn keepers_of(recorder: u32) -> Vec<Pid> {
 }
 
 fn kill_all(pids: &[Pid]) {
-    // One that has ended with another one is no failure.
+    // A keeper may have ended together with another one, so an error is no failure.
     pids.iter().for_each(|pid| {
         let _ = kill_process(*pid, Signal::KILL);
     });
@@ -378,16 +379,19 @@ fn klog_4_dead_tree_of_a_recorder_and_keepers_killed_together_is_taken_away_by_t
     assert!(!recorder.is_mounted() && !recorder.tree().exists());
 }
 
-/// Gives this thread, and what it starts, a table of mounts in which no other test's commands look. Root may.
+/// Gives this thread, and the processes that it starts, a table of mounts in which no other test's commands look. Only
+/// root may do that.
 fn have_own_mounts() {
-    // SAFETY: no memory is passed. Files stay open, and threads that were there before keep what they have.
+    // SAFETY: no memory is passed. Files stay open, and the other threads keep their table of mounts.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "{}", io::Error::last_os_error());
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).unwrap();
 }
 
-/// One that has started no others in their places, because it was stopped.
+/// A recorder that was stopped, so that it has started no other keepers in place of those that were killed.
 fn killed_with_its_keepers() -> Recorder {
     let mut recorder = Recorder::start(&[]);
+    // On a busy machine the last one may begin late. It would undo the mount after the others were killed.
+    wait_until("its keepers are there", || keepers_of(recorder.process.pid()).len() == KEEPERS);
     recorder.process.signal(Signal::STOP);
     wait_until("it stands still", || common::is_stopped(recorder.process.pid()));
     kill_all(&keepers_of(recorder.process.pid()));
@@ -397,11 +401,11 @@ fn killed_with_its_keepers() -> Recorder {
     recorder
 }
 
-/// What another user can do against a recorder of root's: a tree that is called as the recorder's is, and a
-/// directory that is a link to another mount whenever one looks again.
+/// What another user can do against a recorder of root: make a tree with the name of the recorder's tree, and a directory
+/// that becomes a link to another mount between two looks.
 struct Forger {
     place: tempfile::TempDir,
-    /// Whose end is the end of the tree.
+    /// The tree ends when this is closed.
     _device: OwnedFd,
     is_over: Arc<AtomicBool>,
     swaps: Option<JoinHandle<u64>>,
@@ -448,7 +452,7 @@ impl Forger {
         self.swaps.take().map_or(0, |swaps| swaps.join().unwrap())
     }
 
-    /// How many of the two mounts are there.
+    /// The number of mounts that are there, of two.
     fn mounts(&self) -> usize {
         let table = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
         table.matches(&format!(" {}/", self.place.path().display())).count()
@@ -556,7 +560,7 @@ fn klog_4_place_of_a_running_recorders_tree_is_refused() {
     recorder.end();
 }
 
-/// Whether ordinary users may; says so if not.
+/// Whether ordinary users may mount. Says so if they may not.
 fn others_may_mount() -> bool {
     let has_helper = Command::new("fusermount3").arg("-V").output().is_ok();
     let is_open = fs::metadata("/dev/fuse").is_ok_and(|found| found.permissions().mode() & 0o006 == 0o006);
@@ -570,7 +574,7 @@ fn others_may_mount() -> bool {
     has_helper && is_open
 }
 
-/// By fusermount3; a schema without points needs no root.
+/// It is mounted by fusermount3. A schema without points needs no root.
 #[test]
 fn klog_4_ordinary_user_has_parameters_too() {
     const NOBODY: u32 = 65534;
@@ -579,7 +583,7 @@ fn klog_4_ordinary_user_has_parameters_too() {
     }
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    // Where it was built, the user may not look.
+    // The other user may not enter the directory in which the program was built.
     let program = place.path().join("mete");
     fs::copy(env!("CARGO_BIN_EXE_mete"), &program).unwrap();
     for signal in [None, Some(Signal::KILL)] {
@@ -667,7 +671,7 @@ fn klog_4_nobody_but_the_recorders_user_may_look() {
     assert_eq!(mode(recorder.tree()), 0o700);
     let modes = ["enable", "SCHEDIN", "status", "dump"].map(|name| mode(recorder.file(name)));
     assert_eq!(modes, [0o600, 0o600, 0o400, 0o200]);
-    // The directory above is the user's own, too.
+    // The directory above belongs to the user, too.
     fs::set_permissions(recorder.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let read = |uid: u32| {
         let mut command = Command::new("cat");

@@ -1,4 +1,4 @@
-//! What README.md and the recipes show of simulated runs is what the commands print.
+//! README.md and the recipes show simulated runs as the commands print them.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -14,7 +14,7 @@ fn pages() -> Vec<String> {
     recipes.chain([root.join("README.md")]).map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The commands on a page that simulate, each with the lines that are shown of what it prints.
+/// The commands on a page that simulate, each with the lines of its output that the page shows.
 fn shown(page: &str) -> Vec<(String, Vec<String>)> {
     let blocks = page.split("```").skip(1).step_by(2);
     let sessions =

@@ -98,7 +98,7 @@ fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
     let events = events(&place.text());
     let exit = events.iter().find(|event| event["event"] == "EXIT" && event["fields"]["pid"] == pid).unwrap();
     let accounted_ns = exit["fields"]["runtime_ns"].as_u64().unwrap();
-    // Some switches are never reported; what lies between is nobody's, and said to be.
+    // Some switches are never reported. The time between them belongs to no thread, and is reported as uncertain.
     let uncertain_ns = replayed.iter().find_map(|object| object["uncertain_ns"].as_u64()).unwrap();
     for thread in threads {
         let (name, ran_ns) = (&thread["thread"], thread["ran_ns"].as_u64().unwrap());
@@ -189,7 +189,7 @@ fn klog_2_event_that_is_not_there_is_told_with_the_nearest() {
     assert!(!place.trace().exists());
 }
 
-/// What is wrong with the schema is told before what the user may not do.
+/// A mistake in the schema is reported before missing rights of the user.
 #[test]
 fn klog_2_schema_that_the_kernel_records_nothing_of_is_told_so_to_every_user() {
     const NOBODY: u32 = 65534;
@@ -197,7 +197,7 @@ fn klog_2_schema_that_the_kernel_records_nothing_of_is_told_so_to_every_user() {
         return;
     }
     let place = Place::new();
-    // Where it was built, the user may not look.
+    // The other user may not enter the directory in which the program was built.
     fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let program = place.0.path().join("mete");
     fs::copy(env!("CARGO_BIN_EXE_mete"), &program).unwrap();
@@ -381,7 +381,7 @@ fn klog_8_stopwatch_of_a_program_is_recorded_by_its_own_encoders() {
         let trace = place.0.path().join(name);
         let start = ["record", "--schema", "stopwatch", "--json", "-o", trace.to_str().unwrap()];
         let command = ["--", program.to_str().unwrap(), "40"];
-        // A program of the schema's name does not get in its way.
+        // A file that is called as the schema is not taken for it.
         let recorded =
             mete(&[&start, more, &command].concat()).current_dir(place.0.path()).assert().success();
         let summaries = objects(&recorded.get_output().stdout);
@@ -399,7 +399,7 @@ fn klog_8_stopwatch_of_a_program_is_recorded_by_its_own_encoders() {
     assert_eq!(counts(&one), BTreeMap::from([("STOP".to_owned(), 40)]));
 }
 
-/// In one trace, with a serial number for each kind on each processor.
+/// Both kinds are in one trace. Each has serial numbers of its own on each processor.
 #[test]
 fn klog_8_events_of_a_program_and_of_functions_in_it_are_recorded_together() {
     if !kernel_is_there() {

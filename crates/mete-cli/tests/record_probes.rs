@@ -113,7 +113,7 @@ impl Place {
         self.program_by(self.own("orders"))
     }
 
-    /// Of another user, to be found where users' programs are found.
+    /// A program of another user, to be found where users' programs are found.
     fn program_of(&self, user: u32) -> Program {
         let copy = self.path("program");
         fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
@@ -146,7 +146,7 @@ impl Place {
         self.recorder_by(schema, trace, more, |command| command.env("METE_RUNTIME_DIR", self.0.path()))
     }
 
-    /// One that looks for programs wherever it may.
+    /// A recorder that looks for programs wherever it may.
     fn recorder_of_all(&self, schema: &str, trace: &str, more: &[&str]) -> Recorder {
         self.recorder_by(schema, trace, more, |command| command.env_remove("METE_RUNTIME_DIR"))
     }
@@ -168,7 +168,7 @@ impl Place {
     }
 }
 
-/// A program that does what it is told.
+/// A program that follows orders.
 struct Program {
     running: Running,
     lines: Lines<BufReader<ChildStdout>>,
@@ -189,13 +189,13 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Waits until it says something like this.
+    /// Waits until the recorder says a line with this text.
     fn says(&mut self, text: &str) {
         let found = self.said.by_ref().find(|line| line.as_ref().unwrap().contains(text));
         found.unwrap_or_else(|| panic!("it did not say {text:?}")).unwrap();
     }
 
-    /// Waits until this number of events can be read from the trace, which goes on growing.
+    /// Waits until this number of events can be read from the trace, which still grows.
     fn has_recorded(&self, events: usize) {
         wait_until("the events are in the trace", || count_readable(&self.trace) >= events);
     }
@@ -214,7 +214,7 @@ impl Recorder {
     }
 }
 
-/// What a trace has, in its order.
+/// The items of a trace, in its order.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Event { name: String, fields: Vec<u64>, time: u64, processor: u32 },

@@ -1,4 +1,4 @@
-//! `mete schedule` on real processes: it moves, and puts back however it ends.
+//! `mete schedule` on real processes: it moves them, and puts them back in whichever way it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -146,7 +146,7 @@ fn a_dry_run_decides_and_moves_nobody() {
     assert_eq!(scheduler.wait().code(), Some(130));
 }
 
-/// Two who never deal with each other.
+/// Two processes that never deal with each other.
 #[test]
 fn log_16_that_nothing_could_be_decided_is_said() {
     if !kernel_is_there() || !has_two_processors() {

@@ -160,7 +160,7 @@ fn klog_1_a_schema_may_come_through_a_pipe_and_waiting_for_one_ends_with_ctrl_c(
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&running.wait()), Some(libc::SIGINT));
 }
 
-/// A pipe that nobody writes into.
+/// A pipe without a writer.
 fn pipe(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

@@ -196,7 +196,7 @@ fn service_time_errors_and_starvation_are_shown_for_each_client() {
     assert!(clients[0]["cost"].is_null() && clients[0]["boost_hit_ratio"].is_null());
 }
 
-/// The only figure of a clock, and so the only one that is asked for.
+/// The policy's cost is the only figure that a clock measures, so it is printed only on request.
 #[test]
 fn a_decisions_cost_is_measured_only_on_request() {
     let json = stdout(&["sim", "mix", "--for", "6s", "--policy", "vtrr,rr", "--cost", "--json"]);

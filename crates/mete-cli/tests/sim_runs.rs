@@ -48,7 +48,7 @@ fn what_was_mistyped_is_answered_in_terms_of_what_was_typed() {
     }
 }
 
-/// It has noted where Ctrl-C goes, which is before it simulates.
+/// Whether it listens to Ctrl-C, which it does before it simulates.
 fn listens(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
@@ -60,7 +60,7 @@ fn ctrl_c_ends_a_run_long_before_its_end_with_status_130_and_leaves_no_files() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (trace, csv) = (at("trace"), at("csv"));
-    // No machine comes to the end of so much time while somebody waits.
+    // No machine simulates this much time within the patience of a test.
     let long = ["sim", "mix", "--set", "duration_ms=1e11"];
     for more in [
         &[][..],

@@ -29,11 +29,15 @@ fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
     Ended { code: running.wait().code(), printed, said }
 }
 
-/// It listens to Ctrl-C.
+/// Whether it listens to Ctrl-C.
 fn listens(pid: u32) -> bool {
+    catches(pid, libc::SIGINT)
+}
+
+fn catches(pid: u32, signal: libc::c_int) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (libc::SIGINT - 1)) != 0)
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (signal - 1)) != 0)
 }
 
 /// It printed results, said that they are not all, and has the status of what was stopped.
@@ -50,6 +54,21 @@ fn is_stopped_with_results(ended: &Ended, result: &str) {
 fn names(folder: &Path) -> Vec<String> {
     let entries = folder.read_dir().unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let mut shell = Command::new("sh");
+    // As `nohup` does it, and a script's shell for what it starts in the background.
+    shell.args(["-c", "trap '' HUP INT; exec \"$0\" sim mix --set duration_ms=1e11"]);
+    shell.arg(env!("CARGO_BIN_EXE_mete")).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running::start_as_here(&mut shell);
+    wait_until("it listens to SIGTERM", || catches(running.pid(), libc::SIGTERM));
+    [Signal::HUP, Signal::INT].into_iter().for_each(|signal| running.signal(signal));
+    assert!(!listens(running.pid()) && !catches(running.pid(), libc::SIGHUP));
+    assert_eq!(running.0.try_wait().unwrap(), None);
+    running.signal(Signal::TERM);
+    assert_eq!(running.wait().code(), Some(130));
 }
 
 #[test]
@@ -71,7 +90,7 @@ fn all_studies_stopped_in_the_first_one_write_none() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = program(&["study", "--all", "--out", directory.path().to_str().unwrap()]);
     let ended = stopped(&mut command, listens);
-    // Of the first one, or of none if it was stopped before that began.
+    // The results of the first study, or of none if it was stopped before that began.
     is_stopped_with_results(&ended, "verdict");
     assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
 }
@@ -140,7 +159,7 @@ fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_giv
     is_stopped_with_results(&ended, "nothing was moved");
 }
 
-/// It waits for its schema when Ctrl-C comes, and gets it then.
+/// The recorder waits for its schema when Ctrl-C comes, and gets the schema after that.
 #[test]
 fn klog_5_a_recording_that_is_stopped_before_its_command_runs_does_not_run_it_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -166,7 +185,7 @@ fn a_log_that_is_stopped_ends_as_one_that_was() {
     }
     let is_logging = |pid| listens(pid) && !common::bpf_links(pid).is_empty();
     let ended = stopped(&mut program(&["log", "--for", "10m"]), is_logging);
-    // How much it has logged by then is chance.
+    // It is chance how much it has logged by then.
     is_stopped_with_results(&ended, "logged for ");
 }
 
@@ -188,7 +207,7 @@ fn new_6_a_conversion_that_is_stopped_leaves_what_had_the_name_before_and_nothin
         assert_eq!(std::fs::read_to_string(out.join("kept")).unwrap(), "good results", "{form}");
     }
     let shown = stopped(&mut program(&["show", trace.to_str().unwrap(), "--json"]), listens);
-    // How far it comes is chance; of what it has not seen it says nothing.
+    // It is chance how far it comes. It says nothing of the part that it has not seen.
     is_stopped_with_results(&shown, "");
     assert!(!shown.printed.contains("completeness"), "{}", shown.printed);
 }

@@ -1,5 +1,5 @@
-//! Where it runs: in containers, on one processor, where the kernel refuses. Each is one clear
-//! sentence, and what can go on does.
+//! The command in containers, on one processor, and where the kernel refuses. It says what is missing in one clear
+//! sentence, and does the rest.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -27,8 +27,7 @@ fn objects(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// It fails with one sentence and prints no results. Below the sentence there may be what the eBPF
-/// loader had to say.
+/// It fails with one sentence and prints no results. Messages of the eBPF loader may stand below the sentence.
 fn sentence(output: &Output, expected: &[&str]) {
     let said = said(output);
     let (sentence, details) = said.split_once('\n').unwrap();
@@ -45,7 +44,7 @@ fn under(wrapper: &[&str], arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether the other command works here; says so if not.
+/// Whether the other command works here. Says so if it does not.
 fn is_allowed(wrapper: &[&str]) -> bool {
     let tried = Command::new(wrapper[0]).args(&wrapper[1..]).arg("true").output();
     let is_allowed = tried.is_ok_and(|output| output.status.success());
@@ -77,7 +76,7 @@ fn in_a_pid_namespace_the_doctor_says_what_is_missing() {
     }
 }
 
-/// The stretches of a demo that goes on without the kernel, and says so once.
+/// The stretches of a demo that goes on without the kernel and says that once.
 fn demo_without_the_kernel(mut command: Command, why: &str) {
     let directory = tempfile::tempdir().unwrap();
     command.args(["demo", "--rounds", "1", "--stretch", "1s", "--json", "--report"]);
@@ -193,7 +192,7 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     let output = run(command);
     let said = said(&output);
     assert!(said.contains("the kernel is not logged: "), "{said}");
-    // The kernel was asked for: that it is missing is the last that is said, and the exit status.
+    // The kernel was asked for. So the last sentence and the exit status say that it is missing.
     let last = said.lines().last().unwrap_or_default();
     assert!(last.contains("lack something that was asked for: the kernel is not logged: "), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -203,7 +202,8 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     assert!(objects(&output).iter().filter(requests).count() > 0, "{said}");
 }
 
-/// A process that may open no more files loads no programs, and finds no other program. Its command runs all the same.
+/// A process that may open no more files loads no eBPF programs and finds no program with probes. It still runs its
+/// command.
 #[test]
 fn log_13_nothing_is_complete_of_which_nothing_was_read() {
     if !kernel_is_there() {
@@ -229,10 +229,10 @@ fn log_13_nothing_is_complete_of_which_nothing_was_read() {
     }
 }
 
-/// Who may do nothing, by number; the files of this user are cleared up after each test.
+/// The number of a user without rights. The files of this user are removed after each test.
 const NOBODY: u32 = 64999;
 
-/// The command of a user without rights, who has no run-time directory.
+/// The command of a user without rights and without a run-time directory.
 fn of_nobody(arguments: &[&str]) -> Option<Command> {
     if !is_root() {
         return None;
@@ -262,7 +262,7 @@ fn without_root_no_empty_directory_is_left_and_one_that_is_used_stays() {
     let said = said(&run(command));
     assert!(said.contains("no program with probes"), "{said}");
     assert!(!directory.exists(), "left by what looks for programs with probes");
-    // As whoever watches it or is about to show itself there holds it.
+    // A program that watches the directory, or is about to publish itself there, holds it like this.
     std::fs::create_dir(&directory).unwrap();
     std::os::unix::fs::chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
     let held = std::fs::File::open(&directory).unwrap();

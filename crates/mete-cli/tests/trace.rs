@@ -88,7 +88,7 @@ fn new_6_convert_writes_files_and_says_what_is_missing() {
         let bytes = std::fs::read(told).unwrap();
         assert!(String::from_utf8_lossy(&bytes).contains("SCHEDIN"), "{form}");
     }
-    // A folder that is there is nobody's to write into; a file is replaced, whole.
+    // The command writes into no folder that is there already. A file is replaced as a whole.
     let said = convert("ctf", &directory.path().join("ctf")).failure();
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
     assert!(said.contains("ctf") && said.contains("it exists already"), "{said}");
@@ -117,7 +117,7 @@ fn new_2_what_is_no_trace_is_said_in_one_sentence() {
     assert!(said.contains("mete replay reads") && said.lines().count() == 1, "{said}");
 }
 
-/// What is said of a command that is refused.
+/// What is said about a command that is refused.
 fn refusal(arguments: &[&str]) -> String {
     let assert = mete(arguments).assert().failure().stdout("");
     String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
@@ -248,7 +248,7 @@ fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
     assert!(said.contains("the trace has no names of domains"), "{said}");
 }
 
-/// A file that is larger than any disk, because most of it is on none.
+/// A file that is larger than any disk. Most of it is a hole, which takes no room.
 #[test]
 fn new_2_a_trace_with_a_terabyte_of_nothing_is_read_at_once_and_told_in_a_line() {
     let directory = tempfile::tempdir().unwrap();
@@ -296,7 +296,7 @@ fn new_2_a_recorder_that_was_killed_at_its_first_breath_is_told_of_and_its_direc
     assert!(said.contains("without it the blocks that are there cannot be read"), "{said}");
 }
 
-/// Where what is missing has no serial number.
+/// Programs that the kernel left out have no serial numbers.
 #[test]
 fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() {
     let directory = tempfile::tempdir().unwrap();
@@ -333,7 +333,7 @@ fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() 
             "{said}"
         );
     }
-    // Of the first stretch alone.
+    // The first stretch alone.
     let until = ["--until", &seconds(missed[0].since)];
     let output =
         mete(&[&["show", path, "--json"][..], &until].concat()).assert().success().get_output().clone();
@@ -347,7 +347,7 @@ fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() 
         of_kind.len() == 1 && of_kind[0]["runs"] == 3 && of_kind[0]["missed"][0]["runs"] == 3,
         "{of_kind:?}"
     );
-    // A trace of before tells nothing of when.
+    // A trace of an earlier version does not tell when it was.
     let file = directory.path().join("trace/description.json");
     let mut text: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     text["circumstances"].as_object_mut().unwrap().remove("missed");

@@ -1,4 +1,4 @@
-//! What people read fits the terminal that they read it in; what goes into a pipe stays as it is.
+//! Text in a terminal fits its width. Text into a pipe stays as it is.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use common::{mete, program};
 
-/// What is wider than people's screens unless it is folded.
+/// Output that is wider than a screen unless it is folded.
 const WIDE: [&[&str]; 6] = [
     &["doctor"],
     &["sim", "--list"],

@@ -10,6 +10,9 @@ use mete_base::nearest::nearest;
 
 use crate::{failure, output};
 
+/// What is wrong with options that clap accepts one by one, and how to correct it.
+pub type Mistake = (ErrorKind, String);
+
 /// Matches the arguments of this process with the definition of a command line.
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to end; a second one
-//! of the same kind ends it. SIGUSR1 asks a recorder to write what it keeps in memory.
+//! of the same kind ends it. One that was ignored when the program began stays ignored: `nohup` ignores SIGHUP for the
+//! program that it starts, and a script's shell SIGINT for what it starts in the background. SIGUSR1 asks a recorder to
+//! write what it keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -26,12 +28,14 @@ extern "C" fn note_dump(_signal: libc::c_int) {
     DUMP_ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on, the first SIGINT, the first SIGTERM and the first SIGHUP are only noted.
+/// From now on, the first SIGINT, the first SIGTERM and the first SIGHUP are only noted. A signal that is ignored stays
+/// ignored.
 pub fn listen() -> anyhow::Result<()> {
     // SA_RESETHAND: the second one has its usual effect.
     let flags = libc::SA_RESETHAND | libc::SA_RESTART;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        handle(signal, note, flags)
+        is_ignored(signal)
+            .and_then(|is_ignored| if is_ignored { Ok(()) } else { handle(signal, note, flags) })
             .map_err(|error| anyhow::Error::new(error).context("cannot listen to Ctrl-C"))?;
     }
     Ok(())
@@ -83,6 +87,17 @@ fn take_usual_limits(descriptors: Option<Rlimit>) -> io::Result<()> {
         setrlimit(Resource::Nofile, usual)?;
     }
     Ok(())
+}
+
+/// Whether the process ignores a signal. What the program that started this one ignores is ignored here, too.
+fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
+    // SAFETY: all zeroes is an empty set, no flags and no handler.
+    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: without a new action the call only writes the present one, into a local that lives longer.
+    match unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut present) } {
+        0 => Ok(present.sa_sigaction == libc::SIG_IGN),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Sets a handler, which stores an atomic flag and does nothing else.

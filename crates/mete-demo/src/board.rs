@@ -30,6 +30,7 @@ impl Counts {
     /// Counts one request.
     #[allow(dead_code, reason = "the demo itself only reads")]
     pub fn count(&self, crossed: bool) {
+        // Relaxed: the counters order no other memory; the demo reads sums.
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.crossings.fetch_add(u64::from(crossed), Ordering::Relaxed);
     }

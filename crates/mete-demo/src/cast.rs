@@ -156,6 +156,7 @@ impl Stage {
 
     /// What the first `clients` clients have counted, together.
     pub fn tally(&self, clients: usize) -> Tally {
+        // Relaxed: each counter is exact by itself, and one request more or less between two of them does not matter.
         let counts = (0..clients).map(|number| self.board.counts(FIRST_CLIENT + number));
         let tally = |counts: &Counts| Tally {
             requests: counts.requests.load(Ordering::Relaxed),
@@ -180,6 +181,7 @@ impl Stage {
     fn start_client(&self, number: usize) -> Result<CastProcess> {
         let favourite = number % self.drivers.len();
         self.start(&format!("client{number}"), |command| {
+            // The favourite stands first: nine in ten requests go to the first socket.
             command.arg("client");
             for step in 0..self.drivers.len() {
                 command.arg("--socket").arg(self.socket((favourite + step) % self.drivers.len()));
@@ -190,6 +192,8 @@ impl Stage {
 
     fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<CastProcess> {
         let mut command = Command::new(&self.program);
+        // Nothing is ever written into the pipe. Its end tells the process that the demo has ended, even if it was
+        // killed.
         command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
         command.env("METE_RUNTIME_DIR", self.folder.components());
         arguments(&mut command);

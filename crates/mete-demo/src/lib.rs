@@ -9,7 +9,7 @@
 //!                     └──▶ show (tables), report (HTML)
 //! ```
 //!
-//! A crate of its own with few others below it: it is the first thing that somebody builds. [`Requests`] lets `mete bench`
+//! A crate of its own with few others below it, because a new user builds the demo first. [`Requests`] lets `mete bench`
 //! measure with the same processes.
 
 #![cfg(target_os = "linux")]

@@ -143,6 +143,7 @@ impl Observer {
             observed.matrix = matrix(scheduler, clients, drivers);
             each(&observed.matrix);
             if !goes_on() || interrupt::asked() {
+                // Relaxed: `run` reads it in this same thread, after this call.
                 stop.store(true, Ordering::Relaxed);
             }
         });

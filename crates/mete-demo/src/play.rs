@@ -109,6 +109,7 @@ fn play(
         }
     };
     wait(&mut observer, SETTLE, kind, show);
+    // A difference, because the counters on the board go on from stretch to stretch.
     let (before, begin) = (stage.tally(clients.len()), Instant::now());
     wait(&mut observer, options.stretch, kind, show);
     let (done, took) = (stage.tally(clients.len()) - before, begin.elapsed());

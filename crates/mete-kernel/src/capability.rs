@@ -135,8 +135,7 @@ fn lockdown() -> String {
 fn try_counter(name: &str) -> Result<String, String> {
     let counter: Counter = name.parse().map_err(|error: KernelError| error.to_string())?;
     // Processor 0 may be offline.
-    let processor = processors::online(1).first().copied().unwrap_or(0);
-    perf::open_counter(&counter, processor)
+    perf::open_counter(&counter, processors::first_online())
         .map(|_| format!("{name} counts"))
         .map_err(|error| error.to_string())
 }

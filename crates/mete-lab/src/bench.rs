@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use clap::error::ErrorKind;
 use mete_bench::Turn;
+use mete_command::command_line::Mistake;
 use mete_command::lab::BenchOptions;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
@@ -14,14 +15,25 @@ use mete_measure::{Reason, Report, Row};
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use serde::Serialize;
 
+/// Whether there is anything to measure.
+///
+/// # Errors
+///
+/// That no measurement has the name that was asked for.
+pub fn check(options: &BenchOptions) -> Result<(), Mistake> {
+    let groups: Vec<_> = mete_bench::groups().collect();
+    match &options.only {
+        Some(only) if !groups.iter().any(|group| group.contains(only.as_str())) => {
+            let mistake = format!("nothing to measure is called {only:?}: there are {}", groups.join(", "));
+            Err((ErrorKind::InvalidValue, mistake))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Measures and prints.
 pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let groups: Vec<_> = mete_bench::groups().collect();
-    if let Some(only) = options.only.as_ref().filter(|only| !groups.iter().any(|group| group.contains(*only)))
-    {
-        bail!("nothing to measure is called {only:?}: there are {}", groups.join(", "));
-    }
     if cfg!(debug_assertions) {
         failure::say("this is a build without optimisation: its own costs are not those of a release build");
     }

@@ -6,8 +6,8 @@ mod study;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
-use mete_command::command_line::{answer, matches, refined};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use mete_command::command_line::{answer, matches, refined, refusal};
 use mete_command::lab::{BenchOptions, StudyOptions};
 use mete_command::output::Output;
 use mete_command::{failure, interrupt};
@@ -35,9 +35,8 @@ fn main() -> ExitCode {
     mete_sched::actuator::watcher::take_over_if_asked();
     mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
     let command = refined(Arguments::command());
-    let read = matches(&command).and_then(|matches| Arguments::from_arg_matches(&matches));
-    let subcommand = match read {
-        Ok(Arguments { subcommand }) => subcommand,
+    let subcommand = match read(&command) {
+        Ok(subcommand) => subcommand,
         Err(help_or_mistake) => return answer(&help_or_mistake),
     };
     mete_sched::recovery::recover().iter().for_each(|done| failure::say(done));
@@ -47,6 +46,17 @@ fn main() -> ExitCode {
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
     };
     ended.unwrap_or_else(|error| failure::end(&error))
+}
+
+/// The subcommand that was typed, if its options go together.
+fn read(command: &Command) -> Result<Subcommand, clap::Error> {
+    let Arguments { subcommand } = Arguments::from_arg_matches(&matches(command)?)?;
+    let (name, checked) = match &subcommand {
+        Subcommand::Bench(options) => ("bench", bench::check(options)),
+        Subcommand::Study(options) => ("study", study::check(options)),
+    };
+    checked.map_err(|(kind, mistake)| refusal(command, name, kind, &mistake))?;
+    Ok(subcommand)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use clap::error::ErrorKind;
 use mete_base::draft;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
@@ -32,6 +33,20 @@ struct FigureObject<'a> {
     figure: &'a Figure,
 }
 
+/// Whether the options go together.
+///
+/// # Errors
+///
+/// That the study cannot be evaluated from a trace.
+pub fn check(options: &lab::StudyOptions) -> Result<(), Mistake> {
+    let asked = options.name.as_deref().and_then(by_name).filter(|_| options.trace.is_some());
+    let Some(entry) = asked.filter(|entry| entry.of_trace.is_none()) else { return Ok(()) };
+    let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
+    let others = others.collect::<Vec<_>>().join(", ");
+    let mistake = format!("{} cannot be evaluated from a trace; these can: {others}", entry.name);
+    Err((ErrorKind::ArgumentConflict, mistake))
+}
+
 /// Measures, prints, and writes what was asked for.
 pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     if options.list {
@@ -40,7 +55,7 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
     interrupt::listen()?;
     let asked = options.name.as_deref().and_then(by_name);
     if let Some(directory) = &options.out {
-        check(directory, asked)?;
+        check_folders(directory, asked)?;
     }
     match asked {
         Some(entry) => one(entry, options, output),
@@ -49,7 +64,7 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
 }
 
 /// Checks before the work that the results can be written.
-fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
+fn check_folders(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
     draft::check_folder(directory)?;
     let folders = STUDIES.iter().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
     let mut there = folders.map(|entry| directory.join(entry.name)).filter(|folder| folder.exists());
@@ -57,8 +72,9 @@ fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
 }
 
 fn one(entry: &Entry, options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let study = match &options.trace {
-        Some(directory) => of_trace(entry, directory)?,
+    let study = match options.trace.as_ref().zip(entry.of_trace) {
+        // `check` has refused a trace for a study that cannot be evaluated from one.
+        Some((directory, of_trace)) => of_trace(directory).map_err(anyhow::Error::msg)?,
         None => (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new()),
     };
     bench::print(&study.report, output)?;
@@ -70,18 +86,6 @@ fn one(entry: &Entry, options: &lab::StudyOptions, output: &mut Output) -> anyho
     Ok(interrupt::ended(study.report.is_complete))
 }
 
-fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
-    let Some(of_trace) = entry.of_trace else {
-        let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
-        bail!(
-            "{} cannot be evaluated from a trace; these can: {}",
-            entry.name,
-            others.collect::<Vec<_>>().join(", ")
-        );
-    };
-    of_trace(directory).map_err(anyhow::Error::msg)
-}
-
 /// Every study, until Ctrl-C.
 fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut studies = Vec::new();
@@ -90,6 +94,7 @@ fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitC
             break;
         }
         let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
+        // At once, because a later study may fail to be written.
         keep(&study, options.out.as_deref())?;
         figures(&study, output)?;
         studies.push(study);

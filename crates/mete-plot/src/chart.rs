@@ -172,6 +172,7 @@ pub fn bars_with_intervals(
 
 /// Whether two neighbouring names need more room than they have.
 fn group_names_collide(groups: &[String], room: f64) -> bool {
+    // Each name is centred below its group, so that half of it reaches towards its neighbour.
     groups.windows(2).any(|pair| (pair[0].len() + pair[1].len()) as f64 * LETTER / 2.0 > room)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`lines`] and [`bars`], over logarithmic or linear axes, with intervals;
 //! - [`surfaces`] over two axes;
-//! - a [`timeline`] of who ran when;
+//! - a [`timeline`] of the clients that ran at each time;
 //! - for overviews: [`strips`] of points, a [`matrix`], and [`moves`] over time.
 //!
 //! Each chart has a title and a description for programs that read aloud, is dark where its surroundings are dark, and

@@ -23,10 +23,13 @@ impl Scale {
         let usable = values.filter(|value| value.is_finite() && (!axis.is_logarithmic || *value > 0.0));
         let (low, high) = usable
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        // Without any value the axis is drawn all the same.
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let (low, high) = if axis.is_logarithmic {
+            // Whole decades, and at least one, so that there are two ticks even if all values are equal.
             (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil().max(low.log10().floor() + 1.0)))
         } else {
+            // From zero on, so that lengths compare as their values do; with some room above the highest.
             (low.min(0.0), if high > low.min(0.0) { high * 1.05 } else { low + 1.0 })
         };
         Scale { is_logarithmic: axis.is_logarithmic, low, high, from, to }
@@ -44,6 +47,7 @@ impl Scale {
 
     pub(crate) fn at(&self, value: f64) -> f64 {
         let part = if self.is_logarithmic {
+            // Zero has no place on such an axis, and is drawn at its lower end.
             (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
         } else {
             (value - self.low) / (self.high - self.low)
@@ -60,6 +64,7 @@ impl Scale {
         let unit = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * unit).find(|step| *step >= rough);
         let step = step.unwrap_or(rough);
+        // Multiples of the step and not sums of it, so that rounding errors do not add up.
         let first = (self.low / step).ceil() as i64;
         (first..=(self.high / step).floor() as i64).map(|nth| nth as f64 * step).collect()
     }

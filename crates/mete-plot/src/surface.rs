@@ -34,6 +34,12 @@ pub struct Surface {
     pub heights: Vec<Vec<f64>>,
 }
 
+impl Surface {
+    fn height(&self, (nx, ny): (usize, usize)) -> Option<f64> {
+        self.heights.get(nx)?.get(ny).copied()
+    }
+}
+
 /// Panels below one another, each with a caption and surfaces on a common scale of heights. In a panel the
 /// surfaces are drawn from the lowest to the highest, so they should be given in this order.
 pub fn surfaces(title: &str, grid: &Grid, panels: &[(String, Vec<Surface>)]) -> String {
@@ -118,10 +124,9 @@ impl Panel<'_> {
         for (nx, ny) in cells {
             for (nth, surface) in surfaces.iter().enumerate() {
                 let corners = [(nx - 1, ny - 1), (nx, ny - 1), (nx, ny), (nx - 1, ny)];
-                let height = |(nx, ny): (usize, usize)| Some(*surface.heights.get(nx)?.get(ny)?);
-                let places: Option<Vec<_>> =
-                    corners.iter().map(|&at| Some(self.place(at, height(at)?))).collect();
-                if let Some(places) = places {
+                let places = corners.map(|at| Some(self.place(at, surface.height(at)?)));
+                // A surface may have fewer heights than the grid: a cell without a corner is left out.
+                if let Some(places) = places.into_iter().collect::<Option<Vec<_>>>() {
                     canvas.polygon(&places, colour(nth), "white");
                 }
             }

@@ -1,4 +1,4 @@
-//! Who ran when, lane by lane.
+//! Which client ran when, lane by lane.
 
 use crate::canvas::{Anchor, Canvas, colour};
 use crate::chart::WIDTH;
@@ -30,7 +30,7 @@ pub struct Lane {
     pub name: String,
     /// The names of its rows, the first one on top.
     pub rows: Vec<String>,
-    /// Who ran when.
+    /// Which row ran when.
     pub spans: Vec<Span>,
 }
 

@@ -35,6 +35,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{DomainIndex, Permille, ProcessorId};
 
@@ -48,6 +49,16 @@ pub enum Role {
     Driver,
     /// A client, which moves to its drivers.
     Client,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Bystander => "bystander",
+            Role::Driver => "driver",
+            Role::Client => "client",
+        })
+    }
 }
 
 /// The constants of the policy. The default values suit periods of 100 ms to 1 s.

@@ -36,9 +36,11 @@ pub fn desk() -> (Asker, Desk) {
 
 impl Asker {
     fn ask(&self, path: &str, value: Option<&str>) -> Result<String, Refusal> {
+        // With room for the one answer, so that the recording never waits for the process that asks.
         let (answer, answered) = sync_channel(1);
         let request = Request { path: path.to_owned(), value: value.map(str::to_owned), answer };
         self.0.send(request).map_err(|_| Refusal::over())?;
+        // The recording may end while the request waits; then no answer comes.
         answered.recv().unwrap_or_else(|_| Err(Refusal::over()))
     }
 }

@@ -70,6 +70,7 @@ impl FlightDumps {
         recorder: &mut Recorder<Together<Areas>>,
         origin: &Origin,
     ) -> Result<PathBuf, RecordingError> {
+        // Rows of programs wait for a moment before they are in a buffer, and would be missing in the dump.
         origin.catch_up();
         let directory = self.next_directory();
         recorder.dump(&directory)?;
@@ -81,6 +82,7 @@ impl FlightDumps {
     pub fn end(mut self, mut recorder: Recorder<Together<Areas>>) -> Result<Ended, RecordingError> {
         let directory = self.next_directory();
         recorder.settle();
+        // Asked now, because the recorder is gone after a dump that fails.
         let kept = recorder.kept();
         match recorder.stop_and_dump(&directory) {
             Ok(_) => {
@@ -98,6 +100,7 @@ impl FlightDumps {
     fn next_directory(&self) -> PathBuf {
         match self.made.len() {
             0 => self.directory.clone(),
+            // A recording before this one may have left dumps of these names.
             made => (made + 1..)
                 .map(|nth| self.nth_directory(nth))
                 .find(|directory| !directory.exists())

@@ -116,6 +116,7 @@ impl Parameters {
                 (self.set(session, path, value).map(|()| String::new()), format!("{path}={value}"))
             }
         };
+        // A system call returns no more than the number of an error. The reason stands in the status file.
         answer.inspect_err(|refusal| self.refused = Some(format!("{asked}: {}", refusal.why)))
     }
 
@@ -154,6 +155,7 @@ impl Parameters {
         let names: Vec<_> = on.iter().map(|event| session.schema().events()[*event].name.as_str()).collect();
         let mut text = String::new();
         let mut line = |name: &str, value: &dyn Display| {
+            // Writing into a string cannot fail.
             let _ = writeln!(text, "{name}: {value}");
         };
         line("pid", &std::process::id());

@@ -82,7 +82,9 @@ impl Session {
             described: None,
             looked: Instant::now(),
         };
+        // Last: from the first record on, the threads that empty the buffers have to be there.
         match session.origin.switch(&session.switches.on()) {
+            // To attach programs takes a while, in which some of them record nothing yet.
             Ok(()) => Ok(Session { begun: Instant::now(), ..session }),
             Err(error) => {
                 session.discard();
@@ -207,6 +209,7 @@ impl Session {
                 self.mark(&on, true);
                 self.switches = next;
             }
+            // They stayed on. A second mark behind the first one says so.
             Err(_) => self.mark(&off, true),
         }
         self.described.get_or_insert_with(Instant::now);
@@ -237,6 +240,7 @@ impl Session {
         let old = self.origin.exchange_kernel(new);
         // A program that still ran when it was detached has ended after this.
         thread::sleep(LONGEST_RUN);
+        // An error is returned only at the end: the events have to be on again before, and the old programs counted.
         let exchanged = self.recorder.exchange(self.origin.buffers());
         self.buffer_bytes = buffer_bytes;
         self.switch(before)?;
@@ -300,6 +304,7 @@ impl Session {
     /// read. That the end of the trace could not be written is in [`Ended`], beside what was recorded.
     pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
         let Session { mut origin, mut recorder, dumps, begun, missed_runs: before, plan, .. } = self;
+        // Before anything is detached or flushed, which takes time in which nothing is recorded.
         let passed = begun.elapsed();
         let missing = origin.probes().and_then(Probes::missing);
         origin.detach();
@@ -311,6 +316,7 @@ impl Session {
             .map(Notice::Program)
             .for_each(&mut *tell);
         missing.into_iter().for_each(|names| tell(Notice::ProbesNeverFound { names }));
+        // The programs are detached by now, so that the number does not grow any more.
         let missed_runs = before + origin.runs_missed()?;
         recorder.look_for_missed_runs(|| Ok::<_, KernelError>(missed_runs))?;
         recorder.settle();

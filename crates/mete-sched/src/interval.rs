@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::analysis::{Completeness, FileCount, Missed};
+use crate::domains::BuiltIn;
 use crate::other_programs::Program;
 use crate::report::{Dealing, DomainReport, EventReport, Phase, Report};
 use crate::scheduler::{Cost, Scheduler};
@@ -126,7 +127,7 @@ impl Logged {
 
 /// Whether this is the domain of the processors' idle time.
 pub fn is_idle(domain: &DomainReport) -> bool {
-    domain.name == "idle"
+    domain.built_in == Some(BuiltIn::Idle)
 }
 
 /// Processor time on all processors.
@@ -172,13 +173,15 @@ fn domain_difference(now: &DomainReport, before: &DomainReport) -> DomainReport 
 
 fn dealings(now: &[Dealing], before: &[Dealing]) -> Vec<Dealing> {
     let newly = now.iter().map(|dealing| {
-        let is_same = |other: &&Dealing| {
-            (&other.domain, &other.correspondent) == (&dealing.domain, &dealing.correspondent)
-        };
-        let earlier = before.iter().find(is_same).map_or(0, |earlier| earlier.count);
+        let earlier = before.iter().find(|earlier| is_same_dealing(earlier, dealing));
+        let earlier = earlier.map_or(0, |earlier| earlier.count);
         Dealing { count: dealing.count.saturating_sub(earlier), ..dealing.clone() }
     });
     newly.filter(|dealing| dealing.count > 0).collect()
+}
+
+fn is_same_dealing(one: &Dealing, other: &Dealing) -> bool {
+    (&one.domain, &one.correspondent) == (&other.domain, &other.correspondent)
 }
 
 fn events(now: &[EventReport], before: &[EventReport]) -> Vec<EventReport> {
@@ -204,10 +207,7 @@ fn completeness(now: &Completeness, before: &Completeness) -> Completeness {
     let missed = Missed::since(now.missed, before.missed);
     let mut newly = Completeness { from_ns: before.to_ns, missed, ..now.clone() };
     for file in &mut newly.files {
-        let is_same = |other: &&FileCount| {
-            (&other.source, &other.file, other.processor) == (&file.source, &file.file, file.processor)
-        };
-        if let Some(earlier) = before.files.iter().find(is_same) {
+        if let Some(earlier) = before.files.iter().find(|earlier| is_same_file(earlier, file)) {
             file.rows = file.rows.saturating_sub(earlier.rows);
             file.overwritten = file.overwritten.saturating_sub(earlier.overwritten);
             file.refused = file.refused.saturating_sub(earlier.refused);
@@ -216,4 +216,8 @@ fn completeness(now: &Completeness, before: &Completeness) -> Completeness {
         }
     }
     newly
+}
+
+fn is_same_file(one: &FileCount, other: &FileCount) -> bool {
+    (&one.source, &one.file, one.processor) == (&other.source, &other.file, other.processor)
 }

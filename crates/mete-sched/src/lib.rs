@@ -64,8 +64,8 @@ pub mod sources;
 pub mod ticker;
 
 pub use configure::Layout;
-pub use domains::{DivideBy, DomainSpec, Domains, Selector};
+pub use domains::{BuiltIn, DivideBy, DomainSpec, Domains, Selector};
 pub use notice::Notice;
-pub use report::{Dealing, DomainReport, EventReport, Phase, ProcessorReport, Report};
+pub use report::{Dealing, DomainReport, EventKind, EventReport, Phase, ProcessorReport, Report};
 pub use scheduler::{Cost, Ended, Scheduler, SchedulerError, Settings};
 pub use ticker::Ticker;

@@ -1,11 +1,13 @@
 //! What the scheduler found out, with names: for tables and for `--json`.
 
+use std::fmt;
+
 use mete_log::DomainId;
 use mete_policy::{Permille, Role};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::analysis::{Completeness, Findings, Lengths, Matrix};
-use crate::domains::{Domains, IDLE};
+use crate::domains::{BuiltIn, Domains, IDLE};
 use crate::scheduler::{Cost, Scheduler};
 use crate::sources::Meaning;
 
@@ -33,8 +35,12 @@ pub struct Report {
 pub struct DomainReport {
     /// Its name.
     pub name: String,
-    /// `client`, `driver` or `bystander`.
-    pub role: &'static str,
+    /// Which of the built-in domains it is; `None` if the user named it.
+    #[serde(skip)]
+    pub built_in: Option<BuiltIn>,
+    /// Its role, given or found.
+    #[serde(serialize_with = "as_displayed")]
+    pub role: Role,
     /// How many processes it has now.
     pub processes: usize,
     /// Service time on each processor, in nanoseconds.
@@ -73,8 +79,8 @@ pub struct Dealing {
 pub struct EventReport {
     /// Its name.
     pub name: String,
-    /// `counter`, `access`, `phase` or `sample`.
-    pub kind: &'static str,
+    /// What its rows say.
+    pub kind: EventKind,
     /// The number of rows.
     pub rows: u64,
     /// The sum of their counters.
@@ -84,6 +90,39 @@ pub struct EventReport {
     /// How the lengths are spread, if the event is a phase.
     #[serde(skip)]
     pub phase: Option<Phase>,
+}
+
+/// What the rows of an event say. The other [meanings](Meaning) have fields of their own in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventKind {
+    /// A performance counter moved.
+    Counter,
+    /// Something was used.
+    Access,
+    /// A phase of use took some time.
+    Phase,
+    /// A value was logged.
+    Sample,
+}
+
+impl EventKind {
+    fn of(meaning: Meaning) -> Option<EventKind> {
+        match meaning {
+            Meaning::Counter => Some(EventKind::Counter),
+            Meaning::Access => Some(EventKind::Access),
+            Meaning::Phase => Some(EventKind::Phase),
+            Meaning::Sample => Some(EventKind::Sample),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A derived `Serialize` of an enumeration without values writes into a formatter, too: one list of words.
+        self.serialize(f)
+    }
 }
 
 /// How long a phase took.
@@ -182,7 +221,8 @@ fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
     let used = findings.service.used().total();
     DomainReport {
         name: domains.name(domain).to_owned(),
-        role: role_name(period.roles.get(number).copied().unwrap_or_default()),
+        built_in: BuiltIn::of(domain),
+        role: period.roles.get(number).copied().unwrap_or_default(),
         // The idle tasks are no processes, although they are bound to this domain.
         processes: if domain == IDLE { 0 } else { domains.members(domain).count() },
         service_ns: (0..period.queue.len()).map(|processor| used.get(processor, number)).collect(),
@@ -197,12 +237,8 @@ fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
     }
 }
 
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Bystander => "bystander",
-        Role::Driver => "driver",
-        Role::Client => "client",
-    }
+fn as_displayed<S: Serializer>(value: &impl fmt::Display, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
 }
 
 fn processor_report(scheduler: &Scheduler, processor: usize) -> ProcessorReport {
@@ -250,13 +286,7 @@ fn memory(findings: &Findings, domain: DomainId) -> Option<u64> {
 
 fn events(findings: &Findings, domain: DomainId, ns_per_tick: Option<f64>) -> Vec<EventReport> {
     let reports = findings.tallies.iter().filter_map(|tally| {
-        let kind = match tally.meaning {
-            Meaning::Counter => "counter",
-            Meaning::Access => "access",
-            Meaning::Phase => "phase",
-            Meaning::Sample => "sample",
-            _ => return None,
-        };
+        let kind = EventKind::of(tally.meaning)?;
         let sum = tally.of(domain);
         (sum.rows > 0).then(|| EventReport {
             name: tally.name.clone(),
@@ -268,4 +298,20 @@ fn events(findings: &Findings, domain: DomainId, ns_per_tick: Option<f64>) -> Ve
         })
     });
     reports.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_roles_and_kinds_of_events_are_printed_as_one_word_each() {
+        let kinds = [EventKind::Counter, EventKind::Access, EventKind::Phase, EventKind::Sample];
+        let words = ["counter", "access", "phase", "sample"];
+        assert_eq!(kinds.map(|kind| kind.to_string()), words);
+        let json = kinds.map(|kind| serde_json::to_string(&kind).unwrap_or_default());
+        assert_eq!(json, words.map(|word| format!("\"{word}\"")));
+        let roles = [Role::Bystander, Role::Driver, Role::Client].map(|role| role.to_string());
+        assert_eq!(roles, ["bystander", "driver", "client"]);
+    }
 }

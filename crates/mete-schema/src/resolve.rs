@@ -221,7 +221,7 @@ impl Resolver<'_> {
     }
 
     fn text(&mut self, kind: &Name, length: ast::Number) -> Option<FieldType> {
-        if kind.text != "char" {
+        if kind.text != types::LETTER {
             let problem = Problem::new(
                 kind.span,
                 format!("an array of `{}`", kind.text),

@@ -159,6 +159,27 @@ fn klog_8_every_kind_of_point_is_understood() {
 }
 
 #[test]
+fn klog_8_members_of_an_argument_called_args_can_be_logged() {
+    let mut kernel = support::kernel();
+    let pair = [("x", Type::Int(Int::signed(32))), ("y", Type::Int(Int::signed(32)))];
+    let pair = Type::Pointer(Some(kernel.add_structure("pair", &pair)));
+    kernel.add_tracepoint("one", &[("args", pair.clone())]);
+    kernel.add_tracepoint("two", &[("args", pair), ("x", Type::Int(Int::signed(16)))]);
+    let sources = [Source::new(
+        "test.mete",
+        "event A { int x }\nevent B { s16 x }
+        at tp_btf:one { log A(args.x); log A(args.args.y) }
+        at tp_btf:two { log B(args.x); log A(args.args.x); log A(args.y) }",
+    )];
+    let schema = Schema::read(&sources).unwrap();
+    // The types tell which `x` it is: the member does not fit into 16 bits.
+    assert_eq!(check(&schema, Some(&kernel)).map(|checked| checked.points.len()).ok(), Some(2));
+    let wrong = [Source::new("test.mete", "event A { int x }\nat tp_btf:one log A(args.z)")];
+    let refused = check(&Schema::read(&wrong).unwrap(), Some(&kernel)).unwrap_err().render(&wrong, false);
+    assert!(refused.contains("has no member `z`"), "{refused}");
+}
+
+#[test]
 fn klog_8_point_logs_several_events_under_conditions_of_their_own() {
     let (schema, checked) = read(
         "event A { int pid }\nevent B { int pid }

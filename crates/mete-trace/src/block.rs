@@ -4,6 +4,9 @@
 //! are. So a reader finds a block by its number, or by time through a binary search over the headers, even if the
 //! blocks around it are damaged.
 
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
 use crate::record::{HEADER_BYTES as RECORD_HEADER, Head, MAX_BYTES, STAMP_OFFSET, is_sound_size, unfold};
 
 /// The first bytes of every block.
@@ -30,79 +33,119 @@ pub const FLAG_DISORDER: u32 = 2;
 
 /// Where the fields of a header lie.
 pub mod offset {
+    use core::mem::offset_of;
+
+    use super::Header;
+
     /// [`MAGIC`](super::MAGIC).
-    pub const MAGIC: usize = 0;
+    pub const MAGIC: usize = offset_of!(Header, magic);
     /// u16: [`VERSION`](super::VERSION).
-    pub const VERSION: usize = 8;
+    pub const VERSION: usize = offset_of!(Header, version);
     /// u16: bytes of the header.
-    pub const HEADER_BYTES: usize = 10;
+    pub const HEADER_BYTES: usize = offset_of!(Header, header_bytes);
     /// u32: bytes of every block of the file.
-    pub const BLOCK_BYTES: usize = 12;
+    pub const BLOCK_BYTES: usize = offset_of!(Header, block_bytes);
     /// u32: the processor.
-    pub const PROCESSOR: usize = 16;
+    pub const PROCESSOR: usize = offset_of!(Header, processor);
     /// u32: flags.
-    pub const FLAGS: usize = 20;
+    pub const FLAGS: usize = offset_of!(Header, flags);
     /// u64: the block's number.
-    pub const NUMBER: usize = 24;
+    pub const NUMBER: usize = offset_of!(Header, number);
     /// u64: serial number of the first record.
-    pub const FIRST_SERIAL: usize = 32;
+    pub const FIRST_SERIAL: usize = offset_of!(Header, first_serial);
     /// u64: one more than the serial number of the last event that this block accounts for.
-    pub const END_SERIAL: usize = 40;
+    pub const END_SERIAL: usize = offset_of!(Header, end_serial);
     /// u64: events lost between the previous block and the first record.
-    pub const LOST_BEFORE: usize = 48;
+    pub const LOST_BEFORE: usize = offset_of!(Header, lost_before);
     /// u64: events lost from the first record on, up to the end serial.
-    pub const LOST_INSIDE: usize = 56;
+    pub const LOST_INSIDE: usize = offset_of!(Header, lost_inside);
     /// u64: the earliest time stamp in the block.
-    pub const FIRST_TIME: usize = 64;
+    pub const FIRST_TIME: usize = offset_of!(Header, first_time);
     /// u64: the latest time stamp of the file up to the end of this block.
-    pub const LAST_TIME: usize = 72;
+    pub const LAST_TIME: usize = offset_of!(Header, last_time);
     /// u32: records.
-    pub const RECORDS: usize = 80;
+    pub const RECORDS: usize = offset_of!(Header, records);
     /// u32: bytes of records.
-    pub const USED: usize = 84;
+    pub const USED: usize = offset_of!(Header, used);
     /// 16 bytes: the recording that the block belongs to.
-    pub const RECORDING: usize = 88;
+    pub const RECORDING: usize = offset_of!(Header, recording);
     /// 20 bytes: zero.
-    pub const RESERVED: usize = 104;
+    pub const RESERVED: usize = offset_of!(Header, reserved);
     /// u32: checksum.
-    pub const CHECKSUM: usize = 124;
+    pub const CHECKSUM: usize = offset_of!(Header, checksum);
 }
 
 /// A recording's number, drawn at random, so that blocks of another recording are not taken for its own.
 pub type RecordingId = [u8; 16];
 
-/// What a block says about itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a block says about itself: these bytes stand at its front, in this order.
+///
+/// The numbers are little endian and need no alignment, so that the fields are the bytes of the file. A header that was
+/// read has any values until [`Header::decode`] has checked them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
 pub struct Header {
+    magic: [u8; 8],
+    version: U16,
+    header_bytes: U16,
     /// Bytes of every block of the file.
-    pub block_bytes: u32,
+    pub block_bytes: U32,
     /// The processor.
-    pub processor: u32,
+    pub processor: U32,
     /// [`FLAG_LAST`], [`FLAG_DISORDER`].
-    pub flags: u32,
+    pub flags: U32,
     /// The block's number: one more than that of the previous block.
-    pub number: u64,
+    pub number: U64,
     /// Serial number of the first record. In a block without records, it equals `end_serial`.
-    pub first_serial: u64,
+    pub first_serial: U64,
     /// One more than the serial number of the last event that this block accounts for. That is the last record, except
     /// in the last block of a recording, where losses after the last record count, too.
-    pub end_serial: u64,
+    pub end_serial: U64,
     /// Events lost between the previous block and the first record.
-    pub lost_before: u64,
+    pub lost_before: U64,
     /// Events lost from the first record on, up to `end_serial`.
-    pub lost_inside: u64,
+    pub lost_inside: U64,
     /// The earliest time stamp in the block, in ticks.
-    pub first_time: u64,
+    pub first_time: U64,
     /// The latest time stamp of the file up to the end of this block, in ticks.
-    pub last_time: u64,
+    pub last_time: U64,
     /// The number of records.
-    pub records: u32,
+    pub records: U32,
     /// Bytes of records after the header.
-    pub used: u32,
+    pub used: U32,
     /// The recording.
     pub recording: RecordingId,
+    reserved: [u8; 20],
     /// The checksum of header and records.
-    pub checksum: u32,
+    pub checksum: U32,
+}
+
+const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
+
+impl Default for Header {
+    /// What is the same in all headers. All other numbers are zero.
+    fn default() -> Header {
+        Header {
+            magic: MAGIC,
+            version: VERSION.into(),
+            header_bytes: (HEADER_BYTES as u16).into(),
+            block_bytes: U32::ZERO,
+            processor: U32::ZERO,
+            flags: U32::ZERO,
+            number: U64::ZERO,
+            first_serial: U64::ZERO,
+            end_serial: U64::ZERO,
+            lost_before: U64::ZERO,
+            lost_inside: U64::ZERO,
+            first_time: U64::ZERO,
+            last_time: U64::ZERO,
+            records: U32::ZERO,
+            used: U32::ZERO,
+            recording: RecordingId::default(),
+            reserved: [0; 20],
+            checksum: U32::ZERO,
+        }
+    }
 }
 
 /// What is wrong with a block, and at which byte of it.
@@ -158,112 +201,69 @@ impl Header {
     ///
     /// [`Damage`] if these bytes are not the header of a block in a file whose blocks have `block_bytes` bytes.
     pub fn decode(bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Result<Header, Damage> {
-        check_kind(bytes)?;
-        let header = Header::fields(bytes);
-        match header.fault(bytes, block_bytes) {
+        let header: Header = zerocopy::transmute!(*bytes);
+        header.check_kind()?;
+        match header.fault(block_bytes) {
             None => Ok(header),
             Some((at, name)) => Err(Damage { at, what: DamageKind::Field(name) }),
         }
     }
 
-    fn fields(bytes: &[u8; HEADER_BYTES]) -> Header {
-        let (word, half) = (|at| u64_at(bytes, at), |at| u32_at(bytes, at));
-        let mut recording = RecordingId::default();
-        recording.copy_from_slice(&bytes[offset::RECORDING..offset::RESERVED]);
-        Header {
-            block_bytes: half(offset::BLOCK_BYTES),
-            processor: half(offset::PROCESSOR),
-            flags: half(offset::FLAGS),
-            number: word(offset::NUMBER),
-            first_serial: word(offset::FIRST_SERIAL),
-            end_serial: word(offset::END_SERIAL),
-            lost_before: word(offset::LOST_BEFORE),
-            lost_inside: word(offset::LOST_INSIDE),
-            first_time: word(offset::FIRST_TIME),
-            last_time: word(offset::LAST_TIME),
-            records: half(offset::RECORDS),
-            used: half(offset::USED),
-            recording,
-            checksum: half(offset::CHECKSUM),
+    fn check_kind(&self) -> Result<(), Damage> {
+        if self.as_bytes().iter().all(|byte| *byte == 0) {
+            return Err(Damage { at: 0, what: DamageKind::Unwritten });
+        }
+        if self.magic != MAGIC {
+            return Err(Damage { at: offset::MAGIC, what: DamageKind::Magic });
+        }
+        match self.version.get() {
+            VERSION => Ok(()),
+            other => Err(Damage { at: offset::VERSION, what: DamageKind::Version(other) }),
         }
     }
 
     /// The first field that cannot be right: its offset and its name.
-    fn fault(&self, bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Option<(usize, &'static str)> {
+    fn fault(&self, block_bytes: u32) -> Option<(usize, &'static str)> {
         // Any number may be wrong here, so nothing is computed that could overflow.
-        let accounted = u64::from(self.records).checked_add(self.lost_inside);
+        let accounted = u64::from(self.records).checked_add(self.lost_inside.get());
         let least = u64::from(self.records) * RECORD_HEADER as u64;
-        let reserved = &bytes[offset::RESERVED..offset::CHECKSUM];
+        let used = self.used.get();
         let checks = [
-            (
-                u16_at(bytes, offset::HEADER_BYTES) as usize == HEADER_BYTES,
-                offset::HEADER_BYTES,
-                "header size",
-            ),
+            (usize::from(self.header_bytes) == HEADER_BYTES, offset::HEADER_BYTES, "header size"),
             (self.block_bytes == block_bytes, offset::BLOCK_BYTES, "block size"),
-            (self.flags & !(FLAG_LAST | FLAG_DISORDER) == 0, offset::FLAGS, "set of flags"),
+            (self.flags.get() & !(FLAG_LAST | FLAG_DISORDER) == 0, offset::FLAGS, "set of flags"),
             (
-                self.used <= block_bytes - HEADER_BYTES as u32 && self.used.is_multiple_of(8),
+                used <= block_bytes - HEADER_BYTES as u32 && used.is_multiple_of(8),
                 offset::USED,
                 "number of used bytes",
             ),
-            (u64::from(self.used) >= least, offset::RECORDS, "number of records"),
+            (u64::from(used) >= least, offset::RECORDS, "number of records"),
             (
-                self.end_serial.checked_sub(self.first_serial) == accounted && accounted.is_some(),
+                self.end_serial.get().checked_sub(self.first_serial.get()) == accounted
+                    && accounted.is_some(),
                 offset::END_SERIAL,
                 "end serial number",
             ),
             (self.lost_before <= self.first_serial, offset::LOST_BEFORE, "number of events lost before"),
             (self.first_time <= self.last_time, offset::LAST_TIME, "last time"),
-            (reserved.iter().all(|byte| *byte == 0), offset::RESERVED, "reserved part"),
+            (self.reserved == [0; 20], offset::RESERVED, "reserved part"),
         ];
         checks.into_iter().find(|(holds, ..)| !holds).map(|(_, at, name)| (at, name))
     }
 
     /// Writes the header to the front of a block.
     pub fn encode(&self, block: &mut [u8]) {
-        block[..HEADER_BYTES].fill(0);
-        let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
-        put(offset::MAGIC, &MAGIC);
-        put(offset::VERSION, &VERSION.to_le_bytes());
-        put(offset::HEADER_BYTES, &(HEADER_BYTES as u16).to_le_bytes());
-        put(offset::BLOCK_BYTES, &self.block_bytes.to_le_bytes());
-        put(offset::PROCESSOR, &self.processor.to_le_bytes());
-        put(offset::FLAGS, &self.flags.to_le_bytes());
-        put(offset::NUMBER, &self.number.to_le_bytes());
-        put(offset::FIRST_SERIAL, &self.first_serial.to_le_bytes());
-        put(offset::END_SERIAL, &self.end_serial.to_le_bytes());
-        put(offset::LOST_BEFORE, &self.lost_before.to_le_bytes());
-        put(offset::LOST_INSIDE, &self.lost_inside.to_le_bytes());
-        put(offset::FIRST_TIME, &self.first_time.to_le_bytes());
-        put(offset::LAST_TIME, &self.last_time.to_le_bytes());
-        put(offset::RECORDS, &self.records.to_le_bytes());
-        put(offset::USED, &self.used.to_le_bytes());
-        put(offset::RECORDING, &self.recording);
-        put(offset::CHECKSUM, &self.checksum.to_le_bytes());
+        block[..HEADER_BYTES].copy_from_slice(self.as_bytes());
     }
 
     /// Bytes of the block that are written: the header and the records.
     pub fn written_bytes(&self) -> usize {
-        HEADER_BYTES + self.used as usize
+        HEADER_BYTES + self.used.get() as usize
     }
 
     /// Whether the recording was stopped in order after this block.
     pub fn is_last(&self) -> bool {
-        self.flags & FLAG_LAST != 0
-    }
-}
-
-fn check_kind(bytes: &[u8; HEADER_BYTES]) -> Result<(), Damage> {
-    if bytes.iter().all(|byte| *byte == 0) {
-        return Err(Damage { at: 0, what: DamageKind::Unwritten });
-    }
-    if bytes[..8] != MAGIC {
-        return Err(Damage { at: offset::MAGIC, what: DamageKind::Magic });
-    }
-    match u16_at(bytes, offset::VERSION) {
-        VERSION => Ok(()),
-        other => Err(Damage { at: offset::VERSION, what: DamageKind::Version(other) }),
+        self.flags.get() & FLAG_LAST != 0
     }
 }
 
@@ -285,19 +285,19 @@ pub fn checksum(block: &[u8]) -> u32 {
 /// [`Damage`] with the byte at which something is wrong.
 pub fn check(header: &Header, block: &[u8]) -> Result<(), Damage> {
     let computed = checksum(block);
-    if computed != header.checksum {
-        let what = DamageKind::Checksum { found: header.checksum, computed };
+    if header.checksum != computed {
+        let what = DamageKind::Checksum { found: header.checksum.get(), computed };
         return Err(Damage { at: offset::CHECKSUM, what });
     }
     // The used bytes and every record's bytes are multiples of 8, so a whole word can be read at each `at`.
-    let (mut at, mut records, mut expected) = (HEADER_BYTES, 0, header.first_serial);
+    let (mut at, mut records, mut expected) = (HEADER_BYTES, 0, header.first_serial.get());
     while at < block.len() {
         let (bytes, serial) = check_record(header, block, at, expected)?;
         expected = serial + 1;
         records += 1;
         at += bytes;
     }
-    if records == header.records && expected <= header.end_serial {
+    if header.records == records && header.end_serial >= expected {
         Ok(())
     } else {
         Err(Damage { at: offset::RECORDS, what: DamageKind::Field("number of records") })
@@ -311,22 +311,12 @@ fn check_record(header: &Header, block: &[u8], at: usize, expected: u64) -> Resu
     }
     let serial = unfold(expected, head.serial);
     // The first record must have the header's first serial number; each later one may follow a gap.
-    let starts_right = at > HEADER_BYTES || serial == header.first_serial;
-    if !starts_right || !(expected..header.end_serial).contains(&serial) {
+    let starts_right = at > HEADER_BYTES || header.first_serial == serial;
+    if !starts_right || !(expected..header.end_serial.get()).contains(&serial) {
         let what = DamageKind::RecordSerial { found: serial, before: expected.wrapping_sub(1) };
         return Err(Damage { at, what });
     }
     Ok((usize::from(head.bytes), serial))
-}
-
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
 }
 
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -353,7 +343,12 @@ impl Builder {
     /// Begins block 0.
     pub fn new(recording: RecordingId, processor: u32, block_bytes: u32) -> Builder {
         assert!(is_sound_block_size(block_bytes), "blocks of {block_bytes} bytes");
-        let header = Header { block_bytes, processor, recording, ..Header::default() };
+        let header = Header {
+            block_bytes: block_bytes.into(),
+            processor: processor.into(),
+            recording,
+            ..Header::default()
+        };
         Builder { header, bytes: Vec::new(), next_serial: 0 }
     }
 
@@ -364,12 +359,16 @@ impl Builder {
 
     /// Records in the open block.
     pub fn records(&self) -> u32 {
-        self.header.records
+        self.header.records.get()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.header.block_bytes.get() as usize
     }
 
     /// Whether not even the smallest record fits into the open block any more.
     pub fn is_full(&self) -> bool {
-        self.bytes.len() + RECORD_HEADER > self.header.block_bytes as usize
+        self.bytes.len() + RECORD_HEADER > self.block_bytes()
     }
 
     /// Adds a record; false if it does not fit into this block. Serial numbers must rise.
@@ -379,10 +378,10 @@ impl Builder {
         debug_assert!(is_sound_size(bytes) && bytes <= MAX_BYTES && serial >= self.next_serial);
         if self.bytes.is_empty() {
             // Room for the whole block at once, so that no later record of it allocates.
-            self.bytes.reserve_exact(self.header.block_bytes as usize);
+            self.bytes.reserve_exact(self.block_bytes());
             self.bytes.resize(HEADER_BYTES, 0);
         }
-        if self.bytes.len() + bytes > self.header.block_bytes as usize {
+        if self.bytes.len() + bytes > self.block_bytes() {
             return false;
         }
         self.account(serial, record[STAMP_OFFSET / 8]);
@@ -398,18 +397,18 @@ impl Builder {
         let header = &mut self.header;
         let lost = serial - self.next_serial;
         if header.records == 0 {
-            header.first_serial = serial;
-            header.lost_before = lost;
-            header.first_time = time;
+            header.first_serial = serial.into();
+            header.lost_before = lost.into();
+            header.first_time = time.into();
         } else {
             header.lost_inside += lost;
-            header.first_time = header.first_time.min(time);
+            header.first_time = header.first_time.min(time.into());
         }
         // The flag and the latest time go on from block to block: a search needs them for the file up to here.
-        if time < header.last_time {
+        if header.last_time > time {
             header.flags |= FLAG_DISORDER;
         }
-        header.last_time = header.last_time.max(time);
+        header.last_time = header.last_time.max(time.into());
         header.records += 1;
         self.next_serial = serial + 1;
     }
@@ -431,17 +430,17 @@ impl Builder {
         let mut header = self.header;
         if header.records == 0 {
             (header.first_serial, header.lost_before, header.first_time) =
-                (end_serial, behind, header.last_time);
+                (end_serial.into(), behind.into(), header.last_time);
         } else {
             header.lost_inside += behind;
         }
-        header.end_serial = end_serial;
+        header.end_serial = end_serial.into();
         let mut bytes = core::mem::take(&mut self.bytes);
         bytes.resize(bytes.len().max(HEADER_BYTES), 0);
-        header.used = (bytes.len() - HEADER_BYTES) as u32;
+        header.used = ((bytes.len() - HEADER_BYTES) as u32).into();
         header.encode(&mut bytes);
         // The checksum takes its own bytes as zero, so the header is encoded first without it and then with it.
-        header.checksum = checksum(&bytes);
+        header.checksum = checksum(&bytes).into();
         header.encode(&mut bytes);
         self.next_serial = end_serial;
         self.begin_next();

@@ -138,7 +138,8 @@ impl BlockFile {
         while block < self.blocks() {
             let read = self.read_any(block, &mut bytes);
             // A sound block whose number is smaller than its position was moved here. Then the next block decides.
-            if let Some(first) = read.as_ref().ok().and_then(|header| header.number.checked_sub(block)) {
+            if let Some(first) = read.as_ref().ok().and_then(|header| header.number.get().checked_sub(block))
+            {
                 return first;
             }
             block = match read {
@@ -297,6 +298,6 @@ impl BlockFile {
         let mut bytes = Vec::new();
         // The very last block may be cut, if the recorder was killed. Then the one before is asked.
         let last = (0..self.blocks()).rev().take(2).find_map(|block| self.read(block, &mut bytes).ok());
-        last.is_some_and(|header| header.flags & block::FLAG_DISORDER == 0)
+        last.is_some_and(|header| header.flags.get() & block::FLAG_DISORDER == 0)
     }
 }

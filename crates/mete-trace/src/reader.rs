@@ -2,7 +2,7 @@
 //!
 //! One block is in memory at a time, so memory does not grow with the trace.
 
-use crate::block::{Damage, DamageKind, FLAG_LAST, HEADER_BYTES, Header, offset, u64_at};
+use crate::block::{Damage, DamageKind, HEADER_BYTES, Header, offset, u64_at};
 use crate::completeness::Account;
 use crate::file::{BlockFile, ReadError, is_unwritten};
 use crate::record::{Head, Record, STAMP_OFFSET, unfold};
@@ -177,7 +177,7 @@ impl ProcessorReader {
             if self.next_at < self.bytes.len() {
                 return Some(self.step_in_block());
             }
-            if let Some(gap) = self.gap_to(self.header.end_serial, false) {
+            if let Some(gap) = self.gap_to(self.header.end_serial.get(), false) {
                 return Some(Step::Lost(gap));
             }
             let Some(next) = self.next_block() else { return self.end() };
@@ -288,7 +288,7 @@ impl ProcessorReader {
     fn enter(&mut self, block: u64, header: Header) -> Result<Option<Gap>, ReadError> {
         if !self.started {
             self.started = true;
-            self.expected = header.first_serial - header.lost_before;
+            self.expected = (header.first_serial - header.lost_before).get();
             self.account.first_serial = self.expected;
         }
         if header.first_serial < self.expected {
@@ -299,9 +299,9 @@ impl ProcessorReader {
         }
         self.next_at = HEADER_BYTES;
         self.header = header;
-        self.account.ended |= header.flags & FLAG_LAST != 0;
+        self.account.ended |= header.is_last();
         // Missing events that the block's own header does not count as lost were in blocks that cannot be read.
-        let unreadable = self.gap_to(header.first_serial - header.lost_before, true);
-        Ok(unreadable.or_else(|| self.gap_to(header.first_serial, false)))
+        let unreadable = self.gap_to((header.first_serial - header.lost_before).get(), true);
+        Ok(unreadable.or_else(|| self.gap_to(header.first_serial.get(), false)))
     }
 }

@@ -59,8 +59,8 @@ impl Sink for FileSink {
     /// Writes all blocks with one system call, unless the system takes fewer bytes at once.
     fn take(&mut self, blocks: &[Arc<Block>]) -> io::Result<()> {
         let Some(front) = blocks.first() else { return Ok(()) };
-        let first = *self.first.get_or_insert(front.header.number);
-        let place = (front.header.number - first) * u64::from(front.header.block_bytes);
+        let first = *self.first.get_or_insert(front.header.number.get());
+        let place = (front.header.number.get() - first) * u64::from(front.header.block_bytes);
         // If the file cannot be cut, either, the next try overwrites what is left.
         write_all_at(&self.file, &pieces(blocks), place).inspect_err(|_| drop(self.file.set_len(place)))
     }
@@ -72,7 +72,7 @@ fn pieces(blocks: &[Arc<Block>]) -> Vec<&[u8]> {
     let mut pieces = Vec::with_capacity(2 * blocks.len());
     for (index, block) in blocks.iter().enumerate() {
         pieces.push(&block.bytes[..]);
-        let mut gap = block.header.block_bytes as usize - block.bytes.len();
+        let mut gap = block.header.block_bytes.get() as usize - block.bytes.len();
         while index + 1 < blocks.len() && gap > 0 {
             let piece = gap.min(NOTHING.len());
             pieces.push(&NOTHING[..piece]);
@@ -146,16 +146,17 @@ impl Flight {
         let none = Account { processor: file, programs_of, ..Account::default() };
         let Some((front, back)) = headers().next().zip(headers().next_back()) else { return none };
         // Blocks that were let go are no loss. Events that were lost before the first block of all are.
-        let first_serial = if front.number == 0 { 0 } else { front.first_serial };
+        let first_serial = if front.number == 0 { 0 } else { front.first_serial.get() };
         let records = headers().map(|header| u64::from(header.records)).sum();
+        let end_serial = back.end_serial.get();
         let filled = || headers().filter(|header| header.records > 0);
         Account {
             first_serial,
-            end_serial: back.end_serial,
+            end_serial,
             records,
-            lost: back.end_serial - first_serial - records,
-            first_time: filled().map(|header| header.first_time).min().unwrap_or(0),
-            last_time: filled().next_back().map_or(0, |header| header.last_time),
+            lost: end_serial - first_serial - records,
+            first_time: filled().map(|header| header.first_time.get()).min().unwrap_or(0),
+            last_time: filled().next_back().map_or(0, |header| header.last_time.get()),
             ended: back.is_last(),
             ..none
         }
@@ -204,7 +205,7 @@ mod tests {
     use crate::block::Builder;
 
     fn numbers(flight: &Flight) -> Vec<u64> {
-        flight.blocks().iter().map(|block| block.header.number).collect()
+        flight.blocks().iter().map(|block| block.header.number.get()).collect()
     }
 
     #[test]

@@ -111,15 +111,17 @@ impl Stage {
         let rounds = context.rounds(70);
         let samples =
             interleave(&what, rounds, &variants, context.progress, |attached| self.measure(at, attached));
-        cost_rows(at, &samples)
+        let is_slow = SlowEntry::begin().map(drop);
+        cost_rows(&Costs { at, samples: &samples, slow_entry: is_slow.as_ref().err() })
     }
 
     fn measure(&mut self, at: &MeasuredSite, attached: Attached) -> Result<f64, Reason> {
         if attached == Attached::Untouched {
             return Stage::traffic_of(&mut self.echo, at);
         }
-        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once.
-        let _slow = (at.point == BenchPoint::SystemCall).then(SlowEntry::begin);
+        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once, so
+        // that the measurement goes on without it.
+        let _slow = if at.point == BenchPoint::SystemCall { SlowEntry::begin().ok() } else { None };
         match attached {
             Attached::Untouched | Attached::Nothing => Stage::traffic_of(&mut self.echo, at),
             Attached::Program(program) => {
@@ -191,11 +193,23 @@ fn expected(at: &MeasuredSite) -> u64 {
 struct Costs<'a> {
     at: &'a MeasuredSite,
     samples: &'a Samples<Attached>,
+    /// Why system calls could not be made to take the slow path.
+    slow_entry: Option<&'a Reason>,
 }
 
 impl Costs<'_> {
     fn row(&self, what: &str, unit: &'static str, samples: Result<Vec<f64>, Reason>) -> Row {
         Row::new(format!("kernel, {}: {what}", self.at.label), unit, samples)
+    }
+
+    /// The row of the cost that all others are compared with.
+    fn base(&self) -> Row {
+        let row = self.row("nothing attached", "ns", self.samples.of(Attached::Nothing));
+        if self.at.point == BenchPoint::Switch {
+            return row.note("a switch with its share of the pipe that causes it");
+        }
+        let way = self.samples.net(Attached::Nothing, Attached::Untouched).ok();
+        row.note(slow_entry_note(way.and_then(|costs| median(&costs)), self.slow_entry))
     }
 
     fn ns(&self, what: &str, variant: Attached) -> Row {
@@ -216,11 +230,10 @@ impl Costs<'_> {
     }
 }
 
-fn cost_rows(at: &MeasuredSite, samples: &Samples<Attached>) -> Vec<Row> {
-    let costs = Costs { at, samples };
+fn cost_rows(costs: &Costs<'_>) -> Vec<Row> {
     let clocked = Attached::Row(Stamp::Hardware);
     let [empty, clock] = [BenchProgram::Empty, BenchProgram::Clock].map(Attached::Program);
-    let mut rows = vec![base(at, samples).note("taken off what follows")];
+    let mut rows = vec![costs.base().note("taken off what follows")];
     rows.extend([
         costs.ns("empty program", empty),
         costs.ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
@@ -232,12 +245,12 @@ fn cost_rows(at: &MeasuredSite, samples: &Samples<Attached>) -> Vec<Row> {
             .note("two numbers of a schema, monotonic clock, recorded into a trace"),
         costs.ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
     ]);
-    if at.point == BenchPoint::Switch {
+    if costs.at.point == BenchPoint::Switch {
         let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);
         rows.push(costs.ns("row, run-queue clock", clocked_by_run_queue));
         rows.push(costs.ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
     }
-    rows.extend(peer_rows(&costs));
+    rows.extend(peer_rows(costs));
     rows
 }
 
@@ -255,16 +268,34 @@ fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
     ]
 }
 
-/// The row of the cost that all others are compared with.
-fn base(at: &MeasuredSite, samples: &Samples<Attached>) -> Row {
-    let row =
-        Row::new(format!("kernel, {}: nothing attached", at.label), "ns", samples.of(Attached::Nothing));
-    if at.point == BenchPoint::Switch {
-        return row.note("a switch with its share of the pipe that causes it");
+/// What the cost of a system call has to do with the slow path of [`SlowEntry`], of which `way` is the measured cost.
+fn slow_entry_note(way: Option<f64>, refused: Option<&Reason>) -> String {
+    match (refused, way) {
+        (None, Some(way)) => format!(
+            "includes {way:.0} ns of the kernel's slow system-call entry, which any use of this tracepoint switches on"
+        ),
+        (None, None) => {
+            "includes the kernel's slow system-call entry, whose cost could not be measured".to_owned()
+        }
+        (Some(reason), _) => format!(
+            "without the kernel's slow system-call entry, which the costs that follow therefore include: {reason}"
+        ),
     }
-    let way = samples.net(Attached::Nothing, Attached::Untouched).ok();
-    let way = way.and_then(|costs| median(&costs)).unwrap_or(0.0);
-    row.note(format!(
-        "includes {way:.0} ns of the kernel's slow system-call entry, which any use of this tracepoint switches on"
-    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_that_include_the_slow_entry_of_system_calls_say_so() {
+        assert!(slow_entry_note(Some(61.7), None).starts_with("includes 62 ns of the kernel's slow"));
+        assert!(slow_entry_note(None, None).contains("could not be measured"));
+        let refused = Reason::new("slow system calls: no such call");
+        let note = slow_entry_note(Some(0.3), Some(&refused));
+        assert!(
+            note.contains("costs that follow therefore include") && note.contains("no such call"),
+            "{note}"
+        );
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::user::UserOption;
@@ -23,7 +24,7 @@ use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Select
 
 use crate::notice;
 use crate::notice::ToldNotices;
-use crate::parse::domain;
+use crate::parse::{check_domains, domain};
 use crate::report::{self, Interval, Logged, Queues, tables};
 use command::{Paused, Running};
 use events::WantedCharacteristics;
@@ -196,6 +197,15 @@ fn tell_not_logged(logged: &Logged) -> bool {
 }
 
 impl Options {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        check_domains(&self.domains)
+    }
+
     fn settings(&self) -> Settings {
         let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
         let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };

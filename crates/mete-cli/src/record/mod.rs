@@ -19,10 +19,12 @@ use std::time::Duration;
 
 use anyhow::bail;
 use mete_base::size;
+use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
 use mete_command::{failure, interrupt};
+use mete_kernel::record::size_log2;
 use mete_parameters::Mounted;
 use mete_record::{
     Asker, Desk, FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, desk,
@@ -32,7 +34,7 @@ use mete_sched::DomainSpec;
 use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
-use crate::parse::domain;
+use crate::parse::{check_domains, domain};
 use crate::schema;
 use live::Live;
 
@@ -61,7 +63,7 @@ pub struct Options {
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
     /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "4M")]
+    #[arg(long, value_name = "SIZE", value_parser = buffer_bytes, default_value = "4M")]
     buffer: u64,
     /// Flush a buffer when less than this percentage is free; the free part is for events during the flush
     #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value = "10")]
@@ -132,6 +134,12 @@ const LAST_SWITCH: Duration = Duration::from_millis(30);
 /// How often to look whether the command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// The size of a buffer that the kernel can have.
+fn buffer_bytes(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text)?;
+    size_log2(bytes).map(|_| bytes).map_err(|error| error.to_string())
+}
+
 /// Records, and returns the command's exit status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
@@ -148,6 +156,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         .mount(&session, asker)
         .and_then(|tree| Ok((tree, options.start(&mut session, user.as_ref())?)));
     let (tree, mut running) = match started {
+        // Ctrl-C came before the command began, so that a trace would be of nothing.
         Ok((tree, None)) if !options.command.is_empty() => {
             drop((desk, tree));
             session.discard();
@@ -159,6 +168,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
+    // Only now: until here, a recording that cannot begin leaves the trace that it would replace.
     session.remove_former();
     let is_done = options.wait(&mut session, &desk, running.as_mut())?;
     // In this order: first requests are refused, then the files disappear.
@@ -173,6 +183,15 @@ fn say(notice: &Notice) {
 }
 
 impl Options {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        check_domains(&self.domains)
+    }
+
     /// What is to be recorded. Problems of the schema are printed with their places.
     fn plan(&self, output: &mut Output) -> anyhow::Result<Plan> {
         let sources = schema::sources(&self.schema)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mete_command::output::Output;
 use mete_sched::analysis::{FileCount, Missed};
-use mete_sched::{Cost, DomainReport, EventReport};
+use mete_sched::{Cost, DomainReport, EventKind, EventReport};
 use serde::Serialize;
 
 use super::{Logged, Program, ordered, service_ns};
@@ -41,7 +41,7 @@ enum LineContent<'a> {
     Event {
         domain: &'a str,
         event: &'a str,
-        r#type: &'a str,
+        r#type: EventKind,
         rows: u64,
         sum: Option<u64>,
         last: Option<u64>,
@@ -72,7 +72,7 @@ enum LineContent<'a> {
 #[derive(Serialize)]
 struct DomainObject<'a> {
     domain: &'a str,
-    role: &'a str,
+    role: String,
     processes: usize,
     service_ns: u64,
     service_ns_by_processor: &'a [u64],
@@ -93,10 +93,10 @@ pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyho
 
 fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, LineContent<'a>)> {
     let name = domain.name.as_str();
-    let counters = domain.events.iter().filter(|event| event.kind == "counter");
+    let counters = domain.events.iter().filter(|event| event.kind == EventKind::Counter);
     let itself = DomainObject {
         domain: name,
-        role: domain.role,
+        role: domain.role.to_string(),
         processes: domain.processes,
         service_ns: service_ns(domain),
         service_ns_by_processor: &domain.service_ns,
@@ -118,7 +118,7 @@ fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'st
         domain
             .events
             .iter()
-            .filter(|event| event.kind != "counter")
+            .filter(|event| event.kind != EventKind::Counter)
             .map(|event| ("event", event_object(name, event))),
     );
     objects

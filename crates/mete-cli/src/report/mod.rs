@@ -29,9 +29,8 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
 pub fn ordered(logged: &Logged) -> Vec<&DomainReport> {
     let mut domains: Vec<_> = logged.report.domains.iter().collect();
     domains.sort_by_key(|domain| {
-        // A domain that is not built in has no such position, and `None` comes first.
-        let built_in = ["other", "idle"].iter().position(|name| domain.name == *name);
-        (built_in, std::cmp::Reverse(service_ns(domain)))
+        // `None`, for a domain that the user named, comes first.
+        (domain.built_in, std::cmp::Reverse(service_ns(domain)))
     });
     domains
 }

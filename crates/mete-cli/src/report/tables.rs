@@ -8,7 +8,8 @@ use mete_command::output::Output;
 use mete_command::table::{
     Head, NOTHING, Table, count, grouped, list, milliseconds, number, percent, seconds, shorten,
 };
-use mete_sched::{Dealing, DomainReport, EventReport, Phase};
+use mete_sched::sources::{IPC, SERVICE_TIME};
+use mete_sched::{Dealing, DomainReport, EventKind, EventReport, Phase};
 
 use super::{Logged, Program, is_idle, ordered, service_ns};
 
@@ -26,9 +27,6 @@ const COUNTERS: usize = 4;
 const LONG_ENOUGH: Duration = Duration::from_millis(100);
 /// The shortest interval that is proposed.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The kernel's log files, as the scheduler calls them.
-const SERVICE: &str = "service time";
-const IPC: &str = "ipc";
 
 /// All results, at the end. `interval` is how often the logs were read.
 pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
@@ -117,7 +115,7 @@ fn logs_memory(logged: &Logged) -> bool {
 
 /// The processor time of a domain in any unit, marked as a lower bound if rows were lost.
 pub fn ran(logged: &Logged, domain: &DomainReport, time: String) -> String {
-    if service_ns(domain) > 0 { bound(logged, SERVICE, time) } else { time }
+    if service_ns(domain) > 0 { bound(logged, SERVICE_TIME, time) } else { time }
 }
 
 /// Whether nothing was logged in a domain.
@@ -172,7 +170,7 @@ fn counters(logged: &Logged) -> Vec<Table> {
 fn names_of_counters(logged: &Logged) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for event in logged.report.domains.iter().flat_map(|domain| &domain.events) {
-        if event.kind == "counter" && !names.contains(&event.name) {
+        if event.kind == EventKind::Counter && !names.contains(&event.name) {
             names.push(event.name.clone());
         }
     }
@@ -181,7 +179,7 @@ fn names_of_counters(logged: &Logged) -> Vec<String> {
 }
 
 fn counter(domain: &DomainReport, name: &str) -> u64 {
-    let found = domain.events.iter().find(|event| event.kind == "counter" && event.name == name);
+    let found = domain.events.iter().find(|event| event.kind == EventKind::Counter && event.name == name);
     found.map_or(0, |event| event.sum)
 }
 
@@ -243,7 +241,7 @@ fn processors_table(logged: &Logged) -> Table {
     ]);
     for (processor, queue) in logged.queues.iter().enumerate() {
         // Missing rows may have been idle time or not, so the share is not known then.
-        let busy = logged.busy(processor).filter(|_| !is_cut(logged, SERVICE));
+        let busy = logged.busy(processor).filter(|_| !is_cut(logged, SERVICE_TIME));
         // A machine may have numbers for processors that it does not have.
         if logged.busy(processor).is_some() || queue.is_some() {
             let busy = busy.map_or("·".into(), percent);
@@ -262,7 +260,7 @@ fn mostly(logged: &Logged, processor: usize) -> String {
     users.sort_by_key(|(used_ns, _)| std::cmp::Reverse(*used_ns));
     let shares = users.into_iter().take(3).map(|(used_ns, domain)| {
         let share = used_ns as f64 / 1e9 / logged.seconds().max(1e-9);
-        format!("{} {} %", shorten(&domain.name, NAME), bound(logged, SERVICE, percent(share)))
+        format!("{} {} %", shorten(&domain.name, NAME), bound(logged, SERVICE_TIME, percent(share)))
     });
     shares.collect::<Vec<_>>().join(", ")
 }
@@ -272,7 +270,9 @@ fn events(logged: &Logged) -> Table {
     heads.extend(["rows", "per second", "sum", "last"].map(Head::Number));
     let mut table = Table::new(heads.into_iter().chain([Head::Name("unit")]));
     for domain in ordered(logged) {
-        for event in domain.events.iter().filter(|event| !["counter", "phase"].contains(&event.kind)) {
+        for event in
+            domain.events.iter().filter(|event| !matches!(event.kind, EventKind::Counter | EventKind::Phase))
+        {
             table.row(event_row(logged, domain, event));
         }
     }
@@ -283,7 +283,7 @@ fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [St
     let [rows, per_second] = times(logged, is_cut(logged, &event.name), event.rows);
     [
         shorten(&event.name, NAME),
-        event.kind.into(),
+        event.kind.to_string(),
         shorten(&domain.name, NAME),
         rows,
         per_second,
@@ -325,8 +325,8 @@ fn phase_row(logged: &Logged, domain: &DomainReport, event: &EventReport, phase:
 /// The unit of an event's values. Accesses are counted; only the program knows the unit of a sample.
 fn unit(event: &EventReport) -> &'static str {
     match event.kind {
-        "access" => "times",
-        _ => NOTHING,
+        EventKind::Access => "times",
+        EventKind::Counter | EventKind::Phase | EventKind::Sample => NOTHING,
     }
 }
 
@@ -346,7 +346,7 @@ pub fn transactions(logged: &Logged) -> Table {
 /// The log files from which a driver's transactions are known: its own events, or wake-ups.
 fn files_of_driver<'a>(logged: &'a Logged, driver: &'a str) -> impl Iterator<Item = &'a str> {
     let drivers = logged.report.domains.iter().filter(move |domain| domain.name == driver);
-    let accesses = drivers.flat_map(|domain| &domain.events).filter(|event| event.kind == "access");
+    let accesses = drivers.flat_map(|domain| &domain.events).filter(|event| event.kind == EventKind::Access);
     accesses.map(|event| event.name.as_str()).chain([IPC])
 }
 
@@ -390,6 +390,7 @@ fn cost(logged: &Logged) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use mete_policy::Role;
     use mete_sched::analysis::{Completeness, FileCount, Lengths};
     use mete_sched::{Cost, Report};
 
@@ -399,7 +400,7 @@ mod tests {
     fn logged(overwritten: u64) -> Logged {
         let request = EventReport {
             name: "request".into(),
-            kind: "access",
+            kind: EventKind::Access,
             rows: 1000,
             sum: 1000,
             last: 1,
@@ -407,6 +408,7 @@ mod tests {
         };
         let domain = |name: &str, role, events| DomainReport {
             name: name.into(),
+            built_in: None,
             role,
             processes: 1,
             service_ns: vec![0, 0],
@@ -427,7 +429,7 @@ mod tests {
             ..FileCount::default()
         };
         let report = Report {
-            domains: vec![domain("web", "client", vec![]), domain("db", "driver", vec![request])],
+            domains: vec![domain("web", Role::Client, vec![]), domain("db", Role::Driver, vec![request])],
             processors: vec![],
             transactions: vec![Dealing { domain: "web".into(), correspondent: "db".into(), count: 1000 }],
             working_sets: vec![],
@@ -491,7 +493,7 @@ mod tests {
         let text = events(&logged).text();
         assert!(text.contains("unit") && text.contains("1   times"), "{text}");
         let request = &mut logged.report.domains[1].events[0];
-        (request.kind, request.sum, request.last) = ("phase", 3_000_000, 2_000);
+        (request.kind, request.sum, request.last) = (EventKind::Phase, 3_000_000, 2_000);
         request.phase = Some(Phase { lengths: Lengths::default(), ns_per_tick: Some(0.5) });
         assert!(events(&logged).is_empty());
         let text = phases(&logged).text();

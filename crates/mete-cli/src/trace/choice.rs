@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
+use clap::error::ErrorKind;
 use mete_base::nearest::nearest;
+use mete_command::command_line::Mistake;
 use mete_convert::{FieldSubject, Meanings};
 use mete_trace::names::without_controls;
 use mete_trace::{FieldLayout, Filter, Trace};
@@ -50,6 +52,19 @@ fn seconds(text: &str) -> Result<u64, String> {
 }
 
 impl TraceChoice {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        if self.from.zip(self.until).is_some_and(|(from, until)| from > until) {
+            let mistake = "nothing can be chosen: --from is later than --until";
+            return Err((ErrorKind::ValueValidation, mistake.to_owned()));
+        }
+        Ok(())
+    }
+
     fn filter(&self, trace: &Trace) -> anyhow::Result<Filter> {
         let mut filter = Filter::default();
         if !self.event.is_empty() {
@@ -62,9 +77,6 @@ impl TraceChoice {
         }
         filter.without_marks = self.without_marks;
         filter = self.saying(trace, filter)?;
-        if self.from.zip(self.until).is_some_and(|(from, until)| from > until) {
-            bail!("nothing can be chosen: --from is later than --until");
-        }
         if self.from.is_some() || self.until.is_some() {
             let clock = trace.description().clock.converter();
             let clock = clock.ok_or_else(|| {

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::error::ErrorKind;
 use mete_base::draft::Draft;
 use mete_base::folder_draft::FolderDraft;
+use mete_command::command_line::Mistake;
 use mete_command::progress::Progress;
 use mete_command::{failure, interrupt, output};
 use mete_convert::{
@@ -88,19 +90,39 @@ impl Form {
     }
 }
 
+impl ConvertOptions {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        if self.to.ctf().is_some() && self.path().is_none() {
+            let mistake = "CTF is a directory of several files; give its place with -o";
+            return Err((ErrorKind::MissingRequiredArgument, mistake.to_owned()));
+        }
+        self.choice.check()
+    }
+
+    /// Where to write; `None` for standard output.
+    fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+}
+
 /// Converts a trace.
 pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
     let (trace, filter) = options.choice.open()?;
     interrupt::listen()?;
-    let path = options.output.as_deref().filter(|path| *path != Path::new("-"));
+    let path = options.path();
     let done = match (options.to.ctf(), path) {
         (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
-        (Some(_), None) => bail!("CTF is a directory of several files; give its place with -o"),
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
         (None, None) if options.to.is_binary() && options.output.is_none() && stdout().is_terminal() => {
             bail!("this form is binary, and standard output is a terminal; give a file with -o");
         }
-        (None, None) => {
+        // `check` has refused CTF without a place.
+        (_, None) => {
             let mut format = format(options.to, stdout(), &trace)?;
             pass(&trace, filter, &mut *format)?
         }

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -41,8 +42,8 @@ pub fn beside(name: &str) -> PathBuf {
     program
 }
 
-/// Whether the kernel can be logged; says so if this user or this kernel cannot do it. What else keeps it from being
-/// loaded is a failure. Asked once: the kernel's verifier takes seconds of processor time, and minutes beside other load.
+/// Whether the kernel can be logged. Says so if this user or this kernel cannot do it; any other reason is a failure.
+/// Asked once: the kernel's verifier takes seconds of processor time, and minutes beside other load.
 pub fn kernel_is_there() -> bool {
     use mete_kernel::KernelError::{NoTypeInformation, PidNamespace, Privilege};
     static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
@@ -55,7 +56,7 @@ pub fn kernel_is_there() -> bool {
     why_not.is_none()
 }
 
-/// Whether this is root; says so if not.
+/// Whether this is root. Says so if it is not.
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -64,11 +65,28 @@ pub fn is_root() -> bool {
     is_root
 }
 
+fn take_usual_signals() -> std::io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the usual action runs no code of this program.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
 /// A process that ends with the test.
 pub struct Running(pub Child);
 
 impl Running {
+    /// Starts it with the usual effects of signals, also if the tests run under `nohup` or in the background: the
+    /// command leaves a signal ignored that was ignored before.
     pub fn start(command: &mut Command) -> Running {
+        // SAFETY: between fork and exec, the closure makes system calls and nothing else.
+        unsafe { command.pre_exec(take_usual_signals) };
+        Running::start_as_here(command)
+    }
+
+    /// Starts it with the effects of signals that this process has.
+    pub fn start_as_here(command: &mut Command) -> Running {
         Running(command.spawn().unwrap())
     }
 
@@ -153,7 +171,7 @@ impl Pair {
         let directory = tempfile::tempdir().unwrap();
         // Not close-on-exec: both inherit it.
         let board = rustix::fs::memfd_create("board", rustix::fs::MemfdFlags::empty()).unwrap();
-        // More than any board takes; what nobody writes takes no memory.
+        // More than any board takes. Pages that are never written take no memory.
         rustix::fs::ftruncate(&board, 1 << 20).unwrap();
         let socket = directory.path().join("driver");
         let part = |part: &[&str]| {
@@ -191,12 +209,12 @@ pub fn bpf_links(pid: u32) -> Vec<u32> {
 pub fn bpf_link_exists(link: u32) -> bool {
     const LINK_GET_FD_BY_ID: libc::c_int = 30;
     let attributes = [link, 0, 0, 0];
-    // SAFETY: the command reads so many bytes of the attributes and writes nothing.
+    // SAFETY: the command reads this number of bytes of the attributes and writes nothing.
     let descriptor = unsafe {
         libc::syscall(libc::SYS_bpf, LINK_GET_FD_BY_ID, &raw const attributes, size_of_val(&attributes))
     };
     if descriptor >= 0 {
-        // SAFETY: made a moment ago, and known to nobody else.
+        // SAFETY: the kernel has just made this descriptor, and nothing else has it.
         drop(unsafe { OwnedFd::from_raw_fd(descriptor as i32) });
     }
     descriptor >= 0
@@ -208,7 +226,7 @@ pub fn mask(pid: u32) -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
 }
 
-/// Lets it use these.
+/// Lets a process's first thread use these processors.
 pub fn set_mask(pid: u32, processors: &[usize]) {
     let mut set = rustix::thread::CpuSet::new();
     processors.iter().for_each(|&processor| set.set(processor));
@@ -243,7 +261,7 @@ fn fields(value: &serde_json::Value) -> Vec<String> {
     }
 }
 
-/// Whether a program's parameters can be files here; says so if not.
+/// Whether a program's parameters can be files here. Says so if they cannot.
 pub fn fuse_is_there() -> bool {
     let is_there = std::path::Path::new("/dev/fuse").exists();
     if !is_there {

@@ -49,6 +49,7 @@ pub fn serve(path: &Path, on_processor: usize, counts: &Counts) -> io::Result<()
             } else if let Some(client) = clients.get_mut(&ready)
                 && answer(client, &mut data, counts).is_err()
             {
+                // The client has ended: each stretch of the demo has clients of its own.
                 clients.remove(&ready);
             }
         }
@@ -86,6 +87,7 @@ fn answer(client: &mut Client, data: &mut Buffer, counts: &Counts) -> io::Result
     let mut answer = [0; ANSWER_BYTES];
     answer[..4].copy_from_slice(&processor().to_le_bytes());
     client.stream.write_all(&answer)?;
+    // After the answer, so that the client does not wait for the counting and the logging.
     counts.count(client_ran_on != processor());
     probe!(REQUEST, client.domain());
     Ok(())

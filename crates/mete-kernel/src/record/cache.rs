@@ -142,6 +142,10 @@ fn sum(object: &[u8]) -> u64 {
 }
 
 /// Writes a file under another name first, and renames it, so that a reader always sees the whole file.
+///
+/// Not a `draft` of `mete-base`: that takes a path, and follows links, where this keeps to the folder whose owners were
+/// checked. It also waits for the disk, which here costs more than it saves: an object has a checksum, and one that a
+/// stopped machine has cut off is compiled anew.
 fn keep(folder: &Folder, name: &str, work: &str, object: &[u8]) -> io::Result<()> {
     let whole = format!("{work}.o");
     // A process of the same number may have been killed, and have left one.

@@ -45,7 +45,9 @@ pub fn absent_counters(schema: &Schema, checked: &Checked) -> Vec<String> {
         Ok(counters) => counters,
         Err(error) => return vec![error.to_string()],
     };
-    let absent = counters.iter().filter_map(|(_, counter)| perf::open_counter(counter, 0).err());
+    // Processor 0 may be offline, and would have no counter at all.
+    let processor = processors::first_online();
+    let absent = counters.iter().filter_map(|(_, counter)| perf::open_counter(counter, processor).err());
     absent.map(|error| error.to_string()).collect()
 }
 

@@ -62,9 +62,11 @@ impl Gatherer {
 
     /// Reads new rows, and records those before which no earlier one can come any more.
     pub fn pass(&mut self, points: &ProbePoints, news: &News) {
+        // The clock first: a row that is not read below is written later than this moment.
         let now_ns = self.clock.read();
         let is_all = self.read(news);
         self.record(now_ns.saturating_sub(HELD.as_nanos() as u64), points);
+        // The log of a program that has ended is kept as long as a full queue has left rows in it.
         if is_all {
             self.logs.retain(|log| !log.has_ended);
         }

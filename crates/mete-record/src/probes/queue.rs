@@ -107,6 +107,7 @@ impl Queue {
             if time_ns >= before_ns {
                 break;
             }
+            // The rest waits here, because a record that finds no room in the buffer is lost.
             if buffer.used() > buffer.capacity() / 2 {
                 producer.call_flush();
                 break;
@@ -133,6 +134,7 @@ impl Queue {
             match entry.what {
                 Happening::Row(_) => self.missed.add(producer, 1),
                 Happening::Missed(rows) => self.missed.add(producer, rows),
+                // These stand for no event, so that nothing is missing without them.
                 Happening::Switched(_) | Happening::Mark { .. } => {}
             }
         }

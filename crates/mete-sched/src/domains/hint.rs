@@ -7,19 +7,10 @@ use std::path::Path;
 
 use super::process::shown;
 
-/// Divisor: a name is near if it differs by at most this part of its letters.
-const NEAR: usize = 3;
-/// The largest number of names in a hint: as many as a user will read.
-const MOST: usize = 3;
-
-/// The names with the most similar spelling.
+/// The names with the most similar spelling, as text for people.
 pub(super) fn nearest<'a>(name: &[u8], names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let limit = (name.len() / NEAR).clamp(1, 4);
-    let distant = names.map(|other| (distance(name, other), other));
-    let mut near: Vec<_> = distant.filter(|(distance, _)| *distance <= limit).collect();
-    near.sort_unstable();
-    near.dedup();
-    near.into_iter().take(MOST).map(|(_, name)| shown(OsStr::from_bytes(name))).collect()
+    let near = mete_base::nearest::few(name, names).into_iter();
+    near.map(|name| shown(OsStr::from_bytes(name))).collect()
 }
 
 /// The end of a sentence that suggests these names; empty if there are none.
@@ -46,34 +37,4 @@ pub(super) fn program(path: &OsStr) -> String {
     let near = nearest(name.as_bytes(), entries.iter().map(|name| name.as_bytes()));
     let near = near.into_iter().map(|name| format!("{}/{name}", shown(directory.as_os_str())));
     format!("{expected}{}", did_you_mean(near.collect()))
-}
-
-/// The number of bytes that must be changed, inserted or removed to make one name of the other (Levenshtein's
-/// distance).
-fn distance(one: &[u8], other: &[u8]) -> usize {
-    // One row of the table of distances between beginnings of the names. The next row overwrites it; `diagonal` keeps
-    // the one value that is still needed.
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (nth, byte) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], nth + 1);
-        for (at, other_byte) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(byte != other_byte);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_names_come_first() {
-        let names = [&b"nginx"[..], b"nginx2", b"apache", b"ngnix"];
-        assert_eq!(nearest(b"ngin", names.into_iter()), ["nginx"]);
-        assert_eq!(nearest(b"nginx", names.into_iter())[0], "nginx");
-        assert_eq!(distance(b"kitten", b"sitting"), 3);
-    }
 }

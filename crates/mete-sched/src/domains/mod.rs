@@ -40,10 +40,32 @@ pub use selector::{DomainSpec, Pattern, Selector};
 pub const OTHER: DomainId = DomainId::new(0);
 /// The domain of the processors' idle time.
 pub const IDLE: DomainId = DomainId::new(1);
+/// The names of the built-in domains, in the order of their numbers.
+const BUILT_IN: [&str; 2] = ["other", "idle"];
 /// The first domain that a user can name.
 pub const FIRST: DomainId = DomainId::new(2);
 /// The largest number of domains, including the two built-in ones: each can have a log file, beside the null file.
 pub const MAX_DOMAINS: usize = 255;
+
+/// A domain that is there without being named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BuiltIn {
+    /// [`OTHER`].
+    Other,
+    /// [`IDLE`].
+    Idle,
+}
+
+impl BuiltIn {
+    /// The built-in domain with this number; `None` for a domain that a user named.
+    pub fn of(domain: DomainId) -> Option<BuiltIn> {
+        match domain {
+            OTHER => Some(BuiltIn::Other),
+            IDLE => Some(BuiltIn::Idle),
+            _ => None,
+        }
+    }
+}
 
 /// How often a process is looked at before it is left alone.
 const LOOKS: u8 = 2;
@@ -74,7 +96,7 @@ pub fn plain_name(name: &OsStr) -> String {
         .chars()
         .map(|letter| if selector::is_plain(letter) { letter } else { '_' })
         .collect();
-    if ["other", "idle"].contains(&name.as_str()) { format!("{name}_") } else { name }
+    if BUILT_IN.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
 /// One domain.
@@ -182,9 +204,8 @@ impl Domains {
     ///
     /// [`DomainError`] if a name is given twice or is taken, or if there are too many domains.
     pub fn new(specs: impl IntoIterator<Item = DomainSpec>) -> Result<Domains, DomainError> {
-        let built_in = ["other", "idle"];
         let built_in =
-            built_in.map(|name| Domain { name: name.into(), role: Some(Role::Bystander), selectors: vec![] });
+            BUILT_IN.map(|name| Domain { name: name.into(), role: Some(Role::Bystander), selectors: vec![] });
         let mut domains = Vec::from(built_in);
         for DomainSpec { name, role, selectors } in specs {
             match domains.iter().position(|domain| domain.name == name) {

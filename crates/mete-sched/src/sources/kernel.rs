@@ -13,6 +13,10 @@ use crate::missed::Missed;
 /// The label of the running kernel among the sources. It cannot be confused with a program's label, which has the
 /// number of the program's process behind its name.
 pub const KERNEL: &str = "kernel";
+/// The name of the kernel's log file of [service time](Characteristic::ServiceTime).
+pub const SERVICE_TIME: &str = "service time";
+/// The name of the kernel's log file of [wake-ups](Characteristic::Ipc).
+pub const IPC: &str = "ipc";
 
 /// The running kernel, which logs what was asked for. When this is dropped, the kernel is as it was before.
 pub struct KernelSource {
@@ -88,8 +92,8 @@ impl KernelSource {
 
 fn name(what: &Characteristic) -> String {
     match what {
-        Characteristic::ServiceTime => "service time".into(),
-        Characteristic::Ipc => "ipc".into(),
+        Characteristic::ServiceTime => SERVICE_TIME.into(),
+        Characteristic::Ipc => IPC.into(),
         Characteristic::Memory => "memory".into(),
         Characteristic::RunQueue { .. } => "run queue".into(),
         Characteristic::Counter(counter) => counter.name().into(),

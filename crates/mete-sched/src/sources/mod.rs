@@ -16,7 +16,7 @@ use mete_probe::attach::AttachError;
 
 pub use components::ComponentSource;
 pub use discovery::Discovery;
-pub use kernel::{KERNEL, KernelSource, Unavailable};
+pub use kernel::{IPC, KERNEL, KernelSource, SERVICE_TIME, Unavailable};
 pub use region::RegionSource;
 pub use standing::{Claims, Trust};
 

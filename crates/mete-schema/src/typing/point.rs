@@ -1,5 +1,7 @@
 //! The arguments of a point, and whether its values fit the fields of its events.
 
+use std::fmt;
+
 use super::value::{Scope, Value};
 use super::{CheckedLog, CheckedPoint, Checker};
 use crate::kernel::{Function, Type, Typed};
@@ -80,7 +82,9 @@ impl Checker<'_> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match &point.target {
             Target::TpBtf(name) | Target::RawTracepoint(name) => match kernel.tracepoint(name) {
-                None => Err(absent(point, kernel.name(), "tracepoint", name, &kernel.tracepoints())),
+                None => {
+                    Err(absent(point, kernel.name(), KernelPlace::Tracepoint, name, &kernel.tracepoints()))
+                }
                 found => Ok(found),
             },
             Target::Tracepoint { group, name } => self.record(point, group, name),
@@ -115,7 +119,7 @@ impl Checker<'_> {
             Ok(None) => Err(absent(
                 point,
                 kernel.name(),
-                "tracepoint",
+                KernelPlace::Tracepoint,
                 &format!("{group}:{name}"),
                 &kernel.tracepoints(),
             )),
@@ -136,7 +140,7 @@ impl Checker<'_> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match kernel.function(name) {
             Some(function) => Ok(Some(arguments(function))),
-            None => Err(absent(point, kernel.name(), "function", name, &kernel.functions())),
+            None => Err(absent(point, kernel.name(), KernelPlace::Function, name, &kernel.functions())),
         }
     }
 }
@@ -159,14 +163,30 @@ fn whole_function(point: &Point, symbol: &str) -> Result<(), Box<Problem>> {
     Err(Box::new(Problem::new(point.span, title, "expected the function alone")))
 }
 
-fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String]) -> Box<Problem> {
+/// What a kernel may lack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KernelPlace {
+    Tracepoint,
+    Function,
+}
+
+impl fmt::Display for KernelPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KernelPlace::Tracepoint => "tracepoint",
+            KernelPlace::Function => "function",
+        })
+    }
+}
+
+fn absent(point: &Point, kernel: &str, what: KernelPlace, name: &str, known: &[String]) -> Box<Problem> {
     // The known names are without their groups.
     let plain = name.rsplit(':').next().unwrap_or(name);
     let help = match nearest::nearest(plain, known.iter().map(String::as_str)) {
         Some(near) if near != plain => Some(format!("did you mean `{near}`?")),
         // The name is right, so that the group must be wrong.
         Some(_) => Some("a tracepoint of that name belongs to another group".to_owned()),
-        None if what == "function" => {
+        None if what == KernelPlace::Function => {
             Some("a function that the compiler inlined everywhere is not there".to_owned())
         }
         None => None,

@@ -136,6 +136,9 @@ fn replace(folder: &Folder, bytes: &[u8]) -> io::Result<()> {
     folder.rename(NEW_FILE_NAME, FILE_NAME)
 }
 
+/// Not a [draft](mete_base::draft), although that is written in the same way. The unfinished file has a fixed name,
+/// by which a directory is known in which nothing was recorded; between the sync and the rename, the old description
+/// gets its second name; and the directory is one that is held open, not a path.
 fn write_synced(folder: &Folder, bytes: &[u8]) -> io::Result<()> {
     // A file that a killed recorder has left is of no use, and may belong to any user.
     let _ = folder.remove(NEW_FILE_NAME);

@@ -140,6 +140,7 @@ impl Report {
     /// Adds a block that is written.
     fn note(&mut self, block: &Block) {
         let Header { records, first_time, last_time, .. } = block.header;
+        let (records, first_time) = (records.get(), first_time.get());
         let account = &mut self.account;
         // A block without records has no first time; before the first record, the account has none either.
         account.first_time = match (account.records, records) {
@@ -148,7 +149,7 @@ impl Report {
             _ => account.first_time.min(first_time),
         };
         account.records += u64::from(records);
-        account.last_time = last_time;
+        account.last_time = last_time.get();
         account.ended = block.header.is_last();
         self.bytes += block.bytes.len() as u64;
         self.blocks += 1;
