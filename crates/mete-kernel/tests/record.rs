@@ -300,7 +300,8 @@ fn wait_in_all_ways(gate: &mut support::Gate) {
     unsafe {
         let child = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
         if child == 0 {
-            libc::usleep(1_000);
+            // Long enough for the parent to block, also on a slow machine under load.
+            libc::usleep(200_000);
             libc::_exit(0);
         }
         libc::waitpid(child as i32, std::ptr::null_mut(), 0);
@@ -364,12 +365,18 @@ fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
 }
 
-/// Does this work while timers fire thousands of times a second.
-fn with_timers<T>(work: impl FnOnce() -> T) -> T {
+/// Does this work while timers fire thousands of times a second, on a slow machine hundreds. Hands it the number of
+/// times that they have fired.
+fn with_timers<T>(work: impl FnOnce(&AtomicU32) -> T) -> T {
     let (_until_the_end, end) = channel::<()>();
-    let goes_on = move || end.recv_timeout(Duration::from_micros(50)) == Err(RecvTimeoutError::Timeout);
-    thread::spawn(move || while goes_on() {});
-    work()
+    let fired = Arc::new(AtomicU32::new(0));
+    let firing = Arc::clone(&fired);
+    thread::spawn(move || {
+        while end.recv_timeout(Duration::from_micros(50)) == Err(RecvTimeoutError::Timeout) {
+            firing.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    work(&fired)
 }
 
 /// Programs are attached and detached one by one, which takes long. If they recorded all that time, there would be
@@ -378,7 +385,12 @@ fn with_timers<T>(work: impl FnOnce() -> T) -> T {
 fn klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one() {
     let test = "klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one";
     let Some(mut loaded) = load(test, by_name("interrupt").unwrap().source(), &[], AMPLE) else { return };
-    let recorded = with_timers(|| loaded.record(|| thread::sleep(Duration::from_millis(50))));
+    let recorded = with_timers(|fired| {
+        loaded.record(|| {
+            let before = fired.load(Ordering::Relaxed);
+            wait_until("timers fire", || fired.load(Ordering::Relaxed) - before >= 200);
+        })
+    });
     assert_eq!(recorded.lost, 0);
     let (mut last, mut pairs) = (BTreeMap::new(), 0);
     for event in &recorded.events {
@@ -398,7 +410,7 @@ fn klog_6_nothing_is_recorded_before_attaching_and_after_detaching() {
     let recorded = || -> u64 {
         (0..buffers.processors()).map(|nth| u64::from(buffers.buffer(nth).reserved().serial)).sum()
     };
-    let work = || with_timers(|| thread::sleep(Duration::from_millis(20)));
+    let work = || with_timers(|_| thread::sleep(Duration::from_millis(20)));
     work();
     assert_eq!(recorded(), 0);
     for _ in 0..2 {
@@ -445,7 +457,7 @@ fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
         // A program that was running then had read the word before.
         thread::sleep(Duration::from_millis(1));
         let begin = support::clock_ns(libc::CLOCK_MONOTONIC);
-        with_timers(|| thread::sleep(Duration::from_millis(50)));
+        with_timers(|_| thread::sleep(Duration::from_millis(50)));
         begin..support::clock_ns(libc::CLOCK_MONOTONIC)
     });
     loaded.recording.detach();
