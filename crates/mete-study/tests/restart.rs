@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mete_log::handler::{self, Clock};
 use mete_log::{Control, Entries, FileId, FileSpec, Outcome, Plan, Record, Region, Shape, Stamp};
-use mete_study::study::Restart;
+use mete_study::Restart;
 
 const ROWS: u64 = 64;
 

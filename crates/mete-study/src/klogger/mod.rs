@@ -1,0 +1,83 @@
+//! The case studies of the KLogger paper (KLOG-9): each records the kernel with a shipped schema while a program
+//! runs, or reads a recorded trace, and compares the result with the paper's figure.
+
+mod cdf;
+mod locks;
+mod locks_page;
+mod loggers;
+mod loggers_page;
+mod migrations;
+mod migrations_page;
+mod network;
+mod noise;
+mod noise_page;
+mod page;
+mod player;
+mod quanta;
+mod quanta_page;
+mod switch_cost;
+mod switch_cost_page;
+mod timer;
+mod timer_page;
+mod web;
+mod workloads;
+
+use std::time::{Duration, Instant};
+
+use mete_base::progress::Progress;
+
+use crate::study::StudyEntry;
+
+pub(crate) const STUDIES: &[StudyEntry] = &[
+    StudyEntry::old(
+        "loggers",
+        "what an event costs with several loggers, side by side (KLogger table 1)",
+        loggers::study,
+    ),
+    StudyEntry::old(
+        "locks",
+        "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
+        locks::study,
+    )
+    .with_trace(locks::of_trace),
+    StudyEntry::old(
+        "quanta",
+        "how long programs really keep the processor: effective quanta (KLogger figure 5)",
+        quanta::study,
+    )
+    .with_trace(quanta::of_trace),
+    StudyEntry::old(
+        "migrations",
+        "what a player has of the processors beside a growing number of hogs (KLogger figure 6)",
+        migrations::study,
+    )
+    .with_trace(migrations::of_trace),
+    StudyEntry::old(
+        "switch-cost",
+        "what scheduling costs against the number of processes (KLogger figure 7)",
+        switch_cost::study,
+    )
+    .with_trace(switch_cost::of_trace),
+    StudyEntry::old(
+        "noise",
+        "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
+        noise::study,
+    )
+    .with_trace(noise::of_trace),
+    StudyEntry::old(
+        "timer",
+        "what the timer interrupt costs, and takes from a program (KLogger figure 11)",
+        timer::study,
+    )
+    .with_trace(timer::of_trace),
+];
+
+/// Waits, unless the run is stopped. Returns how long it has waited.
+fn pause(time: Duration, progress: &dyn Progress) -> Duration {
+    const PIECE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    while begin.elapsed() < time && !progress.is_cancelled() {
+        std::thread::sleep(PIECE.min(time.saturating_sub(begin.elapsed())));
+    }
+    begin.elapsed()
+}
