@@ -5,7 +5,6 @@ mod cdf;
 mod locks;
 mod locks_page;
 mod loggers;
-mod loggers_page;
 mod migrations;
 mod migrations_page;
 mod network;
@@ -29,11 +28,7 @@ use mete_base::progress::Progress;
 use crate::study::StudyEntry;
 
 pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::old(
-        "loggers",
-        "what an event costs with several loggers, side by side (KLogger table 1)",
-        loggers::study,
-    ),
+    StudyEntry::of::<loggers::Loggers>(),
     StudyEntry::old(
         "locks",
         "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
