@@ -3,11 +3,9 @@
 
 mod cdf;
 mod locks;
-mod locks_page;
 mod loggers;
 mod migrations;
 mod migrations_page;
-mod network;
 mod noise;
 mod noise_page;
 mod page;
@@ -18,7 +16,6 @@ mod switch_cost;
 mod switch_cost_page;
 mod timer;
 mod timer_page;
-mod web;
 mod workloads;
 
 use std::time::{Duration, Instant};
@@ -29,12 +26,7 @@ use crate::study::StudyEntry;
 
 pub(crate) const STUDIES: &[StudyEntry] = &[
     StudyEntry::of::<loggers::Loggers>(),
-    StudyEntry::old(
-        "locks",
-        "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
-        locks::study,
-    )
-    .with_trace(locks::of_trace),
+    StudyEntry::of::<locks::Locks>().with_trace(locks::of_trace),
     StudyEntry::old(
         "quanta",
         "how long programs really keep the processor: effective quanta (KLogger figure 5)",
