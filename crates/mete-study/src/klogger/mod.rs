@@ -7,7 +7,6 @@ mod loggers;
 mod migrations;
 mod migrations_page;
 mod noise;
-mod noise_page;
 mod page;
 mod player;
 mod quanta;
@@ -45,12 +44,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         switch_cost::study,
     )
     .with_trace(switch_cost::of_trace),
-    StudyEntry::old(
-        "noise",
-        "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
-        noise::study,
-    )
-    .with_trace(noise::of_trace),
+    StudyEntry::of::<noise::Noise>().with_trace(noise::of_trace),
     StudyEntry::old(
         "timer",
         "what the timer interrupt costs, and takes from a program (KLogger figure 11)",
