@@ -3,14 +3,10 @@
 
 mod cdf;
 mod locks;
-mod locks_page;
 mod loggers;
-mod loggers_page;
 mod migrations;
 mod migrations_page;
-mod network;
 mod noise;
-mod noise_page;
 mod page;
 mod player;
 mod quanta;
@@ -19,7 +15,6 @@ mod switch_cost;
 mod switch_cost_page;
 mod timer;
 mod timer_page;
-mod web;
 mod workloads;
 
 use std::time::{Duration, Instant};
@@ -29,17 +24,8 @@ use mete_base::progress::Progress;
 use crate::study::StudyEntry;
 
 pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::old(
-        "loggers",
-        "what an event costs with several loggers, side by side (KLogger table 1)",
-        loggers::study,
-    ),
-    StudyEntry::old(
-        "locks",
-        "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
-        locks::study,
-    )
-    .with_trace(locks::of_trace),
+    StudyEntry::of::<loggers::Loggers>(),
+    StudyEntry::of::<locks::Locks>().with_trace(locks::of_trace),
     StudyEntry::old(
         "quanta",
         "how long programs really keep the processor: effective quanta (KLogger figure 5)",
@@ -58,12 +44,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         switch_cost::study,
     )
     .with_trace(switch_cost::of_trace),
-    StudyEntry::old(
-        "noise",
-        "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
-        noise::study,
-    )
-    .with_trace(noise::of_trace),
+    StudyEntry::of::<noise::Noise>().with_trace(noise::of_trace),
     StudyEntry::old(
         "timer",
         "what the timer interrupt costs, and takes from a program (KLogger figure 11)",

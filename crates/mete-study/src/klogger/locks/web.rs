@@ -33,7 +33,7 @@ impl Server {
         let port = free_port()?;
         let root = scratch.path().display().to_string();
         scratch.write("nginx.conf", &configuration(&root, port, processors))?;
-        scratch.write("file.c", include_str!("../../../mete-log/tests/vectors.c"))?;
+        scratch.write("file.c", include_str!("../../../../mete-log/tests/vectors.c"))?;
         // If root starts nginx, its workers belong to another user, which must be able to read the files.
         open_to_all(&scratch)?;
         let configuration = format!("{root}/nginx.conf");

@@ -1,13 +1,7 @@
-//! What an event costs with several loggers, side by side (KLogger paper, §7.1, table 1).
+//! The loggers, and one measurement with each.
 
 use std::sync::Arc;
 
-use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
-
-use super::loggers_page;
-use crate::study::figure::is_noisy;
-use crate::study::{StudyOptions, StudyResults};
-use mete_base::progress::Progress;
 use mete_bench::kernel::bpftrace::Bpftrace;
 use mete_bench::kernel::generated::Generated;
 use mete_bench::kernel::kmsg::KernelLog;
@@ -16,11 +10,10 @@ use mete_bench::kernel::tracefs::{Instance, Tracefs};
 use mete_bench::traffic::{SlowEntry, system_calls};
 use mete_bench::user::lttng::Peer;
 use mete_bench::user::timed;
-use mete_measure::interleave::{Samples, interleave};
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
+use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
 
 /// Events of a piece: see [`PIECES`].
 const EVENTS: u64 = 2_000;
@@ -30,8 +23,6 @@ const PIECES: u64 = 15;
 const OWN_EVENTS: u64 = 20_000;
 /// Lines that are written to the kernel's log: as few as can be timed, because they push other lines out.
 const LINES: u64 = 20;
-/// The number of rounds, then the same for a quick run.
-const ROUNDS: [usize; 2] = [11, 3];
 
 /// The loggers, and the variants that they are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,95 +45,16 @@ pub(super) enum Logger {
     Lttng,
 }
 
+// The logger and the program that runs it have the same name.
 use Logger::{
     Bpftrace as BpftracePrints, Call, Ftrace, Kernel, Loop, Lttng, LttngLoop, Perf, Printk, Program, SlowCall,
 };
 
-const ALL: [Logger; 11] =
+pub(super) const ALL: [Logger; 11] =
     [Call, SlowCall, Kernel, Ftrace, Perf, BpftracePrints, Printk, Loop, Program, LttngLoop, Lttng];
 
-/// The loggers that are shown, each with the variant that it is measured against.
-pub(super) const SHOWN: [(Logger, Logger, &str); 7] = [
-    (Kernel, SlowCall, "mete, kernel"),
-    (Ftrace, SlowCall, "ftrace"),
-    (Perf, SlowCall, "perf"),
-    (BpftracePrints, SlowCall, "bpftrace"),
-    (Printk, Call, "printk"),
-    (Program, Loop, "mete, program"),
-    (Lttng, LttngLoop, "LTTng-UST"),
-];
-
-pub(crate) fn study(options: StudyOptions, progress: &mut dyn Progress) -> StudyResults {
-    let mut report = Report::new("mete study loggers");
-    let rounds = ROUNDS[usize::from(options.is_quick)];
-    let samples = match Stage::set_up() {
-        Ok(mut stage) => Ok(interleave("loggers", rounds, &ALL, progress, |logger| stage.measure(logger))),
-        Err(reason) => Err(reason),
-    };
-    for (logger, base, name) in SHOWN {
-        let costs = samples.as_ref().map_err(Clone::clone).and_then(|samples| samples.net(logger, base));
-        let row = Row::new(format!("{name}: an event"), "ns", costs);
-        report.rows.push(if row.median.is_some() { row.note(about(logger)) } else { row });
-        if !matches!(logger, Kernel | Program) {
-            let ours = if logger == Lttng { (Program, Loop) } else { (Kernel, SlowCall) };
-            let ratios = samples.as_ref().map_err(Clone::clone).and_then(|s| times(s, (logger, base), ours));
-            report.rows.push(Row::new(format!("{name}: times ours"), "ratio", ratios));
-        }
-    }
-    let absent = Err(Reason::new(lttng_modules()));
-    report.rows.push(Row::new("LTTng, kernel: an event", "ns", absent));
-    report.is_complete = !progress.is_cancelled();
-    let noisy = samples.map_or_else(|_| Vec::new(), |samples| noisy(&samples));
-    loggers_page::study(report, &noisy)
-}
-
-/// The loggers whose times, with or without the event, are too noisy for a verdict.
-fn noisy(samples: &Samples<Logger>) -> Vec<&'static str> {
-    let is_noisy = |logger| samples.of(logger).is_ok_and(|times| is_noisy(&times));
-    let either = SHOWN.iter().filter(|(logger, base, _)| is_noisy(*logger) || is_noisy(*base));
-    either.map(|(_, _, name)| *name).collect()
-}
-
-/// The quotients of a logger's cost and the cost of ours, from the same rounds.
-fn times(
-    samples: &Samples<Logger>,
-    (logger, base): (Logger, Logger),
-    (ours, our_base): (Logger, Logger),
-) -> Result<Vec<f64>, Reason> {
-    mete_measure::interleave::quotients(&samples.net(logger, base)?, &samples.net(ours, our_base)?)
-}
-
-fn about(logger: Logger) -> &'static str {
-    match logger {
-        Kernel => "a program generated from a schema, at raw_syscalls:sys_enter, into a trace on disk",
-        Ftrace => "raw_syscalls:sys_enter in an instance of its own, overwriting",
-        Perf => "raw_syscalls:sys_enter by perf_event_open, overwriting",
-        BpftracePrints => "printf of two numbers at raw_syscalls:sys_enter, its output thrown away",
-        Printk => {
-            "a line with two numbers to /dev/kmsg, formatted by the program, without the bare system call"
-        }
-        Program => "two numbers into a recording buffer, time-stamp counter",
-        Lttng => "four numbers, overwriting",
-        Call | SlowCall | Loop | LttngLoop => "",
-    }
-}
-
-/// The reason why LTTng's modules are missing. The paper's LTT was a part of the kernel; its successor consists of
-/// modules.
-fn lttng_modules() -> String {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let place = format!("/lib/modules/{release}");
-    let is_there = ["extra", "updates", "updates/dkms"]
-        .iter()
-        .any(|part| std::path::Path::new(&place).join(part).join("lttng-tracer.ko").exists());
-    match is_there {
-        true => format!("its modules are in {place}, and no study loads modules into a kernel"),
-        false => format!("its kernel modules are not installed in {place}"),
-    }
-}
-
 /// All that the measurements need. A part that is missing fails when its logger is measured.
-struct Stage {
+pub(super) struct Stage {
     processor: usize,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
@@ -153,7 +65,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn set_up() -> Result<Stage, Reason> {
+    pub(super) fn set_up() -> Result<Stage, Reason> {
         let processor = processor::quietest();
         Ok(Stage {
             processor,
@@ -166,7 +78,8 @@ impl Stage {
         })
     }
 
-    fn measure(&mut self, logger: Logger) -> Result<f64, Reason> {
+    /// Nanoseconds for an event with the logger, or for what is measured without one.
+    pub(super) fn measure(&mut self, logger: Logger) -> Result<f64, Reason> {
         match logger {
             Loop => return own_events(&|_| Ok(())),
             Program => return own_events(&|nth| self.own.record(nth)),
