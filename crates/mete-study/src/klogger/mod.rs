@@ -11,10 +11,10 @@ mod migrations_page;
 mod network;
 mod noise;
 mod noise_page;
+mod of_trace;
 mod page;
 mod player;
 mod quanta;
-mod quanta_page;
 mod switch_cost;
 mod switch_cost_page;
 mod timer;
@@ -40,12 +40,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         locks::study,
     )
     .with_trace(locks::of_trace),
-    StudyEntry::old(
-        "quanta",
-        "how long programs really keep the processor: effective quanta (KLogger figure 5)",
-        quanta::study,
-    )
-    .with_trace(quanta::of_trace),
+    StudyEntry::of::<quanta::Quanta>().with_trace(quanta::of_trace),
     StudyEntry::old(
         "migrations",
         "what a player has of the processors beside a growing number of hogs (KLogger figure 6)",
