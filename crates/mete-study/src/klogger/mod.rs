@@ -7,13 +7,11 @@ mod locks_page;
 mod loggers;
 mod loggers_page;
 mod migrations;
-mod migrations_page;
 mod network;
 mod noise;
 mod noise_page;
 mod of_trace;
 mod page;
-mod player;
 mod quanta;
 mod switch_cost;
 mod switch_cost_page;
@@ -41,12 +39,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
     )
     .with_trace(locks::of_trace),
     StudyEntry::of::<quanta::Quanta>().with_trace(quanta::of_trace),
-    StudyEntry::old(
-        "migrations",
-        "what a player has of the processors beside a growing number of hogs (KLogger figure 6)",
-        migrations::study,
-    )
-    .with_trace(migrations::of_trace),
+    StudyEntry::of::<migrations::Migrations>().with_trace(migrations::of_trace),
     StudyEntry::old(
         "switch-cost",
         "what scheduling costs against the number of processes (KLogger figure 7)",
