@@ -14,7 +14,6 @@ mod of_trace;
 mod page;
 mod quanta;
 mod switch_cost;
-mod switch_cost_page;
 mod timer;
 mod timer_page;
 mod web;
@@ -40,12 +39,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
     .with_trace(locks::of_trace),
     StudyEntry::of::<quanta::Quanta>().with_trace(quanta::of_trace),
     StudyEntry::of::<migrations::Migrations>().with_trace(migrations::of_trace),
-    StudyEntry::old(
-        "switch-cost",
-        "what scheduling costs against the number of processes (KLogger figure 7)",
-        switch_cost::study,
-    )
-    .with_trace(switch_cost::of_trace),
+    StudyEntry::of::<switch_cost::SwitchCost>().with_trace(switch_cost::of_trace),
     StudyEntry::old(
         "noise",
         "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
