@@ -15,7 +15,6 @@ mod page;
 mod quanta;
 mod switch_cost;
 mod timer;
-mod timer_page;
 mod web;
 mod workloads;
 
@@ -46,12 +45,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         noise::study,
     )
     .with_trace(noise::of_trace),
-    StudyEntry::old(
-        "timer",
-        "what the timer interrupt costs, and takes from a program (KLogger figure 11)",
-        timer::study,
-    )
-    .with_trace(timer::of_trace),
+    StudyEntry::of::<timer::Timer>().with_trace(timer::of_trace),
 ];
 
 /// Waits, unless the run is stopped. Returns how long it has waited.
