@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use mete_measure::report::quoted;
 use mete_measure::statistics::quantile;
 use mete_plot::Series;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// The number of points of a curve.
 const POINTS: usize = 200;
@@ -25,6 +27,11 @@ impl Distribution {
         (!self.0.is_empty()).then(|| quantile(&self.0, part))
     }
 
+    /// The median; `None` without values.
+    pub fn half(&self) -> Option<f64> {
+        self.quantile(0.5)
+    }
+
     /// The part of the values (0 to 1) that are less than a limit; `None` without values.
     pub fn part_below(&self, limit: f64) -> Option<f64> {
         // The values are sorted, so those below the limit come first.
@@ -42,6 +49,21 @@ impl Distribution {
         let parts = (0..=POINTS).map(|nth| nth as f64 / POINTS as f64);
         let points = parts.filter_map(|part| Some((self.quantile(part)?, 100.0 * part)));
         Series { name: name.to_owned(), points: points.collect() }
+    }
+}
+
+/// What pages tell of a distribution.
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let told = json!({
+            "count": self.0.len(),
+            "least": self.quantile(0.0),
+            "half": self.half(),
+            "nine_in_ten": self.quantile(0.9),
+            "ninety_nine": self.quantile(0.99),
+            "longest": self.quantile(1.0),
+        });
+        told.serialize(serializer)
     }
 }
 

@@ -5,16 +5,12 @@ mod cdf;
 mod locks;
 mod loggers;
 mod migrations;
-mod migrations_page;
 mod noise;
+mod of_trace;
 mod page;
-mod player;
 mod quanta;
-mod quanta_page;
 mod switch_cost;
-mod switch_cost_page;
 mod timer;
-mod timer_page;
 mod workloads;
 
 use std::time::{Duration, Instant};
@@ -26,31 +22,11 @@ use crate::study::StudyEntry;
 pub(crate) const STUDIES: &[StudyEntry] = &[
     StudyEntry::of::<loggers::Loggers>(),
     StudyEntry::of::<locks::Locks>().with_trace(locks::of_trace),
-    StudyEntry::old(
-        "quanta",
-        "how long programs really keep the processor: effective quanta (KLogger figure 5)",
-        quanta::study,
-    )
-    .with_trace(quanta::of_trace),
-    StudyEntry::old(
-        "migrations",
-        "what a player has of the processors beside a growing number of hogs (KLogger figure 6)",
-        migrations::study,
-    )
-    .with_trace(migrations::of_trace),
-    StudyEntry::old(
-        "switch-cost",
-        "what scheduling costs against the number of processes (KLogger figure 7)",
-        switch_cost::study,
-    )
-    .with_trace(switch_cost::of_trace),
+    StudyEntry::of::<quanta::Quanta>().with_trace(quanta::of_trace),
+    StudyEntry::of::<migrations::Migrations>().with_trace(migrations::of_trace),
+    StudyEntry::of::<switch_cost::SwitchCost>().with_trace(switch_cost::of_trace),
     StudyEntry::of::<noise::Noise>().with_trace(noise::of_trace),
-    StudyEntry::old(
-        "timer",
-        "what the timer interrupt costs, and takes from a program (KLogger figure 11)",
-        timer::study,
-    )
-    .with_trace(timer::of_trace),
+    StudyEntry::of::<timer::Timer>().with_trace(timer::of_trace),
 ];
 
 /// Waits, unless the run is stopped. Returns how long it has waited.

@@ -17,9 +17,9 @@ const WORDS: usize = 8;
 /// A word of the display: one more than the number of the newest decoded frame. The display waits until it changes.
 const DECODED: usize = 0;
 /// A word of the display: the number of frames that should have been shown by now.
-pub const DUE: usize = 1;
+const DUE: usize = 1;
 /// A word of the display: the number of frames that were shown in time.
-pub const SHOWN: usize = 2;
+const SHOWN: usize = 2;
 /// A word of each member: when the first frame is due.
 const BEGIN: usize = 3;
 /// A word of each member: turns of the work loop in a millisecond.
@@ -32,6 +32,13 @@ pub struct Frames {
     pub due: u64,
     /// The number of frames that were shown in time.
     pub shown: u64,
+}
+
+impl Frames {
+    /// Percent of the frames; `None` before the first one is due.
+    pub fn lost_percent(&self) -> Option<f64> {
+        (self.due > 0).then(|| 100.0 * (1.0 - self.shown.min(self.due) as f64 / self.due as f64))
+    }
 }
 
 /// A player with hogs. Member 0 decodes, member 1 shows, and the others are hogs.
@@ -53,6 +60,12 @@ impl Player {
             crew.words(nth)[TURNS].store(turns, Ordering::Release);
         }
         Ok(Player { crew })
+    }
+
+    /// The number of frames that should have been shown so far, and of those that were.
+    pub fn frames(&self) -> Frames {
+        let read = |word: usize| self.crew.words(1)[word].load(Ordering::Acquire);
+        Frames { due: read(DUE), shown: read(SHOWN) }
     }
 }
 
@@ -152,4 +165,15 @@ fn turns_a_ms() -> u64 {
     });
     // At least one turn, so that work is never empty.
     (TURNS * 1_000_000 / fastest.min().unwrap_or(1).max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_frames_are_lost_that_were_due_and_not_shown() {
+        assert_eq!(Frames { due: 50, shown: 40 }.lost_percent().map(f64::round), Some(20.0));
+        assert_eq!(Frames { due: 0, shown: 0 }.lost_percent(), None);
+    }
 }
