@@ -6,7 +6,6 @@ mod error;
 mod error_page;
 mod micro;
 mod workloads;
-mod workloads_page;
 
 use crate::study::StudyEntry;
 
@@ -22,9 +21,5 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         cost::study,
     ),
     StudyEntry::of::<micro::Micro>(),
-    StudyEntry::old(
-        "vtrr-workloads",
-        "what audio encoders and virtual machines get done under the same three",
-        workloads::study,
-    ),
+    StudyEntry::of::<workloads::Workloads>(),
 ];

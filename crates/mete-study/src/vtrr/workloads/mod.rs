@@ -1,0 +1,127 @@
+//! Programs on the simulated machine: audio encoders and virtual machines (VTRR paper, §5.4).
+
+mod findings;
+mod picture;
+mod workload;
+
+use std::fmt::Write as _;
+
+use mete_base::progress::Progress;
+use mete_measure::report::{Report, Row};
+use mete_measure::statistics::Summary;
+use serde::Serialize;
+
+use self::workload::{Client, POLICIES, RanWorkload, WORKLOADS};
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
+
+pub(crate) struct Workloads;
+
+impl Study for Workloads {
+    const NAME: &'static str = "vtrr-workloads";
+    const SHOWS: &'static str = "what audio encoders and virtual machines get done under the same three";
+    const TEXTS: StudyTexts = texts!("vtrr-workloads");
+    const IS_SIMULATED: bool = true;
+    type Found = Vec<RanWorkload>;
+
+    fn measure(_: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
+        progress.begin("workloads", (WORKLOADS.len() * POLICIES.len()) as u64);
+        let mut found = Vec::new();
+        for (workload, policy) in
+            WORKLOADS.iter().flat_map(|workload| POLICIES.map(|policy| (workload, policy)))
+        {
+            if progress.is_cancelled() {
+                break;
+            }
+            match RanWorkload::of(workload, policy) {
+                Ok(ran) => found.push(ran),
+                Err(reason) => {
+                    report.rows.push(Row::new(format!("{}, {policy}", workload.name), "ms", Err(reason)))
+                }
+            }
+            progress.step();
+        }
+        report.rows.extend(found.iter().flat_map(rows));
+        found
+    }
+
+    fn findings(found: &Self::Found) -> Findings {
+        findings::of(found)
+    }
+
+    fn facts(found: &Self::Found) -> impl Serialize {
+        let [_, wfq_off_frames, vtrr_off_frames] =
+            POLICIES.map(|policy| WORKLOADS[0].under(policy, found).map(RanWorkload::off_units));
+        let clients = found.iter().flat_map(|ran| ran.clients.iter().map(move |client| (ran, client)));
+        Facts {
+            wfq_off_frames,
+            vtrr_off_frames,
+            clients: clients.filter_map(|(ran, client)| ClientLine::of(ran, client)).collect(),
+        }
+    }
+
+    fn pictures(found: &Self::Found) -> Vec<StudyFile> {
+        found.iter().map(picture::done).collect()
+    }
+
+    fn data(found: &Self::Found, report: &Report) -> Vec<StudyFile> {
+        vec![("done.csv".to_owned(), csv(found, report))]
+    }
+}
+
+/// What the page says besides the findings.
+#[derive(Serialize)]
+struct Facts {
+    /// The greatest distance of an encoder from its share of all frames, under WFQ and under VTRR.
+    wfq_off_frames: Option<f64>,
+    vtrr_off_frames: Option<f64>,
+    clients: Vec<ClientLine>,
+}
+
+/// A client's work in the page's table: how many units, and the times from one to the next.
+#[derive(Serialize)]
+struct ClientLine {
+    workload: &'static str,
+    policy: &'static str,
+    share: u32,
+    done: usize,
+    median_ms: f64,
+    shortest_ms: f64,
+    longest_ms: f64,
+}
+
+impl ClientLine {
+    /// `None` for a client that has not done two units.
+    fn of(ran: &RanWorkload, client: &Client) -> Option<ClientLine> {
+        let Summary { median, min, max, .. } = Summary::of(&client.intervals_ms())?;
+        Some(ClientLine {
+            workload: ran.workload.name,
+            policy: ran.policy,
+            share: client.share,
+            done: client.done_ns.len(),
+            median_ms: median,
+            shortest_ms: min,
+            longest_ms: max,
+        })
+    }
+}
+
+fn rows(ran: &RanWorkload) -> impl Iterator<Item = Row> {
+    ran.clients.iter().map(|client| {
+        let name = format!("{}, {}: from one to the next, {}", ran.workload.name, ran.policy, client.name);
+        Row::new(name, "ms", Ok(client.intervals_ms())).note(format!("{} in all", client.done_ns.len()))
+    })
+}
+
+fn csv(found: &[RanWorkload], report: &Report) -> String {
+    let mut text = head(report) + "workload,policy,share,done_ms\n";
+    for ran in found {
+        for client in &ran.clients {
+            for done_ms in client.done_ms() {
+                let (name, policy, share) = (ran.workload.name, ran.policy, client.share);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{name},{policy},{share},{done_ms:.3}");
+            }
+        }
+    }
+    text
+}
