@@ -1,7 +1,6 @@
 //! The studies of the VTRR paper (VTRR-4 to VTRR-6): how fair proportional-share policies are, and what they cost.
 
 mod cost;
-mod cost_page;
 mod error;
 mod error_page;
 mod micro;
@@ -15,11 +14,7 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
         error::study,
     ),
-    StudyEntry::old(
-        "vtrr-cost",
-        "what a decision costs over the number of clients, for every policy",
-        cost::study,
-    ),
+    StudyEntry::of::<cost::Cost>(),
     StudyEntry::of::<micro::Micro>(),
     StudyEntry::of::<workloads::Workloads>(),
 ];
