@@ -4,7 +4,6 @@ mod cost;
 mod cost_page;
 mod processors;
 mod readers;
-mod readers_page;
 pub(crate) mod restart;
 
 use crate::study::StudyEntry;
@@ -15,9 +14,5 @@ pub(crate) const STUDIES: &[StudyEntry] = &[
         "what a log operation costs on the path of a message (figures 5.1 to 5.3)",
         cost::study,
     ),
-    StudyEntry::old(
-        "log-readers",
-        "what it costs to read a log that is being written (figures 5.4 to 5.6)",
-        readers::study,
-    ),
+    StudyEntry::of::<readers::Readers>(),
 ];
