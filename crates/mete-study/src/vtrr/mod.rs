@@ -2,18 +2,13 @@
 
 mod cost;
 mod error;
-mod error_page;
 mod micro;
 mod workloads;
 
 use crate::study::StudyEntry;
 
 pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::old(
-        "vtrr-error",
-        "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
-        error::study,
-    ),
+    StudyEntry::of::<error::ServiceErrors>(),
     StudyEntry::of::<cost::Cost>(),
     StudyEntry::of::<micro::Micro>(),
     StudyEntry::of::<workloads::Workloads>(),
