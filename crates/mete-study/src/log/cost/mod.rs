@@ -13,6 +13,7 @@ use mete_bench::traffic::Partner;
 use mete_bench::user::scheduler::Logging;
 use mete_measure::report::Report;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::line::{CostLine, find};
 use self::processors::PerProcessor;
@@ -68,8 +69,25 @@ impl Study for Cost {
         findings::of(&found.lines)
     }
 
-    fn facts(found: &LogCosts) -> impl Serialize {
-        Facts::of(found)
+    fn facts(LogCosts { lines, processors }: &LogCosts) -> impl Serialize {
+        let [probes, kernel] = Source::ALL.map(|source| find(lines, source, Partner::OtherAddressSpace));
+        let probe_ns = |setting| probes?.ns(setting);
+        let kernel_ns = |setting| kernel?.ns(setting);
+        // A row with all five entries, in percent of the native time.
+        let percent = |line: &CostLine| percents(&line.ns)[Setting::ALL.len() - 1];
+        let rows = kernel_ns(Setting::FIVE).zip(kernel_ns(Setting::On(Logging::Four)));
+        json!({
+            "native_ns": probe_ns(Setting::Native),
+            "disabled_ns": probe_ns(Setting::Disabled),
+            "probe_ns": probe_ns(Setting::FIVE),
+            "kernel_ns": kernel_ns(Setting::FIVE),
+            "probe_percent": probes.and_then(percent),
+            "kernel_percent": kernel.and_then(percent),
+            "stamp_ns": rows.map(|(five, four)| five - four),
+            "busy": processors.first().and_then(|figure| busy(figure, lines)),
+            "settings": Setting::ALL.map(Setting::name),
+            "lines": table(lines),
+        })
     }
 
     fn pictures(found: &LogCosts) -> Vec<StudyFile> {
@@ -91,84 +109,24 @@ impl Study for Cost {
     }
 }
 
-/// What the page says besides the findings. Times are those of a message across address spaces.
-#[derive(Serialize)]
-struct Facts {
-    native_ns: Option<f64>,
-    disabled_ns: Option<f64>,
-    /// What a row with all five entries adds, from a probe and from the kernel.
-    probe_ns: Option<f64>,
-    kernel_ns: Option<f64>,
-    /// The same in percent of the native time.
-    probe_percent: Option<f64>,
-    kernel_percent: Option<f64>,
-    /// What the fifth entry adds to the kernel's row.
-    stamp_ns: Option<f64>,
-    busy: Option<Busy>,
-    settings: [&'static str; 7],
-    lines: Vec<TableLine>,
+/// What five entries add while all processors are busy, and while one is.
+fn busy(figure: &PerProcessor, lines: &[CostLine]) -> Option<Value> {
+    let alone = find(lines, figure.source, figure.partner);
+    Some(json!({
+        "source": figure.source.name(),
+        "added_ns": figure.added_ns(Setting::FIVE)?,
+        "alone_ns": alone.and_then(|line| line.ns(Setting::FIVE)),
+    }))
 }
 
-/// What five entries add while all processors are busy.
-#[derive(Serialize)]
-struct Busy {
-    source: &'static str,
-    added_ns: Vec<f64>,
-    /// The same while one processor is busy.
-    alone_ns: Option<f64>,
-}
-
-/// A line of the page's table by [`Setting::ALL`]: the native time in full, the others as what they add.
-#[derive(Serialize)]
-struct TableLine {
-    partner: &'static str,
-    source: &'static str,
-    unit: &'static str,
-    values: [Option<f64>; 7],
-}
-
-impl Facts {
-    fn of(LogCosts { lines, processors }: &LogCosts) -> Facts {
-        let [probes, kernel] = Source::ALL.map(|source| find(lines, source, Partner::OtherAddressSpace));
-        let percent = |line: &CostLine| percents(&line.ns)[Setting::ALL.len() - 1];
-        let kernel_ns = kernel.and_then(|line| line.ns(Setting::FIVE));
-        let four_ns = kernel.and_then(|line| line.ns(Setting::On(Logging::Four)));
-        Facts {
-            native_ns: probes.and_then(|line| line.ns(Setting::Native)),
-            disabled_ns: probes.and_then(|line| line.ns(Setting::Disabled)),
-            probe_ns: probes.and_then(|line| line.ns(Setting::FIVE)),
-            kernel_ns,
-            probe_percent: probes.and_then(percent),
-            kernel_percent: kernel.and_then(percent),
-            stamp_ns: kernel_ns.zip(four_ns).map(|(five, four)| five - four),
-            busy: processors.first().and_then(|figure| Busy::of(figure, lines)),
-            settings: Setting::ALL.map(Setting::name),
-            lines: table(lines),
-        }
-    }
-}
-
-impl Busy {
-    fn of(figure: &PerProcessor, lines: &[CostLine]) -> Option<Busy> {
-        let alone = find(lines, figure.source, figure.partner);
-        Some(Busy {
-            source: figure.source.name(),
-            added_ns: figure.added_ns(Setting::FIVE)?,
-            alone_ns: alone.and_then(|line| line.ns(Setting::FIVE)),
-        })
-    }
-}
-
-/// The lines that were measured, and those of the thesis.
-fn table(lines: &[CostLine]) -> Vec<TableLine> {
+/// The lines that were measured and those of the thesis, by [`Setting::ALL`]: the native time in full, the others as
+/// what they add.
+fn table(lines: &[CostLine]) -> Vec<Value> {
     let measured = lines.iter().map(|line| (line.partner, line.source.name(), "ns", line.ns));
     let thesis = THESIS.into_iter().map(|(partner, cycles)| (partner, "thesis", "cycles", cycles));
     let all = measured.chain(thesis).flat_map(|(partner, source, unit, values)| {
-        [(unit, values), ("%", percents(&values))].map(|(unit, values)| TableLine {
-            partner: partner_name(partner),
-            source,
-            unit,
-            values,
+        [(unit, values), ("%", percents(&values))].map(|(unit, values)| {
+            json!({ "partner": partner_name(partner), "source": source, "unit": unit, "values": values })
         })
     });
     all.collect()

@@ -17,6 +17,7 @@ use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
 use mete_measure::report::{Report, Row, quoted};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::result::{ReaderResult, TRIALS, find};
 use self::setting::{Load, Scheme, sizes};
@@ -51,7 +52,23 @@ impl Study for Readers {
     }
 
     fn facts(found: &Self::Found) -> impl Serialize {
-        Facts::of(found)
+        let late = find(found, Scheme::Restart, Load::FullSpeed, SPOKEN_OF).map(ReaderResult::trials_95);
+        let lines = [Load::ThesisPace, Load::FullSpeed]
+            .into_iter()
+            .flat_map(|load| Scheme::ALL.map(|scheme| line(found, scheme, load)));
+        json!({
+            "bytes": SPOKEN_OF,
+            "limit": TRIALS,
+            "thesis_pace_ns": THESIS_PACE_NS,
+            "full_speed": by_scheme(found, Load::FullSpeed, ReaderResult::mean_trials),
+            "restart_95": late,
+            "thesis_pace": by_scheme(found, Load::ThesisPace, ReaderResult::mean_trials),
+            "thesis_pace_times_ns": by_scheme(found, Load::ThesisPace, ReaderResult::median_ns),
+            "no_writer_times_ns": by_scheme(found, Load::NoWriter, ReaderResult::median_ns),
+            "unlogged_percent": unlogged_percent(found),
+            "shown": SHOWN,
+            "readers": lines.collect::<Vec<_>>(),
+        })
     }
 
     fn pictures(found: &Self::Found) -> Vec<StudyFile> {
@@ -94,87 +111,23 @@ fn measure_all(
     Ok(())
 }
 
-/// What the page says besides the findings.
-#[derive(Serialize)]
-struct Facts {
-    /// The size that the text is about.
-    bytes: u64,
-    /// The trials after which the papers' reader gives up.
-    limit: u32,
-    thesis_pace_ns: f64,
-    full_speed: ByScheme,
-    /// The trials of the 95th of a hundred analyses by the papers' reader that does not clear, at full speed.
-    restart_95: Option<f64>,
-    thesis_pace: ByScheme,
-    thesis_pace_times_ns: ByScheme,
-    no_writer_times_ns: ByScheme,
-    /// The part of all occurrences that became no row in the runs with clearing.
-    unlogged_percent: f64,
-    shown: [u64; 6],
-    readers: Vec<ReaderLine>,
-}
-
-/// A mean of trials or a median of times by reader.
-#[derive(Serialize)]
-struct ByScheme {
-    one_pass: Option<f64>,
-    clearing: Option<f64>,
-    restart: Option<f64>,
-}
-
-impl ByScheme {
-    fn of(found: &[ReaderResult], load: Load, value: fn(&ReaderResult) -> f64) -> ByScheme {
-        let [one_pass, clearing, restart] =
-            Scheme::ALL.map(|scheme| find(found, scheme, load, SPOKEN_OF).map(value));
-        ByScheme { one_pass, clearing, restart }
-    }
+/// The value of each reader for the size that the text is about.
+fn by_scheme(found: &[ReaderResult], load: Load, value: fn(&ReaderResult) -> f64) -> Value {
+    let [one_pass, clearing, restart] =
+        Scheme::ALL.map(|scheme| find(found, scheme, load, SPOKEN_OF).map(value));
+    json!({ "one_pass": one_pass, "clearing": clearing, "restart": restart })
 }
 
 /// A reader under a load, by the sizes that are [`SHOWN`].
-#[derive(Serialize)]
-struct ReaderLine {
-    reader: &'static str,
-    load: &'static str,
-    cells: [Option<ReaderCell>; 6],
+fn line(found: &[ReaderResult], scheme: Scheme, load: Load) -> Value {
+    let cells = SHOWN.map(|bytes| {
+        let result = find(found, scheme, load, bytes)?;
+        Some(json!({ "trials": result.mean_trials(), "starved_percent": result.starved_percent() }))
+    });
+    json!({ "reader": scheme.name(), "load": load.name(), "cells": cells })
 }
 
-#[derive(Serialize)]
-struct ReaderCell {
-    trials: f64,
-    starved_percent: f64,
-}
-
-impl Facts {
-    fn of(found: &[ReaderResult]) -> Facts {
-        let lines = [Load::ThesisPace, Load::FullSpeed]
-            .into_iter()
-            .flat_map(|load| Scheme::ALL.map(|scheme| ReaderLine::of(found, scheme, load)));
-        Facts {
-            bytes: SPOKEN_OF,
-            limit: TRIALS,
-            thesis_pace_ns: THESIS_PACE_NS,
-            full_speed: ByScheme::of(found, Load::FullSpeed, ReaderResult::mean_trials),
-            restart_95: find(found, Scheme::Restart, Load::FullSpeed, SPOKEN_OF).map(ReaderResult::trials_95),
-            thesis_pace: ByScheme::of(found, Load::ThesisPace, ReaderResult::mean_trials),
-            thesis_pace_times_ns: ByScheme::of(found, Load::ThesisPace, ReaderResult::median_ns),
-            no_writer_times_ns: ByScheme::of(found, Load::NoWriter, ReaderResult::median_ns),
-            unlogged_percent: unlogged_percent(found),
-            shown: SHOWN,
-            readers: lines.collect(),
-        }
-    }
-}
-
-impl ReaderLine {
-    fn of(found: &[ReaderResult], scheme: Scheme, load: Load) -> ReaderLine {
-        let cells = SHOWN.map(|bytes| {
-            let result = find(found, scheme, load, bytes)?;
-            Some(ReaderCell { trials: result.mean_trials(), starved_percent: result.starved_percent() })
-        });
-        ReaderLine { reader: scheme.name(), load: load.name(), cells }
-    }
-}
-
+/// The part of all occurrences that became no row in the runs with clearing.
 fn unlogged_percent(found: &[ReaderResult]) -> f64 {
     let clearing = found.iter().filter(|result| result.scheme == Scheme::RestartClearing);
     let (unlogged, written) = clearing

@@ -9,6 +9,7 @@ use mete_measure::processor::{self, Pinned};
 use mete_measure::report::Report;
 use mete_policy::CATALOG;
 use serde::Serialize;
+use serde_json::json;
 
 use self::points::{CLIENTS, PAPERS, PAPERS_MOST, PolicyCosts};
 use crate::study::{Findings, KeptRows, Study, StudyFile, StudyOptions, StudyTexts, texts};
@@ -49,16 +50,17 @@ impl Study for Cost {
     fn facts(found: &PolicyCosts) -> impl Serialize {
         let at = |policy| [PAPERS_MOST, MOST].map(|clients| found.ns(policy, clients));
         let [linux_ns, list_ns, heap_ns, vtrr_ns] = PAPERS.map(at);
-        Facts {
-            clients: [PAPERS_MOST, MOST],
-            linux_ns,
-            list_ns,
-            heap_ns,
-            vtrr_ns,
-            search_ns: search_ns(found),
-            shown: SHOWN,
-            policies: CATALOG.iter().map(|entry| PolicyLine::of(entry.name, found)).collect(),
-        }
+        let line = |name| json!({ "name": name, "ns": SHOWN.map(|clients| found.ns(name, clients)) });
+        json!({
+            "clients": [PAPERS_MOST, MOST],
+            "linux_ns": linux_ns,
+            "list_ns": list_ns,
+            "heap_ns": heap_ns,
+            "vtrr_ns": vtrr_ns,
+            "search_ns": search_ns(found),
+            "shown": SHOWN,
+            "policies": CATALOG.iter().map(|entry| line(entry.name)).collect::<Vec<_>>(),
+        })
     }
 
     fn pictures(found: &PolicyCosts) -> Vec<StudyFile> {
@@ -71,35 +73,6 @@ impl Study for Cost {
 
     fn redrawn(kept: &KeptRows) -> Vec<StudyFile> {
         if kept.is_empty() { Vec::new() } else { pictures::of(&PolicyCosts::kept(kept)) }
-    }
-}
-
-/// What the page says besides the findings.
-#[derive(Serialize)]
-struct Facts {
-    /// The greatest number of clients in the paper's figure, and the greatest one here.
-    clients: [u32; 2],
-    /// The cost of a decision with each of these numbers, by scheduler.
-    linux_ns: [Option<f64>; 2],
-    list_ns: [Option<f64>; 2],
-    heap_ns: [Option<f64>; 2],
-    vtrr_ns: [Option<f64>; 2],
-    /// What a linear search takes for one client.
-    search_ns: Option<f64>,
-    shown: [u32; 7],
-    policies: Vec<PolicyLine>,
-}
-
-/// A policy's costs with the numbers of clients that are [`SHOWN`].
-#[derive(Serialize)]
-struct PolicyLine {
-    name: &'static str,
-    ns: [Option<f64>; 7],
-}
-
-impl PolicyLine {
-    fn of(name: &'static str, found: &PolicyCosts) -> PolicyLine {
-        PolicyLine { name, ns: SHOWN.map(|clients| found.ns(name, clients)) }
     }
 }
 

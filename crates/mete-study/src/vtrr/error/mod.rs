@@ -14,6 +14,7 @@ use mete_sim::all_processors;
 use mete_sim::metrics::Estimate;
 use mete_sim::quanta::Point;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::experiment::{CHOSEN, ErrorCell, ErrorCells, PAPERS};
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
@@ -54,8 +55,27 @@ impl Study for ServiceErrors {
         findings::of(&found.surfaces, &found.others)
     }
 
-    fn facts(found: &Found) -> impl Serialize {
-        Facts::of(found)
+    fn facts(Found { surfaces, others }: &Found) -> impl Serialize {
+        // The means of the lowest and the highest error, in time units.
+        let at = |policy, clients, total| surfaces.range_at(policy, Point { clients, total });
+        let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
+        let [low, high] = [TOTALS[0], TOTALS[TOTALS.len() - 1]];
+        json!({
+            "assignments": surfaces.cells.first().map_or(0, |cell| cell.lowest.samples),
+            "few": few,
+            "many": many,
+            "low": low,
+            "high": high,
+            "wrr_few_low": at("wrr", few, low),
+            "wrr_few_high": at("wrr", few, high),
+            "vtrr_few_low": at("vtrr", few, low),
+            "vtrr_few_high": at("vtrr", few, high),
+            "vtrr_many_low": at("vtrr", many, low),
+            "vtrr_many_high": at("vtrr", many, high),
+            "wfq_many_high": at("wfq", many, high),
+            "chosen": CHOSEN.map(|Point { clients, total }| json!({ "clients": clients, "shares": total })),
+            "policies": others.policies().map(|name| policy_line(name, others)).collect::<Vec<_>>(),
+        })
     }
 
     fn pictures(found: &Found) -> Vec<StudyFile> {
@@ -73,82 +93,13 @@ impl Study for ServiceErrors {
     }
 }
 
-/// What the page says besides the findings. A range of errors is that of a point's means, in time units.
-#[derive(Serialize)]
-struct Facts {
-    /// The assignments of each point of the surfaces.
-    assignments: u64,
-    /// The least and the greatest number of clients.
-    few: u32,
-    many: u32,
-    /// The least and the greatest sum of shares.
-    low: u32,
-    high: u32,
-    wrr_few_low: [Option<f64>; 2],
-    wrr_few_high: [Option<f64>; 2],
-    vtrr_few_low: [Option<f64>; 2],
-    vtrr_few_high: [Option<f64>; 2],
-    vtrr_many_low: [Option<f64>; 2],
-    vtrr_many_high: [Option<f64>; 2],
-    wfq_many_high: [Option<f64>; 2],
-    chosen: [ChosenPoint; 2],
-    policies: Vec<PolicyLine>,
-}
-
-#[derive(Serialize)]
-struct ChosenPoint {
-    clients: u32,
-    shares: u32,
-}
-
 /// A policy's errors at the points of [`CHOSEN`].
-#[derive(Serialize)]
-struct PolicyLine {
-    name: &'static str,
-    errors: Vec<ChosenErrors>,
-}
-
-#[derive(Serialize)]
-struct ChosenErrors {
-    lowest_tu: f64,
-    highest_tu: f64,
-    repeats: bool,
-}
-
-impl Facts {
-    fn of(Found { surfaces, others }: &Found) -> Facts {
-        let at = |policy, clients, total| surfaces.range_at(policy, Point { clients, total });
-        let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
-        let [low, high] = [TOTALS[0], TOTALS[TOTALS.len() - 1]];
-        Facts {
-            assignments: surfaces.cells.first().map_or(0, |cell| cell.lowest.samples as u64),
-            few,
-            many,
-            low,
-            high,
-            wrr_few_low: at("wrr", few, low),
-            wrr_few_high: at("wrr", few, high),
-            vtrr_few_low: at("vtrr", few, low),
-            vtrr_few_high: at("vtrr", few, high),
-            vtrr_many_low: at("vtrr", many, low),
-            vtrr_many_high: at("vtrr", many, high),
-            wfq_many_high: at("wfq", many, high),
-            chosen: CHOSEN.map(|Point { clients, total }| ChosenPoint { clients, shares: total }),
-            policies: others.policies().map(|name| PolicyLine::of(name, others)).collect(),
-        }
-    }
-}
-
-impl PolicyLine {
-    fn of(name: &'static str, others: &ErrorCells) -> PolicyLine {
-        let cells = CHOSEN.iter().filter_map(|&point| others.find(name, point));
-        let errors = cells.map(|cell| ChosenErrors {
-            lowest_tu: cell.lowest.mean,
-            highest_tu: cell.highest.mean,
-            repeats: cell.uneven == 0,
-        });
-        PolicyLine { name, errors: errors.collect() }
-    }
+fn policy_line(name: &str, others: &ErrorCells) -> Value {
+    let cells = CHOSEN.iter().filter_map(|&point| others.find(name, point));
+    let errors = cells.map(|cell| {
+        json!({ "lowest_tu": cell.lowest.mean, "highest_tu": cell.highest.mean, "repeats": cell.uneven == 0 })
+    });
+    json!({ "name": name, "errors": errors.collect::<Vec<_>>() })
 }
 
 fn rows(surfaces: &ErrorCells, seconds: f64, others: &ErrorCells) -> Vec<Row> {

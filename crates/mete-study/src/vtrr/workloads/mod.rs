@@ -10,6 +10,7 @@ use mete_base::progress::Progress;
 use mete_measure::report::{Report, Row};
 use mete_measure::statistics::Summary;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::workload::{Client, POLICIES, RanWorkload, WORKLOADS};
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
@@ -49,14 +50,14 @@ impl Study for Workloads {
     }
 
     fn facts(found: &Self::Found) -> impl Serialize {
-        let [_, wfq_off_frames, vtrr_off_frames] =
-            POLICIES.map(|policy| WORKLOADS[0].under(policy, found).map(RanWorkload::off_units));
+        // The greatest distance of an encoder from its share of all frames.
+        let off = |policy| WORKLOADS[0].under(policy, found).map(RanWorkload::off_units);
         let clients = found.iter().flat_map(|ran| ran.clients.iter().map(move |client| (ran, client)));
-        Facts {
-            wfq_off_frames,
-            vtrr_off_frames,
-            clients: clients.filter_map(|(ran, client)| ClientLine::of(ran, client)).collect(),
-        }
+        json!({
+            "wfq_off_frames": off("wfq"),
+            "vtrr_off_frames": off("vtrr"),
+            "clients": clients.filter_map(|(ran, client)| line(ran, client)).collect::<Vec<_>>(),
+        })
     }
 
     fn pictures(found: &Self::Found) -> Vec<StudyFile> {
@@ -68,41 +69,19 @@ impl Study for Workloads {
     }
 }
 
-/// What the page says besides the findings.
-#[derive(Serialize)]
-struct Facts {
-    /// The greatest distance of an encoder from its share of all frames, under WFQ and under VTRR.
-    wfq_off_frames: Option<f64>,
-    vtrr_off_frames: Option<f64>,
-    clients: Vec<ClientLine>,
-}
-
-/// A client's work in the page's table: how many units, and the times from one to the next.
-#[derive(Serialize)]
-struct ClientLine {
-    workload: &'static str,
-    policy: &'static str,
-    share: u32,
-    done: usize,
-    median_ms: f64,
-    shortest_ms: f64,
-    longest_ms: f64,
-}
-
-impl ClientLine {
-    /// `None` for a client that has not done two units.
-    fn of(ran: &RanWorkload, client: &Client) -> Option<ClientLine> {
-        let Summary { median, min, max, .. } = Summary::of(&client.intervals_ms())?;
-        Some(ClientLine {
-            workload: ran.workload.name,
-            policy: ran.policy,
-            share: client.share,
-            done: client.done_ns.len(),
-            median_ms: median,
-            shortest_ms: min,
-            longest_ms: max,
-        })
-    }
+/// A client's work in the page's table: how many units, and the times from one to the next. `None` for a client that has
+/// not done two units.
+fn line(ran: &RanWorkload, client: &Client) -> Option<Value> {
+    let Summary { median, min, max, .. } = Summary::of(&client.intervals_ms())?;
+    Some(json!({
+        "workload": ran.workload.name,
+        "policy": ran.policy,
+        "share": client.share,
+        "done": client.done_ns.len(),
+        "median_ms": median,
+        "shortest_ms": min,
+        "longest_ms": max,
+    }))
 }
 
 fn rows(ran: &RanWorkload) -> impl Iterator<Item = Row> {
