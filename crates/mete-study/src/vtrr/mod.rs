@@ -1,30 +1,15 @@
 //! The studies of the VTRR paper (VTRR-4 to VTRR-6): how fair proportional-share policies are, and what they cost.
 
 mod cost;
-mod cost_page;
 mod error;
-mod error_page;
 mod micro;
 mod workloads;
-mod workloads_page;
 
 use crate::study::StudyEntry;
 
 pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::old(
-        "vtrr-error",
-        "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
-        error::study,
-    ),
-    StudyEntry::old(
-        "vtrr-cost",
-        "what a decision costs over the number of clients, for every policy",
-        cost::study,
-    ),
+    StudyEntry::of::<error::ServiceErrors>(),
+    StudyEntry::of::<cost::Cost>(),
     StudyEntry::of::<micro::Micro>(),
-    StudyEntry::old(
-        "vtrr-workloads",
-        "what audio encoders and virtual machines get done under the same three",
-        workloads::study,
-    ),
+    StudyEntry::of::<workloads::Workloads>(),
 ];

@@ -3,8 +3,6 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::cost::{Setting, Source, Stage, ns_a_message, partner_name};
-use crate::study::StudyOptions;
 use mete_base::progress::Progress;
 use mete_bench::traffic::{Echo, Partner};
 use mete_measure::interleave::interleave;
@@ -13,8 +11,13 @@ use mete_measure::reason::Reason;
 use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
 
+use super::message::ns_a_message;
+use super::setting::{Setting, Source, line_name};
+use super::stage::Stage;
+use crate::study::StudyOptions;
+
 /// One of the figure's plots: nanoseconds for a message, by setting and processor.
-pub(super) struct PerProcessor {
+pub(crate) struct PerProcessor {
     pub source: Source,
     pub partner: Partner,
     pub processors: Vec<usize>,
@@ -33,7 +36,7 @@ pub(super) fn measure(
     progress: &mut dyn Progress,
 ) -> Option<PerProcessor> {
     let (source, processors) = (stage.source, processor::allowed());
-    let name = format!("{}, {}, all processors", source.name(), partner_name(partner));
+    let name = format!("{}, all processors", line_name(source, partner));
     let mut all: Vec<(Setting, Samples)> =
         Setting::ALL.iter().map(|&setting| (setting, vec![Vec::new(); processors.len()])).collect();
     let rounds = if options.is_quick { 3 } else { 25 };
@@ -53,6 +56,15 @@ pub(super) fn measure(
         .map(|(setting, samples)| (*setting, samples.iter().filter_map(|samples| median(samples)).collect()));
     let ns = ns.collect();
     Some(PerProcessor { source, partner, processors, ns })
+}
+
+impl PerProcessor {
+    /// What this setting adds to a message on each processor.
+    pub(super) fn added_ns(&self, setting: Setting) -> Option<Vec<f64>> {
+        let of = |wanted| self.ns.iter().find(|(known, _)| *known == wanted).map(|(_, ns)| ns);
+        let (native, logged) = (of(Setting::Native)?, of(setting)?);
+        Some(native.iter().zip(logged).map(|(native, logged)| logged - native).collect())
+    }
 }
 
 fn note(all: &mut [(Setting, Samples)], setting: Setting, costs: &[f64]) {
