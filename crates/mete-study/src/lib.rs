@@ -7,6 +7,7 @@
 //!
 //! ```text
 //!   log  vtrr  tavs  klogger      the studies of each paper
+//!     │     │   simulated  │       scenarios run with several seeds
 //!     └─────┴───┬───┴─────┘
 //!             study               the model: measure ─▶ findings, facts, pictures, data ─▶ page
 //!             trace               what several studies make of a recorded trace
@@ -17,6 +18,7 @@
 mod catalog;
 mod klogger;
 mod log;
+mod simulated;
 pub mod study;
 mod tavs;
 mod trace;

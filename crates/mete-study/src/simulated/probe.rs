@@ -6,13 +6,13 @@ use mete_sim::metrics::{Boosts, Latencies};
 use mete_sim::{Note, Recorder};
 
 /// The port at which the watched task listens in all scenarios.
-pub(super) const PORT: u16 = 7;
+pub(crate) const PORT: u16 = 7;
 /// The time by which TAVS has inferred which task is I/O-bound, if it ever does.
 const INFERRED_NS: Nanoseconds = 10_000_000_000;
 
 /// What was observed of the watched task and its client.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Probe {
+pub(crate) struct Probe {
     client: ClientId,
     task: u16,
     from_ns: Nanoseconds,
@@ -52,7 +52,7 @@ enum Pending {
 
 impl Probe {
     /// Watches a task from `from_ns` on.
-    pub(super) fn new(client: ClientId, task: u16, from_ns: Nanoseconds) -> Probe {
+    pub(crate) fn new(client: ClientId, task: u16, from_ns: Nanoseconds) -> Probe {
         let none = Latencies::default;
         Probe {
             client,

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use mete_policy::{CreditSettings, DomainIndex, Nanoseconds};
-
-use super::case::Case;
 use mete_measure::reason::Reason;
 use mete_plot::Series;
+use mete_policy::{CreditSettings, DomainIndex, Nanoseconds};
+
+use crate::simulated::Case;
 
 /// The time between two readings of the beliefs.
 const EVERY_NS: Nanoseconds = 200_000_000;
 
 /// The degree of belief in one task.
-pub(super) struct Curve {
+pub(crate) struct Curve {
     pub task: String,
     /// Seconds and degree of belief.
     points: Vec<(f64, f64)>,
@@ -26,18 +26,17 @@ impl Curve {
         within().filter(|(_, belief)| *belief > threshold).count() as f64 / within().count().max(1) as f64
     }
 
+    /// The curve as a line of a picture.
+    pub(super) fn series(&self) -> Series {
+        Series { name: self.task.clone(), points: self.points.clone() }
+    }
+
     /// When the belief is first above a threshold, not before `from_s`.
     pub(super) fn above_from(&self, threshold: f64, from_s: f64) -> Option<f64> {
         self.points
             .iter()
             .find(|&&(at_s, belief)| at_s >= from_s && belief > threshold)
             .map(|&(at_s, _)| at_s)
-    }
-}
-
-impl From<Curve> for Series {
-    fn from(curve: Curve) -> Series {
-        Series { name: curve.task, points: curve.points }
     }
 }
 
@@ -49,10 +48,9 @@ pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>,
     let domain: DomainIndex = scenario.clients.get(client as usize).map_or(0, |client| client.domain);
     let policy = scenario.credit(&scenario.setup(1), CreditSettings::TAVS);
     let mut host = scenario.host(policy, (), 1);
-    let mut curves: Vec<Curve> = scenario
-        .guest_tasks(client)
-        .map(|task| Curve { task: task.to_owned(), points: Vec::new() })
-        .collect();
+    let tasks = scenario.guest_tasks(client);
+    let mut curves: Vec<Curve> =
+        tasks.map(|task| Curve { task: task.to_owned(), points: Vec::new() }).collect();
     let mut changes = changes.iter().peekable();
     for now_ns in (0..=scenario.duration_ns).step_by(EVERY_NS as usize) {
         host.run_until(now_ns).map_err(Reason::from_error)?;
