@@ -7,7 +7,6 @@ mod loggers;
 mod migrations;
 mod noise;
 mod of_trace;
-mod page;
 mod quanta;
 mod switch_cost;
 mod timer;

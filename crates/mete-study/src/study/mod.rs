@@ -7,10 +7,10 @@
 //!                       └─ pictures, data ─▶ *.svg, *.csv
 //! ```
 //!
-//! A [`Study`] is code that measures, and a folder under `studies/`. No prose is in the code. What the paper says, and
+//! A `Study` is code that measures, and a folder under `studies/`. No prose is in the code. What the paper says, and
 //! the sentence that tells what came out here, stand in the folder's `claims.toml`. The page is a template,
 //! `page.md`. Both take numbers from what the code found. Those numbers are kept in `results.json`, so a page can be
-//! made again, after its text was changed, without measuring again: see [`page_of`].
+//! made again, after its text was changed, without measuring again: see [`StudyEntry::page_of`].
 //!
 //! | module | what it has |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | `rows` | rows that are read back from CSV, to draw pictures again |
 
 mod claims;
-pub(crate) mod figure;
+mod figure;
 mod kept;
 mod page;
 mod rows;
@@ -146,22 +146,6 @@ impl StudyEntry {
         }
     }
 
-    /// A study that has no texts beside its data yet.
-    pub(crate) const fn old(
-        name: &'static str,
-        shows: &'static str,
-        run: fn(StudyOptions, &mut dyn Progress) -> StudyResults,
-    ) -> StudyEntry {
-        StudyEntry {
-            name,
-            shows,
-            run,
-            of_trace: None,
-            texts: StudyTexts { page: "", claims: "" },
-            redrawn: |_| Vec::new(),
-        }
-    }
-
     /// The same study, which can also be made of a recorded trace.
     pub(crate) const fn with_trace(self, of_trace: StudyOfTrace) -> StudyEntry {
         StudyEntry { of_trace: Some(of_trace), ..self }
@@ -246,13 +230,4 @@ fn told(texts: StudyTexts, kept: &Kept) -> Result<(Vec<Figure>, String), Reason>
     let figures = claims::figures(texts.claims, kept)?;
     let page = page::render(texts.page, kept, &figures)?;
     Ok((figures, page))
-}
-
-/// Why a figure has no result. A measurement that was not possible here has a row that says why.
-pub(crate) fn missing(is_complete: bool) -> &'static str {
-    if is_complete {
-        "not measured on this machine: see the rows' notes"
-    } else {
-        "not measured: the run was stopped before"
-    }
 }

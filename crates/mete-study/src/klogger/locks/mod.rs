@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::load::{LOADS, LockLoad};
 use self::waited::{Curve, Waited, Watched};
-use super::page;
+use super::of_trace;
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
 use crate::trace::LOCKING;
 
@@ -112,7 +112,7 @@ fn rows(name: &str, waited: &Waited) -> Vec<Row> {
     let mut rows = vec![
         Row::new(format!("{name}: spinning on locks"), "percent", Ok(vec![waited.spinning]))
             .note("of all processors' time")
-            .note(page::loss(waited.lost)),
+            .note(of_trace::loss(waited.lost)),
         Row::new(format!("{name}: waits for locks"), "1/s", Ok(vec![waited.waits]))
             .note("spinning and sleeping"),
     ];

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::lengths::{Lengths, spread};
 use super::cdf::{self, Distribution};
-use super::page;
+use super::of_trace;
 use crate::study::{Findings, KeptRows, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
 use crate::trace::{INTERRUPTS, InterruptKind, Span, Spans};
 
@@ -67,7 +67,7 @@ fn rows(lengths: &Result<Lengths, Reason>) -> Vec<Row> {
     let row = |what: &str, unit, values: fn(&Lengths) -> Vec<f64>| {
         Row::new(format!("noise: {what}"), unit, lengths.as_ref().map(values).map_err(Clone::clone))
     };
-    let loss = lengths.as_ref().map(|lengths| page::loss(lengths.lost)).unwrap_or_default();
+    let loss = lengths.as_ref().map(|lengths| of_trace::loss(lengths.lost)).unwrap_or_default();
     vec![
         row("iteration", "us", |of| of.noisy.values().to_vec())
             .note("a loop of additions on the stack, at a real-time priority")
@@ -110,7 +110,7 @@ pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     for processor in 0..recorded.processors() as u32 {
         let us = taken_us(&all, processor);
         let name = format!("noise: processor {processor}, of a millisecond");
-        report.rows.push(Row::new(name, "us", Ok(us.clone())).note(page::loss(recorded.lost())));
+        report.rows.push(Row::new(name, "us", Ok(us.clone())).note(of_trace::loss(recorded.lost())));
         series.push(Distribution::of(us).series(&format!("processor {processor}")));
     }
     let files = vec![pictures::of_trace(&series), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))];
