@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_command_line_names_every_study() {
-        let studies = mete_study::study::STUDIES.iter().map(|entry| entry.name);
+        let studies = mete_study::studies().map(|entry| entry.name);
         assert!(studies.eq(lab::STUDIES));
     }
 }

@@ -10,8 +10,8 @@ use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
 use mete_command::{failure, interrupt, lab};
-use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
-use mete_study::{Figure, Verdict};
+use mete_study::study::{Figure, StudyEntry, StudyOptions, StudyResults, Verdict};
+use mete_study::{by_name, studies};
 use serde::Serialize;
 
 use crate::bench;
@@ -41,7 +41,7 @@ struct FigureObject<'a> {
 pub fn check(options: &lab::StudyOptions) -> Result<(), Mistake> {
     let asked = options.name.as_deref().and_then(by_name).filter(|_| options.trace.is_some());
     let Some(entry) = asked.filter(|entry| entry.of_trace.is_none()) else { return Ok(()) };
-    let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
+    let others = studies().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
     let others = others.collect::<Vec<_>>().join(", ");
     let mistake = format!("{} cannot be evaluated from a trace; these can: {others}", entry.name);
     Err((ErrorKind::ArgumentConflict, mistake))
@@ -64,14 +64,14 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
 }
 
 /// Checks before the work that the results can be written.
-fn check_folders(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
+fn check_folders(directory: &Path, asked: Option<&StudyEntry>) -> anyhow::Result<()> {
     draft::check_folder(directory)?;
-    let folders = STUDIES.iter().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
+    let folders = studies().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
     let mut there = folders.map(|entry| directory.join(entry.name)).filter(|folder| folder.exists());
     Ok(there.try_for_each(|folder| draft::check_folder(&folder))?)
 }
 
-fn one(entry: &Entry, options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
+fn one(entry: &StudyEntry, options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let study = match options.trace.as_ref().zip(entry.of_trace) {
         // `check` has refused a trace for a study that cannot be evaluated from one.
         Some((directory, of_trace)) => of_trace(directory).map_err(anyhow::Error::msg)?,
@@ -88,8 +88,8 @@ fn one(entry: &Entry, options: &lab::StudyOptions, output: &mut Output) -> anyho
 
 /// Every study, until Ctrl-C.
 fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let mut studies = Vec::new();
-    for entry in STUDIES {
+    let mut ran = Vec::new();
+    for entry in studies() {
         if interrupt::asked() {
             break;
         }
@@ -97,22 +97,22 @@ fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitC
         // At once, because a later study may fail to be written.
         keep(&study, options.out.as_deref())?;
         figures(&study, output)?;
-        studies.push(study);
+        ran.push(study);
     }
-    output.text(table(&studies).text())?;
-    let is_done = studies.len() == STUDIES.len() && studies.iter().all(|study| study.report.is_complete);
+    output.text(table(&ran).text())?;
+    let is_done = ran.len() == studies().count() && ran.iter().all(|study| study.report.is_complete);
     Ok(interrupt::ended(is_done))
 }
 
 /// Prints the papers' figures and ours, for scripts.
-fn figures(study: &Study, output: &mut Output) -> anyhow::Result<()> {
+fn figures(study: &StudyResults, output: &mut Output) -> anyhow::Result<()> {
     let mut objects =
         study.figures.iter().map(|figure| FigureObject { kind: "figure", study: study.folder, figure });
     objects.try_for_each(|object| output.object(&object))
 }
 
 /// Writes a study into its folder, if it is complete: an incomplete study must not replace a complete one.
-fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
+fn keep(study: &StudyResults, directory: Option<&Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     let folder = directory.join(study.folder);
     if !study.report.is_complete {
@@ -129,10 +129,10 @@ fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
+fn table<'a>(ran: impl IntoIterator<Item = &'a StudyResults>) -> Table {
     let heads = [Head::Text("figure"), Head::Text("paper's"), Head::Text("ours"), Head::Name("verdict")];
     let mut table = Table::new(heads);
-    for figure in studies.into_iter().flat_map(|study| &study.figures) {
+    for figure in ran.into_iter().flat_map(|study| &study.figures) {
         let Figure { figure, paper, ours, verdict } = figure;
         table.row([figure, paper, ours, Verdict::text(*verdict)].map(str::to_owned));
     }
@@ -141,7 +141,7 @@ fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
 
 fn list(output: &mut Output) -> anyhow::Result<()> {
     let mut table = Table::new([Head::Name("study"), Head::Text("shows")]);
-    for Entry { name, shows, .. } in STUDIES {
+    for StudyEntry { name, shows, .. } in studies() {
         output.object(&ListedStudy { kind: "study", name, shows })?;
         table.row([*name, *shows].map(str::to_owned));
     }

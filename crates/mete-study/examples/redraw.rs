@@ -1,4 +1,4 @@
-//! Draws pictures of measured studies again from the data beside them. From the root of the repository:
+//! Makes pages and pictures of studies again from what their folders keep. From the root of the repository:
 //!
 //! ```text
 //! cargo run -p mete-study --example redraw [STUDY…]
@@ -7,18 +7,26 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use mete_study::study::{STUDIES, redraw};
+use mete_study::studies;
+use mete_study::study::StudyEntry;
 
 fn main() -> io::Result<()> {
     let asked: Vec<String> = env::args().skip(1).collect();
-    for study in
-        STUDIES.iter().filter(|study| asked.is_empty() || asked.iter().any(|name| name == study.name))
-    {
+    for study in studies().filter(|study| asked.is_empty() || asked.iter().any(|name| name == study.name)) {
         let folder = Path::new("studies").join(study.name);
-        for (name, picture) in redraw(study.name, |name| fs::read_to_string(folder.join(name)).ok()) {
-            fs::write(folder.join(&name), picture)?;
+        for (name, text) in redrawn(study, &folder)? {
+            fs::write(folder.join(&name), text)?;
             println!("{}", folder.join(name).display());
         }
     }
     Ok(())
+}
+
+fn redrawn(study: &StudyEntry, folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut files = study.redraw(&|name| fs::read_to_string(folder.join(name)).ok());
+    let results = fs::read_to_string(folder.join("results.json"))?;
+    let page =
+        study.page_of(&results).map_err(|reason| io::Error::other(format!("{}: {reason}", study.name)))?;
+    files.push(("README.md".to_owned(), page));
+    Ok(files)
 }

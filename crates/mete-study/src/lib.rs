@@ -1,16 +1,28 @@
-//! The papers' figures measured or simulated again (VTRR-4 to VTRR-6, TAVS-8, KLOG-9).
+//! The papers' figures measured or simulated again (LOG-17, VTRR-4 to VTRR-6, TAVS-8, KLOG-9).
 //!
-//! The studies ([`study::STUDIES`]) measure or simulate what the papers show, and say where the results agree with the
-//! papers. What they measure with is in `mete-bench`, whose principles hold here, too: all variants in turn, results as
-//! they are, and nothing stays switched on.
+//! All studies have one model, [`study`]: a study measures or simulates, states what came out beside what the paper
+//! says, draws, and a page is made of it from a template. The studies themselves lie in one module for each paper, and
+//! [`studies`] lists them. What they measure with is in `mete-bench` and `mete-measure`, whose principles hold here,
+//! too: all variants in turn, results as they are, and nothing stays switched on.
+//!
+//! ```text
+//!   log  vtrr  tavs  klogger      the studies of each paper
+//!     │     │   simulated  │       scenarios run with several seeds
+//!     └─────┴───┬───┴─────┘
+//!             study               the model: measure ─▶ findings, facts, pictures, data ─▶ page
+//!             trace               what several studies make of a recorded trace
+//! ```
 
 #![cfg(target_os = "linux")]
 
-pub mod figure;
+mod catalog;
+mod klogger;
+mod log;
+mod simulated;
 pub mod study;
+mod tavs;
 mod trace;
+mod vtrr;
 
-pub use figure::{Figure, Verdict};
-use mete_base::progress;
-use mete_bench::{busy, child, crew, kernel, load, policy, realtime, scratch, traffic, user, watch};
-use mete_measure::{interleave, machine, processor, reason, report, statistics};
+pub use catalog::{by_name, studies};
+pub use log::restart::{Analysis, Restart};

@@ -9,7 +9,7 @@ use mete_log::handler::{self, Clock};
 use mete_log::{
     Control, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Record, Region, Shape, Stamp,
 };
-use mete_study::study::Restart;
+use mete_study::Restart;
 
 const ROWS: u64 = 64;
 const EVENT: EventId = EventId::new(0);

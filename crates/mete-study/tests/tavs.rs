@@ -4,16 +4,23 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use mete_base::Progress;
-use mete_study::Verdict;
-use mete_study::study::{
-    Study, StudyOptions, tavs_belief, tavs_correlation, tavs_keep, tavs_overhead, tavs_ratio, tavs_response,
-    tavs_starvation,
-};
+use mete_study::by_name;
+use mete_study::study::{StudyOptions, StudyResults, Verdict};
 
-const QUICK: StudyOptions = StudyOptions { is_quick: true };
-type Run = fn(StudyOptions, &mut dyn Progress) -> Study;
-const ALL: [Run; 7] =
-    [tavs_response, tavs_starvation, tavs_keep, tavs_ratio, tavs_correlation, tavs_belief, tavs_overhead];
+const ALL: [&str; 7] = [
+    "tavs-response",
+    "tavs-starvation",
+    "tavs-keep",
+    "tavs-ratio",
+    "tavs-correlation",
+    "tavs-belief",
+    "tavs-overhead",
+];
+
+/// A quick run of the study of this name.
+fn run(name: &str, progress: &mut dyn Progress) -> StudyResults {
+    (by_name(name).unwrap().run)(StudyOptions { is_quick: true }, progress)
+}
 
 /// A run that is stopped from the beginning.
 struct Stopped;
@@ -27,14 +34,14 @@ impl Progress for Stopped {
 }
 
 /// A file of a study, without the lines that name the machine and the time.
-fn file<'a>(study: &'a Study, name: &str) -> Vec<&'a str> {
+fn file<'a>(study: &'a StudyResults, name: &str) -> Vec<&'a str> {
     let (_, text) = study.files.iter().find(|(found, _)| found == name).unwrap();
     text.lines().filter(|line| !line.starts_with('#')).collect()
 }
 
 #[test]
 fn tavs_8_response_times_are_as_the_paper_says_and_the_same_at_each_run() {
-    let [first, second] = [tavs_response(QUICK, &mut ()), tavs_response(QUICK, &mut ())];
+    let [first, second] = [run("tavs-response", &mut ()), run("tavs-response", &mut ())];
     for name in ["cases.csv", "figure-1a.svg", "figure-10a.svg", "figure-10b.svg", "figure-10c.svg"] {
         assert_eq!(file(&first, name), file(&second, name), "{name}");
     }
@@ -47,7 +54,7 @@ fn tavs_8_response_times_are_as_the_paper_says_and_the_same_at_each_run() {
 
 #[test]
 fn tavs_8_a_mixed_domain_has_its_share_whatever_it_may_spend_boosted() {
-    let study = tavs_ratio(QUICK, &mut ());
+    let study = run("tavs-ratio", &mut ());
     for figure in study.figures.iter().filter(|figure| figure.figure.starts_with("TAVS fig. 11")) {
         assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
     }
@@ -55,7 +62,7 @@ fn tavs_8_a_mixed_domain_has_its_share_whatever_it_may_spend_boosted() {
 
 #[test]
 fn tavs_8_wider_counters_hit_more_where_the_guest_runs_the_io_bound_task_first() {
-    let study = tavs_correlation(QUICK, &mut ());
+    let study = run("tavs-correlation", &mut ());
     let reading =
         study.figures.iter().filter(|figure| figure.paper.contains("% ") && figure.paper.contains("3.5.3"));
     let verdicts: Vec<Verdict> = reading.map(|figure| figure.verdict).collect();
@@ -64,7 +71,7 @@ fn tavs_8_wider_counters_hit_more_where_the_guest_runs_the_io_bound_task_first()
 
 #[test]
 fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
-    let (starvation, keep) = (tavs_starvation(QUICK, &mut ()), tavs_keep(QUICK, &mut ()));
+    let (starvation, keep) = (run("tavs-starvation", &mut ()), run("tavs-keep", &mut ()));
     let of = |name| starvation.figures.iter().filter(move |figure| figure.figure == name);
     let agree = |name| of(name).map(|figure| figure.verdict == Verdict::Agrees).collect::<Vec<_>>();
     assert_eq!(agree("TAVS fig. 14"), [true; 2]);
@@ -78,8 +85,8 @@ fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
 
 #[test]
 fn tavs_8_a_study_that_is_stopped_says_what_is_missing() {
-    for run in ALL {
-        let study = run(QUICK, &mut Stopped);
+    for name in ALL {
+        let study = run(name, &mut Stopped);
         assert!(!study.report.is_complete && !study.figures.is_empty());
         assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
         assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
@@ -90,7 +97,7 @@ fn tavs_8_a_study_that_is_stopped_says_what_is_missing() {
 
 #[test]
 fn tavs_8_every_case_can_be_shown_by_a_command() {
-    let study = tavs_keep(QUICK, &mut ());
+    let study = run("tavs-keep", &mut ());
     let commands: Vec<&str> = file(&study, "README.md")
         .into_iter()
         .filter(|line| line.contains("mete sim studies/tavs-keep/"))

@@ -10,22 +10,23 @@ use std::fs;
 
 use common::{StopAfter, all_are_said, alone, names, traces};
 use mete_base::Progress;
-use mete_study::study::{Entry, Study, StudyOptions, by_name, log_cost, log_readers};
+use mete_study::by_name;
+use mete_study::study::{StudyEntry, StudyOptions, StudyResults, Verdict};
 
 #[test]
 fn log_17_a_study_that_is_stopped_says_so() {
     let _alone = alone();
-    assert!(!log_readers(StudyOptions { is_quick: true }, &mut StopAfter(1)).report.is_complete);
+    assert!(!quick("log-readers", &mut StopAfter(1)).report.is_complete);
 }
 
 #[test]
 fn log_17_figures_of_a_study_that_is_stopped_are_not_said_to_be_beyond_this_machine() {
     let _alone = alone();
-    for run in [log_cost, log_readers] {
-        let study = run(StudyOptions { is_quick: true }, &mut StopAfter(1));
+    for name in ["log-cost", "log-readers"] {
+        let study = quick(name, &mut StopAfter(1));
         assert!(!study.figures.is_empty());
         for figure in study.figures {
-            assert_eq!(figure.verdict, mete_study::Verdict::NotMeasured);
+            assert_eq!(figure.verdict, Verdict::NotMeasured);
             assert!(figure.ours.contains("stopped before"), "{figure:?}");
         }
     }
@@ -35,7 +36,7 @@ fn log_17_figures_of_a_study_that_is_stopped_are_not_said_to_be_beyond_this_mach
 fn log_17_a_study_writes_its_data_its_plots_and_its_page() {
     let _alone = alone();
     let before = traces();
-    let study = log_readers(StudyOptions { is_quick: true }, &mut ());
+    let study = quick("log-readers", &mut ());
     assert_eq!(traces(), before);
     all_are_said(&study.report);
     let directory = std::env::temp_dir().join(format!("mete-studies-{}", std::process::id()));
@@ -51,7 +52,7 @@ fn log_17_a_study_writes_its_data_its_plots_and_its_page() {
 fn log_17_the_cost_study_covers_the_thesis_table_and_leaves_nothing_switched_on() {
     let _alone = alone();
     let before = traces();
-    let study = log_cost(StudyOptions { is_quick: true }, &mut StopAfter(30));
+    let study = quick("log-cost", &mut StopAfter(30));
     assert_eq!(traces(), before);
     all_are_said(&study.report);
     for setting in ["native", "disabled", "0 entries", "1 entry", "4 entries", "5 entries"] {
@@ -65,16 +66,16 @@ fn log_17_the_cost_study_covers_the_thesis_table_and_leaves_nothing_switched_on(
 /// The case studies of the KLogger paper.
 const CASES: [&str; 7] = ["loggers", "locks", "quanta", "migrations", "switch-cost", "noise", "timer"];
 
-fn case(name: &str) -> &'static Entry {
+fn case(name: &str) -> &'static StudyEntry {
     by_name(name).unwrap()
 }
 
-fn quick(name: &str, progress: &mut dyn Progress) -> Study {
+fn quick(name: &str, progress: &mut dyn Progress) -> StudyResults {
     (case(name).run)(StudyOptions { is_quick: true }, progress)
 }
 
 /// Whether the kernel can be recorded here. Prints the reason if not.
-fn was_recorded(study: &Study) -> bool {
+fn was_recorded(study: &StudyResults) -> bool {
     let reason = study.report.rows.iter().find(|row| row.median.is_none());
     let is_recorded = study.report.rows.iter().any(|row| row.median.is_some());
     if !is_recorded {

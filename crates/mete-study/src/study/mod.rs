@@ -1,36 +1,45 @@
-//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6, TAVS-8, KLOG-9). Each study is one function that
-//! measures, and one folder of results: data as CSV, plots as SVG, and a page that compares them with the paper.
-//! [`Study::figures`] has the paper's statements beside the results.
+//! The model of a study: what all studies have in common.
+//!
+//! ```text
+//!            measure                  findings, facts            page.md, claims.toml
+//!   options ────────▶ rows, Found ──────┬───────────▶ results.json ──────┬─────▶ README.md
+//!                       │               └─ what came out of each claim   └─ all prose, beside the data
+//!                       └─ pictures, data ─▶ *.svg, *.csv
+//! ```
+//!
+//! A `Study` is code that measures, and a folder under `studies/`. No prose is in the code. What the paper says, and
+//! the sentence that tells what came out here, stand in the folder's `claims.toml`. The page is a template,
+//! `page.md`. Both take numbers from what the code found. Those numbers are kept in `results.json`, so a page can be
+//! made again, after its text was changed, without measuring again: see [`StudyEntry::page_of`].
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `claims` | what a paper says, and what came out here |
+//! | `figure` | one claim beside its result, as it is shown |
+//! | `kept` | what `results.json` holds |
+//! | `page` | pages from templates |
+//! | `rows` | rows that are read back from CSV, to draw pictures again |
 
-mod catalog;
-mod cost;
-mod cost_page;
-mod klogger;
-mod processors;
-mod readers;
-mod readers_page;
-mod redraw;
-mod restart;
-mod tavs;
-mod vtrr_cost;
-mod vtrr_cost_page;
-mod vtrr_error;
-mod vtrr_error_page;
-mod vtrr_micro;
-mod vtrr_micro_page;
-mod vtrr_workloads;
-mod vtrr_workloads_page;
+mod claims;
+mod figure;
+mod kept;
+mod page;
+mod rows;
 
 use std::path::Path;
 use std::{fs, io};
 
-use crate::figure::Figure;
-use crate::progress::Progress;
-use crate::report::Report;
+use mete_base::progress::Progress;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Report, Row};
+use serde::Serialize;
 
-pub use catalog::{Entry, OfTrace, STUDIES, by_name};
-pub use redraw::redraw;
-pub use restart::{Analysis, Restart};
+pub(crate) use claims::{Finding, Findings};
+pub(crate) use figure::is_noisy;
+pub use figure::{Figure, Verdict};
+
+pub(crate) use kept::Kept;
+pub(crate) use rows::KeptRows;
 
 /// How thoroughly a study measures.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,23 +48,144 @@ pub struct StudyOptions {
     pub is_quick: bool,
 }
 
+/// A file of a study's folder: its name and its text.
+pub type StudyFile = (String, String);
+
+/// The texts of a study's folder that the program is built with.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyTexts {
+    /// `page.md`, the template of the page.
+    pub page: &'static str,
+    /// `claims.toml`, what the paper says.
+    pub claims: &'static str,
+}
+
+/// The texts in `studies/$name`.
+macro_rules! texts {
+    ($name:literal) => {
+        $crate::study::StudyTexts {
+            page: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/", $name, "/page.md")),
+            claims: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../studies/",
+                $name,
+                "/claims.toml"
+            )),
+        }
+    };
+}
+pub(crate) use texts;
+
+/// One study: how it measures, and what it makes of what it found.
+pub(crate) trait Study {
+    /// The study's name, which is that of its folder under `studies/`.
+    const NAME: &'static str;
+    /// What the study shows, in one line.
+    const SHOWS: &'static str;
+    /// The texts of the folder.
+    const TEXTS: StudyTexts;
+    /// Whether the results are simulated, so that they do not depend on the machine.
+    const IS_SIMULATED: bool;
+    /// Everything that was measured. Empty where the study was stopped or the machine cannot do it.
+    type Found;
+
+    /// Measures or simulates, and adds the rows to the report. A value that could not be measured has a row that says
+    /// why. Stops early when `progress` says so.
+    fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found;
+
+    /// What came out of each claim in `claims.toml`, by its id. A claim without a finding is shown as not measured.
+    fn findings(found: &Self::Found) -> Findings;
+
+    /// The values that the page's text needs besides the findings, under the names by which `page.md` calls them.
+    fn facts(found: &Self::Found) -> impl Serialize;
+
+    /// The pictures.
+    fn pictures(found: &Self::Found) -> Vec<StudyFile>;
+
+    /// Data beside the rows, as comma-separated values with [`head`] on top.
+    fn data(found: &Self::Found, report: &Report) -> Vec<StudyFile>;
+
+    /// The pictures that can be drawn again from the data that the folder keeps.
+    fn redrawn(_kept: &KeptRows) -> Vec<StudyFile> {
+        Vec::new()
+    }
+}
+
+/// The comment at the top of a file of data: what was run, where and when.
+pub(crate) fn head(report: &Report) -> String {
+    format!("# {}\n# {}\n", report.title, report.machine.line())
+}
+
+/// A study in the list of all studies.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyEntry {
+    /// The argument of `mete study`, and the name of the study's folder under `studies/`.
+    pub name: &'static str,
+    /// What the study shows, in one line.
+    pub shows: &'static str,
+    /// Measures or simulates the study.
+    pub run: fn(StudyOptions, &mut dyn Progress) -> StudyResults,
+    /// Runs the study on a trace that was recorded before. `None` if it cannot.
+    pub of_trace: Option<StudyOfTrace>,
+    texts: StudyTexts,
+    redrawn: fn(&KeptRows) -> Vec<StudyFile>,
+}
+
+/// A study of the trace in this directory.
+pub type StudyOfTrace = fn(&Path) -> Result<StudyResults, Reason>;
+
+impl StudyEntry {
+    pub(crate) const fn of<S: Study>() -> StudyEntry {
+        StudyEntry {
+            name: S::NAME,
+            shows: S::SHOWS,
+            run: run::<S>,
+            of_trace: None,
+            texts: S::TEXTS,
+            redrawn: S::redrawn,
+        }
+    }
+
+    /// The same study, which can also be made of a recorded trace.
+    pub(crate) const fn with_trace(self, of_trace: StudyOfTrace) -> StudyEntry {
+        StudyEntry { of_trace: Some(of_trace), ..self }
+    }
+
+    /// The page from what a folder keeps of an earlier run.
+    ///
+    /// # Errors
+    ///
+    /// The text of `results.json` or a template is not what it should be.
+    pub fn page_of(&self, results_json: &str) -> Result<String, Reason> {
+        let kept = Kept::read(results_json)?;
+        let figures = claims::figures(self.texts.claims, &kept)?;
+        page::render(self.texts.page, &kept, &figures)
+    }
+
+    /// The pictures that can be drawn again from the folder's data, because measuring again would give another
+    /// result. `file` gives the text of a file of the folder.
+    pub fn redraw(&self, file: &dyn Fn(&str) -> Option<String>) -> Vec<StudyFile> {
+        (self.redrawn)(&KeptRows::of(self.name, file))
+    }
+}
+
 /// The results of a study.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Study {
+pub struct StudyResults {
     /// The study's folder under `studies/`.
     pub folder: &'static str,
     /// The results in rows.
     pub report: Report,
-    /// The statements of the paper, each with the result here.
+    /// The claims of the paper, each with the result here.
     pub figures: Vec<Figure>,
-    /// Plots, further data and the page, by file name.
-    pub files: Vec<(String, String)>,
+    /// Pictures, further data and the page.
+    pub files: Vec<StudyFile>,
 }
 
-impl Study {
-    /// All files of the study's folder, by name: the rows, and [`Study::files`].
+impl StudyResults {
+    /// All files of the study's folder, by name: the rows, and [`StudyResults::files`].
     #[must_use]
-    pub fn contents(&self) -> Vec<(String, String)> {
+    pub fn contents(&self) -> Vec<StudyFile> {
         let rows = (format!("{}.csv", self.folder), self.report.csv());
         std::iter::once(rows).chain(self.files.iter().cloned()).collect()
     }
@@ -72,88 +202,32 @@ impl Study {
     }
 }
 
-/// Why a figure has no result. A measurement that was not possible here has a row that says why.
-fn missing(is_complete: bool) -> &'static str {
-    if is_complete {
-        "not measured on this machine: see the rows' notes"
-    } else {
-        "not measured: the run was stopped before"
-    }
+/// Measures or simulates a study, and makes all of its files.
+fn run<S: Study>(options: StudyOptions, progress: &mut dyn Progress) -> StudyResults {
+    let mut report = Report::new(format!("mete study {}", S::NAME));
+    let found = S::measure(options, &mut report, progress);
+    report.is_complete = !progress.is_cancelled();
+    let pictures = S::pictures(&found);
+    let kept = Kept::of::<S>(&report, &found, &pictures);
+    let mut files = pictures;
+    files.extend(S::data(&found, &report));
+    let figures = match told(S::TEXTS, &kept) {
+        Ok((figures, page)) => {
+            files.extend([("README.md".to_owned(), page), ("results.json".to_owned(), kept.text())]);
+            figures
+        }
+        // The texts are part of the program and every test renders them, so this is a fault of the program.
+        Err(reason) => {
+            report.rows.push(Row::new("the study's page", "", Err(reason)).failed());
+            Vec::new()
+        }
+    };
+    StudyResults { folder: S::NAME, report, figures, files }
 }
 
-/// What a log operation costs on the path of a message: the thesis' figures 5.1 to 5.3. Takes about
-/// a minute; stops when `progress` says so.
-pub fn log_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    cost::study(options, progress)
-}
-
-/// What it costs to read a log that is being written: the thesis' figures 5.4 to 5.6. Takes about
-/// twenty seconds; stops when `progress` says so.
-pub fn log_readers(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    readers::study(options, progress)
-}
-
-/// How far VTRR, WRR and WFQ are from perfect fairness, over the number of clients and the sum of shares; the same
-/// for the other policies at some points (VTRR paper, §5.1). Takes about two minutes; stops when `progress` says so.
-pub fn vtrr_error(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    vtrr_error::study(options, progress)
-}
-
-/// What a decision costs with 1 to 1,000,000 clients, for every policy (VTRR paper, §5.2). Takes about a
-/// minute; stops when `progress` says so.
-pub fn vtrr_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    vtrr_cost::study(options, progress)
-}
-
-/// Which client ran when under Linux 2.2's scheduler, WFQ and VTRR (VTRR paper, §5.3). Takes a moment.
-pub fn vtrr_micro(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    vtrr_micro::study(options, progress)
-}
-
-/// How much work audio encoders and virtual machines do under Linux 2.2's scheduler, WFQ and VTRR, on the
-/// simulated machine (VTRR paper, §5.4). Takes a moment.
-pub fn vtrr_workloads(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    vtrr_workloads::study(options, progress)
-}
-
-/// How fast a server answers that shares its domain with a task that computes, with and without TAVS
-/// (TAVS paper, figures 1 and 10, table 1). Takes some seconds; stops when `progress` says so.
-pub fn tavs_response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::response(options, progress)
-}
-
-/// How a domain that receives a stream starves beside domains that compute, and how priority inheritance
-/// helps (TAVS paper, figures 7 and 14). Takes some seconds; stops when `progress` says so.
-pub fn tavs_starvation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::starvation(options, progress)
-}
-
-/// How much computation a domain that receives a stream loses to the driver, and how KeepOnRunQ helps (TAVS
-/// paper, figures 9 and 15, table 2). Takes some seconds; stops when `progress` says so.
-pub fn tavs_keep(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::keep(options, progress)
-}
-
-/// What a mixed domain gains, and other domains lose, for each limit of the time that it may spend boosted (TAVS
-/// paper, figures 11 and 20). Takes some seconds; stops when `progress` says so.
-pub fn tavs_ratio(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::ratio(options, progress)
-}
-
-/// How many boosts serve the task that they are for, by inspection window and by the width of portmap counters (TAVS
-/// paper, figures 12 and 13). Takes some seconds; stops when `progress` says so.
-pub fn tavs_correlation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::correlation(options, progress)
-}
-
-/// What the tracking of tasks and ports costs guests (TAVS paper, §5.5). Takes some seconds; stops
-/// when `progress` says so.
-pub fn tavs_overhead(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::overhead(options, progress)
-}
-
-/// What programs like those of a desktop gain, the degrees of belief in them, and what they gain by inheritance (TAVS
-/// paper, figures 16 to 19). Takes some seconds; stops when `progress` says so.
-pub fn tavs_belief(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    tavs::belief(options, progress)
+/// The claims with their results, and the page.
+fn told(texts: StudyTexts, kept: &Kept) -> Result<(Vec<Figure>, String), Reason> {
+    let figures = claims::figures(texts.claims, kept)?;
+    let page = page::render(texts.page, kept, &figures)?;
+    Ok((figures, page))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Next;
+use mete_trace::NamedItem;
 
 /// The ids of a process and of its descendants, including threads.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ impl Family {
     }
 
     /// Takes the next item of the trace: a child of a member becomes a member.
-    pub fn next(&mut self, next: &Next<'_>) {
-        if let Next::Event(seen) = next
+    pub fn next(&mut self, next: &NamedItem<'_>) {
+        if let NamedItem::Event(seen) = next
             && seen.name() == "FORK"
             && self.has(seen.pid("parent"))
         {

@@ -1,7 +1,7 @@
 //! Recordings of shipped schemata, made and read by the same libraries as `mete record` and `mete show`.
 //!
 //! ```text
-//!   Session ── end ──▶ Recorded ──▶ SeenEvent, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
+//!   Session ── end ──▶ Recorded ──▶ NamedEvent, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
 //!   (kernel, flush     (a trace's     (one event)                    (the time between two events)
 //!    threads)           directory)
 //! ```
@@ -15,8 +15,6 @@ mod waits;
 pub(crate) mod written;
 
 pub(crate) use family::Family;
-pub(crate) use mete_bench::recording::{Recorded, Session};
-pub(crate) use mete_trace::{NamedEvent as SeenEvent, NamedItem as Next, ProcessNames as Names, Symbols};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use spans::{EVENTS as INTERRUPTS, InterruptKind, Span, Spans};
 pub(crate) use usage::Usage;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Next, SeenEvent};
+use mete_trace::{NamedEvent, NamedItem};
 
 /// A process on a processor, from SCHEDIN to SCHEDOUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +54,10 @@ impl Runs {
     }
 
     /// Takes the next item of the trace. Returns the run that is over now, if there is one.
-    pub fn next(&mut self, next: &Next<'_>) -> Option<Run> {
+    pub fn next(&mut self, next: &NamedItem<'_>) -> Option<Run> {
         match next {
-            Next::Lost { processor } => self.processors.remove(processor).and(None),
-            Next::Event(seen) => match seen.name() {
+            NamedItem::Lost { processor } => self.processors.remove(processor).and(None),
+            NamedItem::Event(seen) => match seen.name() {
                 "SCHEDIN" => self.begin(seen),
                 "SCHEDOUT" => self.end(seen),
                 _ => None,
@@ -65,7 +65,7 @@ impl Runs {
         }
     }
 
-    fn begin(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
+    fn begin(&mut self, seen: &NamedEvent<'_>) -> Option<Run> {
         let (pid, processor) = (seen.pid("pid"), seen.processor);
         let of = self.processors.entry(processor).or_default();
         of.is_own = self.own.is_some_and(|own| own == seen.pid("tgid"));
@@ -85,7 +85,7 @@ impl Runs {
         of.left.take()
     }
 
-    fn end(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
+    fn end(&mut self, seen: &NamedEvent<'_>) -> Option<Run> {
         let of = self.processors.entry(seen.processor).or_default();
         if of.is_own {
             return None;

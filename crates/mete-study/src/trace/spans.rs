@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Next;
+use mete_trace::NamedItem;
 
 /// The kinds of interrupts, by what causes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,10 +89,10 @@ pub struct Spans {
 
 impl Spans {
     /// Takes the next item of the trace. Returns the interrupt that it ends, if it ends one.
-    pub fn next(&mut self, next: &Next<'_>) -> Option<Span> {
+    pub fn next(&mut self, next: &NamedItem<'_>) -> Option<Span> {
         let seen = match next {
-            Next::Lost { processor } => return self.open.remove(processor).and(None),
-            Next::Event(seen) => seen,
+            NamedItem::Lost { processor } => return self.open.remove(processor).and(None),
+            NamedItem::Event(seen) => seen,
         };
         let (kind, is_begin) = InterruptKind::of(seen.name())?;
         let open = self.open.entry(seen.processor).or_default();

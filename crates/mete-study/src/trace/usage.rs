@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Recorded, Run, Runs};
+use super::{Run, Runs};
+use mete_bench::recording::Recorded;
 
 /// What one process used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Next;
+use mete_trace::NamedItem;
 
 /// How a task waits, in the paper's words. A task that sleeps while it waits uses no processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,14 +50,14 @@ struct Open {
 
 impl Waits {
     /// Takes the next item of the trace. Returns the wait, or the part of a wait, that is over.
-    pub fn next(&mut self, next: &Next<'_>) -> Option<Wait> {
+    pub fn next(&mut self, next: &NamedItem<'_>) -> Option<Wait> {
         let seen = match next {
             // The lost event may be the end of any wait.
-            Next::Lost { .. } => {
+            NamedItem::Lost { .. } => {
                 self.open.clear();
                 return None;
             }
-            Next::Event(seen) => seen,
+            NamedItem::Event(seen) => seen,
         };
         let how = match seen.name() {
             "SPIN" => Some(WaitKind::Spinning),

@@ -5,8 +5,8 @@
 #[path = "../../../mete-trace/tests/common/written.rs"]
 mod of_traces;
 
-use super::Recorded;
-use crate::scratch::Scratch;
+use mete_bench::recording::Recorded;
+use mete_bench::scratch::Scratch;
 
 /// A trace that is being written. Ticks of its clock are nanoseconds.
 pub struct Written {

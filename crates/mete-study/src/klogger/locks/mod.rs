@@ -1,0 +1,179 @@
+//! What waiting for the kernel's locks costs, against parallelism (KLogger paper, §8, figures 2 to 4).
+
+mod findings;
+mod load;
+mod network;
+mod pictures;
+mod waited;
+mod web;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use mete_base::progress::Progress;
+use mete_bench::recording::Recorded;
+use mete_measure::reason::Reason;
+use mete_measure::report::{Report, Row, quoted};
+use mete_trace::Symbols;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::load::{LOADS, LockLoad};
+use self::waited::{Curve, Waited, Watched};
+use super::of_trace;
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use crate::trace::LOCKING;
+
+/// The paper's degrees of parallelism.
+const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
+/// How long each degree is watched, then the same for a quick run.
+const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
+/// The degrees of parallelism that the page's text compares with the paper's.
+const COMPARED: [usize; 2] = [4, 32];
+/// The number of locks that the page's table names.
+const TABLED: usize = 3;
+
+pub(crate) struct Locks;
+
+impl Study for Locks {
+    const NAME: &'static str = "locks";
+    const SHOWS: &'static str = "what waiting for the kernel's locks costs, lock by lock, against parallelism \
+                                 (KLogger figures 2 to 4)";
+    const TEXTS: StudyTexts = texts!("locks");
+    const IS_SIMULATED: bool = false;
+    type Found = Vec<Curve>;
+
+    fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
+        let time = WATCHED[usize::from(options.is_quick)];
+        let symbols = Symbols::of_kernel();
+        LOADS.iter().map(|load| curve(load, time, &symbols, report, progress)).collect()
+    }
+
+    fn findings(curves: &Self::Found) -> Findings {
+        findings::of(curves)
+    }
+
+    fn facts(curves: &Self::Found) -> impl Serialize {
+        let all =
+            curves.iter().flat_map(|curve| curve.points.iter().map(|point| point_facts(curve.load, point)));
+        let [make, network, web_server] = LOADS.map(|load| compared(curves, load.name));
+        let points: Vec<_> = all.collect();
+        json!({ "make": make, "network": network, "web_server": web_server, "points": points })
+    }
+
+    fn pictures(curves: &Self::Found) -> Vec<StudyFile> {
+        pictures::of(curves)
+    }
+
+    fn data(curves: &Self::Found, _: &Report) -> Vec<StudyFile> {
+        vec![("by-lock.csv".to_owned(), csv(curves))]
+    }
+}
+
+/// Measures one load with each degree of parallelism.
+fn curve(
+    load: &LockLoad,
+    time: Duration,
+    symbols: &Symbols,
+    report: &mut Report,
+    progress: &mut dyn Progress,
+) -> Curve {
+    let mut points = Vec::new();
+    progress.begin(load.name, PARALLEL.len() as u64);
+    for parallel in PARALLEL {
+        if progress.is_cancelled() {
+            break;
+        }
+        let waited = load.measure(parallel, time, symbols, progress);
+        report.rows.extend(rows_of_point(load.name, parallel, &waited));
+        // A load that fails with one degree would fail with the higher ones, too.
+        let Ok(waited) = waited else { break };
+        points.push((parallel, waited));
+        progress.step();
+    }
+    Curve { load: load.name, points }
+}
+
+fn rows_of_point(load: &str, parallel: usize, waited: &Result<Waited, Reason>) -> Vec<Row> {
+    let name = format!("{load}, {parallel} at once");
+    match waited {
+        Ok(waited) => [rows(&name, waited), vec![others(&name, waited.others)]].concat(),
+        Err(reason) => vec![Row::new(format!("{load}: all rows"), "percent", Err(reason.clone()))],
+    }
+}
+
+fn others(name: &str, percent: f64) -> Row {
+    let row = Row::new(format!("{name}: others' share before"), "percent", Ok(vec![percent]));
+    row.note("of all processors")
+}
+
+fn rows(name: &str, waited: &Waited) -> Vec<Row> {
+    let mut rows = vec![
+        Row::new(format!("{name}: spinning on locks"), "percent", Ok(vec![waited.spinning]))
+            .note("of all processors' time")
+            .note(of_trace::loss(waited.lost)),
+        Row::new(format!("{name}: waits for locks"), "1/s", Ok(vec![waited.waits]))
+            .note("spinning and sleeping"),
+    ];
+    if !waited.spun_ns.is_empty() {
+        rows.push(Row::new(format!("{name}: a wait that spins"), "ns", Ok(waited.spun_ns.clone())));
+    }
+    rows
+}
+
+/// Percent of all processors' time that was spent spinning with the numbers of processes that are [`COMPARED`].
+fn compared(curves: &[Curve], load: &str) -> [Option<f64>; 2] {
+    let curve = curves.iter().find(|curve| curve.load == load);
+    COMPARED.map(|parallel| Some(curve?.at(parallel)?.spinning))
+}
+
+/// A line of the table: one load with one degree of parallelism.
+fn point_facts(load: &str, (at_once, waited): &(usize, Waited)) -> Value {
+    let locks = waited.most().into_iter().take(TABLED);
+    let locks: Vec<_> = locks.map(|(lock, percent)| json!({ "lock": lock, "percent": percent })).collect();
+    let Waited { spinning, waits, .. } = waited;
+    json!({ "load": load, "at_once": at_once, "spinning": spinning, "waits": waits, "locks": locks })
+}
+
+fn csv(curves: &[Curve]) -> String {
+    let mut text = String::from("load,at_once,lock,percent\n");
+    for Curve { load, points } in curves {
+        for (parallel, waited) in points {
+            for (lock, percent) in &waited.by_lock {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{load},{parallel},{},{percent:.6}", quoted(lock));
+            }
+        }
+    }
+    text
+}
+
+/// The study of a recorded trace.
+pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
+    let recorded = Recorded::open(directory)?;
+    recorded.needs("locking", &LOCKING)?;
+    let watched = Watched {
+        when: 0..=u64::MAX,
+        passed: Duration::from_nanos(recorded.duration_ns()),
+        processors: recorded.processors(),
+    };
+    let waited = Waited::of(&recorded, &watched, &Symbols::of_kernel());
+    let mut report = Report::new(format!("mete study locks --trace {}", directory.display()));
+    report.rows = rows("locks", &waited);
+    for (lock, percent) in waited.most() {
+        report.rows.push(Row::new(format!("locks: spinning on {lock}"), "percent", Ok(vec![percent])));
+    }
+    Ok(StudyResults { folder: Locks::NAME, report, figures: Vec::new(), files: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_a_load_that_is_missing_is_one_row_that_says_so() {
+        let rows = rows_of_point("web server", 1, &Err(Reason::new("nginx is not installed")));
+        assert_eq!((rows.len(), rows[0].note.as_str()), (1, "nginx is not installed"));
+    }
+}

@@ -1,0 +1,175 @@
+//! The loggers, and one measurement with each.
+
+use std::sync::Arc;
+
+use mete_bench::kernel::bpftrace::Bpftrace;
+use mete_bench::kernel::generated::Generated;
+use mete_bench::kernel::kmsg::KernelLog;
+use mete_bench::kernel::perf_event::Recorded;
+use mete_bench::kernel::tracefs::{Instance, Tracefs};
+use mete_bench::traffic::{SlowEntry, system_calls};
+use mete_bench::user::lttng::Peer;
+use mete_bench::user::timed;
+use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::Reason;
+use mete_measure::statistics::median;
+use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
+
+/// Events of a piece: see [`PIECES`].
+const EVENTS: u64 = 2_000;
+/// Pieces of a repetition. Their median counts, because another task that gets the processor disturbs only one piece.
+const PIECES: u64 = 15;
+/// Events of a piece for loggers in programs, which take less time for each.
+const OWN_EVENTS: u64 = 20_000;
+/// Lines that are written to the kernel's log: as few as can be timed, because they push other lines out.
+const LINES: u64 = 20;
+
+/// The loggers, and the variants that they are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Logger {
+    /// A system call without a logger.
+    Call,
+    /// A system call without a logger that takes the path to its tracepoint.
+    SlowCall,
+    /// A generated program.
+    Kernel,
+    Ftrace,
+    Perf,
+    Bpftrace,
+    Printk,
+    /// A loop without events.
+    Loop,
+    /// The recorder of `mete-trace` for programs.
+    Program,
+    LttngLoop,
+    Lttng,
+}
+
+// The logger and the program that runs it have the same name.
+use Logger::{
+    Bpftrace as BpftracePrints, Call, Ftrace, Kernel, Loop, Lttng, LttngLoop, Perf, Printk, Program, SlowCall,
+};
+
+pub(super) const ALL: [Logger; 11] =
+    [Call, SlowCall, Kernel, Ftrace, Perf, BpftracePrints, Printk, Loop, Program, LttngLoop, Lttng];
+
+/// All that the measurements need. A part that is missing fails when its logger is measured.
+pub(super) struct Stage {
+    processor: usize,
+    generated: Result<Generated, Reason>,
+    tracefs: Result<Tracefs, Reason>,
+    log: Result<KernelLog, Reason>,
+    lttng: Result<Peer, Reason>,
+    own: Own,
+    _pinned: Pinned,
+}
+
+impl Stage {
+    pub(super) fn set_up() -> Result<Stage, Reason> {
+        let processor = processor::quietest();
+        Ok(Stage {
+            processor,
+            generated: Generated::at_system_calls(),
+            tracefs: Tracefs::open(),
+            log: KernelLog::open(),
+            lttng: Peer::start(processor),
+            own: Own::start()?,
+            _pinned: Pinned::to(processor)?,
+        })
+    }
+
+    /// Nanoseconds for an event with the logger, or for what is measured without one.
+    pub(super) fn measure(&mut self, logger: Logger) -> Result<f64, Reason> {
+        match logger {
+            Loop => return own_events(&|_| Ok(())),
+            Program => return own_events(&|nth| self.own.record(nth)),
+            LttngLoop => return self.lttng("none"),
+            Lttng => return self.lttng("row"),
+            Printk => return self.lines(),
+            Call => return calls(),
+            _ => {}
+        }
+        // If this fails, the costs contain the path to the tracepoint, too, which shows in the numbers.
+        let _slow = SlowEntry::begin();
+        match logger {
+            Kernel => {
+                let generated = self.generated.as_mut().map_err(|reason| reason.clone())?;
+                generated.record(self.processor, EVENTS * PIECES, calls)
+            }
+            Ftrace => {
+                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+                let _recording = Instance::recording(tracefs, &["raw_syscalls/sys_enter"])?;
+                calls()
+            }
+            Perf => {
+                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+                let id = tracefs.tracepoint_id("raw_syscalls/sys_enter")?;
+                let _recording = Recorded::begin(id, self.processor)?;
+                calls()
+            }
+            BpftracePrints => {
+                let _printing = Bpftrace::start()?;
+                calls()
+            }
+            _ => calls(),
+        }
+    }
+
+    fn lttng(&mut self, what: &str) -> Result<f64, Reason> {
+        self.lttng.as_mut().map_err(|reason| reason.clone())?.ask(what, OWN_EVENTS)
+    }
+
+    fn lines(&mut self) -> Result<f64, Reason> {
+        let log = self.log.as_mut().map_err(|reason| reason.clone())?;
+        let mut done = Ok(());
+        let ns = timed(LINES, |lines| done = (0..lines).try_for_each(|nth| log.line(nth, 1)));
+        done.map(|()| ns)
+    }
+}
+
+/// Nanoseconds for a system call: the median of some pieces.
+fn calls() -> Result<f64, Reason> {
+    let pieces: Vec<f64> = (0..PIECES).map(|_| timed(EVENTS, system_calls)).collect();
+    median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
+}
+
+/// Nanoseconds for a turn of a loop.
+fn own_events(event: &dyn Fn(u64) -> Result<(), Reason>) -> Result<f64, Reason> {
+    let mut done = Ok(());
+    let ns = timed(OWN_EVENTS, |events| done = (0..events).try_for_each(event));
+    done.map(|()| ns)
+}
+
+/// This program as its own recorder, which records into memory.
+struct Own {
+    memory: Arc<Memory>,
+    _recorder: Recorder<Memory>,
+}
+
+/// The id of the only event.
+const EVENT: u16 = 16;
+
+impl Own {
+    fn start() -> Result<Own, Reason> {
+        let size_log2 = 22;
+        let memory = Memory::new(1, size_log2, mete_trace::layout::DEFAULT_LOW_WATER_PERCENT);
+        let memory = Arc::new(memory.map_err(Reason::from_error)?);
+        let event = EventLayout { id: EVENT, name: "CALL".into(), doc: String::new(), fields: Vec::new() };
+        let description = Description { schema: String::new(), events: vec![event] };
+        let recorder = Recorder::start(Arc::clone(&memory), description, Options::flight(4 << 20))?;
+        Ok(Own { memory, _recorder: recorder })
+    }
+
+    #[inline(always)]
+    fn record(&self, nth: u64) -> Result<(), Reason> {
+        let producer = Producer::new(mete_trace::Buffers::buffer(&*self.memory, 0));
+        match producer.record(EVENT, &[nth, 1], || ClockSource::Counter.now()) {
+            Outcome::Written => Ok(()),
+            Outcome::WrittenAtMark => {
+                producer.call_flush();
+                Ok(())
+            }
+            Outcome::Lost => Err(Reason::new("an event was lost")),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! How long iterations take, with and without what interrupts them.
+
+use std::time::Duration;
+
+use mete_base::progress::Progress;
+use mete_bench::recording::{Recorded, Session};
+use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::Reason;
+use mete_trace::NamedItem;
+
+use super::iterations::{self, Iteration, STRETCH};
+use super::taken::{self, union, within};
+use crate::klogger::cdf::Distribution;
+use crate::trace::{INTERRUPTS, InterruptKind, Runs, Span, Spans, Usage};
+
+/// The pause between two stretches.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The results: distributions of the length of iterations in microseconds.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Lengths {
+    pub noisy: Distribution,
+    /// The length without the direct overhead of the timer.
+    pub without_timer: Distribution,
+    /// The length without the direct overhead of all interrupts.
+    pub clean: Distribution,
+    /// The same without the times when other tasks ran.
+    pub alone: Distribution,
+    /// The number of interrupts of each kind.
+    pub interrupts: [usize; 4],
+    /// Percent of all processors' time that other processes used.
+    pub others: f64,
+    /// Events that the trace has lost.
+    pub lost: u64,
+}
+
+/// Runs and records this number of stretches of iterations, with a real-time priority on one processor. Stops early
+/// when `progress` says so.
+pub(super) fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Lengths, Reason> {
+    let processor = processor::quietest();
+    let _pinned = Pinned::to(processor)?;
+    // Before recording: interrupts during calibration are of no interest.
+    let turns = iterations::calibrate();
+    let interrupts = Session::begin("interrupt", &INTERRUPTS)?;
+    let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
+    let iterations = run(stretches, turns, progress)?;
+    let (interrupts, switches) = (interrupts.end()?, switches.end()?);
+    let spans = spans(&interrupts, processor as u32);
+    let away = away(&switches, processor as u32);
+    let lost = interrupts.lost() + switches.lost();
+    let others = Usage::of(&switches, Runs::of_own_recording()).others_percent(|_| false);
+    Ok(Lengths { lost, others, ..lengths(&iterations, &spans, &away) })
+}
+
+fn run(stretches: usize, turns: u64, progress: &mut dyn Progress) -> Result<Vec<Iteration>, Reason> {
+    let mut all = Vec::with_capacity(stretches * STRETCH);
+    progress.begin("stretches of 200 ms", stretches as u64);
+    for _ in 0..stretches {
+        if progress.is_cancelled() {
+            break;
+        }
+        iterations::stretch(turns, &mut all)?;
+        std::thread::sleep(PAUSE);
+        progress.step();
+    }
+    Ok(all)
+}
+
+fn spans(recorded: &Recorded, processor: u32) -> Vec<Span> {
+    let (mut spans, mut all) = (Spans::default(), Vec::new());
+    recorded.each(|next| all.extend(spans.next(&next).filter(|span| span.processor == processor)));
+    all
+}
+
+/// The times when another task had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.
+fn away(recorded: &Recorded, processor: u32) -> Vec<(u64, u64)> {
+    let own = rustix::thread::gettid().as_raw_nonzero().get();
+    let (mut left, mut all) = (None, Vec::new());
+    recorded.each(|next| match next {
+        NamedItem::Event(seen) if seen.processor == processor && seen.pid("pid") == own => {
+            match seen.name() {
+                "SCHEDOUT" => left = Some(seen.time_ns),
+                _ => all.extend(left.take().map(|from_ns| (from_ns, seen.time_ns))),
+            }
+        }
+        NamedItem::Event(_) => {}
+        NamedItem::Lost { .. } => left = None,
+    });
+    all
+}
+
+/// Subtracts from each iteration the interrupts and absences that lie in it.
+fn lengths(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Lengths {
+    let timer = taken::of(spans.iter().filter(|span| span.kind == InterruptKind::Timer));
+    let all = taken::of(spans);
+    let both = union([&all[..], away].concat());
+    let seen: Vec<&Span> = spans.iter().filter(|span| is_seen(span, iterations)).collect();
+    Lengths {
+        noisy: without(iterations, &[]),
+        without_timer: without(iterations, &timer),
+        clean: without(iterations, &all),
+        alone: without(iterations, &both),
+        interrupts: InterruptKind::ALL.map(|kind| seen.iter().filter(|span| span.kind == kind).count()),
+        ..Lengths::default()
+    }
+}
+
+/// Whether a span counts. One that lies only partly in an iteration does not.
+fn is_seen(span: &Span, iterations: &[Iteration]) -> bool {
+    iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns)
+}
+
+/// The length of the iterations without what is taken.
+fn without(iterations: &[Iteration], taken: &[(u64, u64)]) -> Distribution {
+    let left = iterations.iter().map(|of| (of.to_ns - of.from_ns - within(taken, *of)) as f64 / 1e3);
+    Distribution::of(left.collect())
+}
+
+/// From the first to the 99th percentile, in percent of the median.
+pub(super) fn spread(of: &Distribution) -> Option<f64> {
+    let [low, half, high] = [0.01, 0.5, 0.99].map(|part| of.quantile(part));
+    Some(100.0 * (high? - low?) / half?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_noise_is_an_iteration_less_what_interrupts_it() {
+        let iteration = |from_ns| Iteration { from_ns, to_ns: from_ns + 1_000_000 };
+        let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
+        let spans = [
+            span(InterruptKind::Timer, 100_000, 110_000),
+            span(InterruptKind::Soft, 120_000, 150_000),
+            // This one lies within the soft interrupt, and must not be subtracted twice.
+            span(InterruptKind::Device, 130_000, 140_000),
+            // Half of this one belongs to the next iteration.
+            span(InterruptKind::Timer, 999_000, 1_001_000),
+        ];
+        let found = lengths(&[iteration(0), iteration(1_000_000)], &spans, &[(1_500_000, 1_600_000)]);
+        assert_eq!(found.noisy.values(), [1_000.0, 1_000.0]);
+        assert_eq!(found.without_timer.values(), [989.0, 999.0]);
+        assert_eq!(found.clean.values(), [959.0, 999.0]);
+        assert_eq!(found.alone.values(), [899.0, 959.0]);
+        assert_eq!(found.interrupts, [1, 1, 1, 0], "the one on the border is in neither");
+    }
+}

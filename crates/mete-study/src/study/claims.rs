@@ -1,0 +1,144 @@
+//! What a paper claims, and what came out here.
+//!
+//! A claim stands in the study's `claims.toml`:
+//!
+//! ```toml
+//! [[claim]]
+//! id = "bound"                                   # by which the code calls it
+//! figure = "VTRR §2.3, WFQ's bound"              # the paper, and its figure, table or section
+//! paper = "WFQ never lets a client fall behind by more than one quantum"
+//! ours = "{{ lowest|short }} TU at worst"        # with the values of the finding
+//! missing = "needs hardware counters"            # if it cannot be measured anywhere; may be left out
+//! ```
+//!
+//! The code says what came out, as a [`Finding`]: values for the sentence, and a verdict.
+
+use mete_measure::reason::Reason;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::figure::{Figure, Verdict};
+use super::kept::{Kept, KeptFinding};
+use super::page;
+
+/// The findings of a study by the ids of their claims.
+pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
+
+/// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
+const BUSY: f64 = 10.0;
+
+/// What came out of one claim.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finding {
+    /// The values of the claim's sentence by name.
+    pub values: Value,
+    pub verdict: Verdict,
+    /// Percent of all processors that other programs used, where that is too much for a verdict.
+    pub others_percent: Option<f64>,
+}
+
+impl Finding {
+    /// A finding whose verdict is that the paper's claim holds here, or does not. `values` is a structure or a map.
+    pub(crate) fn new(values: impl Serialize, holds: bool) -> Finding {
+        // Values are structures of numbers and texts, which can always be serialised.
+        let values = serde_json::to_value(values).unwrap_or_default();
+        Finding { values, verdict: Verdict::of(holds), others_percent: None }
+    }
+
+    /// The same finding, without a verdict if the times behind it are noisy.
+    pub(crate) fn unless_noisy(self, is_noisy: bool) -> Finding {
+        if is_noisy { Finding { verdict: Verdict::TooNoisy, ..self } } else { self }
+    }
+
+    /// The same finding, without a verdict if its programs had to share the machine with others, which used this
+    /// percentage of all processors.
+    pub(crate) fn unless_busy(self, others_percent: f64) -> Finding {
+        if others_percent <= BUSY {
+            return self;
+        }
+        Finding { others_percent: Some(others_percent), ..self }.unless_noisy(true)
+    }
+}
+
+/// The file `claims.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimsFile {
+    #[serde(default, rename = "claim")]
+    claims: Vec<Claim>,
+}
+
+/// One claim as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    id: String,
+    figure: String,
+    paper: String,
+    #[serde(default)]
+    ours: String,
+    missing: Option<String>,
+}
+
+/// Each claim of the file beside its finding, in the order of the file.
+pub(super) fn figures(claims_toml: &str, kept: &Kept) -> Result<Vec<Figure>, Reason> {
+    let file: ClaimsFile = toml::from_str(claims_toml).map_err(Reason::from_error)?;
+    if let Some(stray) = kept.findings.iter().find(|found| file.claims.iter().all(|of| of.id != found.id)) {
+        return Err(Reason::new(format!("claims.toml has no claim {:?}", stray.id)));
+    }
+    file.claims.into_iter().map(|claim| claim.beside(kept)).collect()
+}
+
+impl Claim {
+    fn beside(self, kept: &Kept) -> Result<Figure, Reason> {
+        let Claim { id, figure, paper, ours, missing } = self;
+        let Some(found) = kept.findings.iter().find(|found| found.id == id) else {
+            let ours = missing.unwrap_or_else(|| kept.why_missing().to_owned());
+            return Ok(Figure { figure, paper, ours, verdict: Verdict::NotMeasured });
+        };
+        let ours = page::sentence(&ours, &found.values)?;
+        Ok(Figure { figure, paper, ours: ours + &busy(found), verdict: found.verdict })
+    }
+}
+
+/// What a sentence ends with if other programs used too much of the machine.
+fn busy(found: &KeptFinding) -> String {
+    let said = |percent| format!("; others used up to {} % of the processors", mete_plot::short(percent));
+    found.others_percent.map_or_else(String::new, said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_on_a_machine_that_others_use_there_is_no_verdict_and_the_page_says_how_much_they_do() {
+        let finding = || Finding::new((), true);
+        assert_eq!(finding().unless_busy(10.0), finding());
+        let busy = finding().unless_busy(45.0);
+        assert_eq!((busy.verdict, busy.others_percent), (Verdict::TooNoisy, Some(45.0)));
+        let kept = Kept { findings: vec![KeptFinding::of("a", busy)], ..Kept::default() };
+        let text = "[[claim]]\nid = \"a\"\nfigure = \"f\"\npaper = \"p\"\nours = \"o\"";
+        let figures = figures(text, &kept).expect("it is a claim");
+        assert!(figures[0].ours.contains("45.0 % of the processors"), "{figures:?}");
+    }
+
+    #[test]
+    fn of_noisy_times_there_is_no_verdict_whatever_they_say() {
+        for holds in [true, false] {
+            let finding = Finding::new((), holds);
+            assert_eq!(finding.clone().unless_noisy(false).verdict, Verdict::of(holds));
+            assert_eq!(finding.unless_noisy(true).verdict, Verdict::TooNoisy);
+        }
+    }
+
+    #[test]
+    fn a_finding_without_a_claim_is_refused_and_a_claim_without_a_finding_is_not_measured() {
+        let kept = Kept { findings: vec![KeptFinding::of("b", Finding::new((), true))], ..Kept::default() };
+        let text = "[[claim]]\nid = \"a\"\nfigure = \"f\"\npaper = \"p\"";
+        assert!(figures(text, &kept).is_err_and(|reason| reason.to_string().contains("\"b\"")));
+        let figures = figures(text, &Kept::default()).expect("it is a claim");
+        assert_eq!(figures[0].verdict, Verdict::NotMeasured);
+        assert!(!figures[0].ours.is_empty());
+    }
+}

@@ -1,0 +1,162 @@
+//! Service-time errors over the number of clients and the sum of shares (VTRR paper, §5.1).
+
+mod experiment;
+mod findings;
+mod picture;
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use mete_base::progress::Progress;
+use mete_bench::policy::surfaces::{CLIENTS, TOTALS};
+use mete_measure::report::{Report, Row};
+use mete_sim::all_processors;
+use mete_sim::metrics::Estimate;
+use mete_sim::quanta::Point;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::experiment::{CHOSEN, ErrorCell, ErrorCells, PAPERS};
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
+
+pub(crate) struct ServiceErrors;
+
+/// What was simulated; what was stopped is empty.
+pub(crate) struct Found {
+    /// The three policies of the paper's figures, at all points.
+    surfaces: ErrorCells,
+    /// Every policy at the points of [`CHOSEN`].
+    others: ErrorCells,
+}
+
+impl Study for ServiceErrors {
+    const NAME: &'static str = "vtrr-error";
+    const SHOWS: &'static str =
+        "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares";
+    const TEXTS: StudyTexts = texts!("vtrr-error");
+    const IS_SIMULATED: bool = true;
+    type Found = Found;
+
+    fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Found {
+        let begin = Instant::now();
+        let surfaces = experiment::surfaces(options, progress);
+        let seconds = begin.elapsed().as_secs_f64();
+        let others = experiment::all_policies(options, progress);
+        match (&surfaces, &others) {
+            (Ok(surfaces), Ok(others)) => report.rows.extend(rows(surfaces, seconds, others)),
+            (Err(reason), _) | (_, Err(reason)) => {
+                report.rows.push(Row::new("all errors", "TU", Err(reason.clone())));
+            }
+        }
+        Found { surfaces: surfaces.unwrap_or_default(), others: others.unwrap_or_default() }
+    }
+
+    fn findings(found: &Found) -> Findings {
+        findings::of(&found.surfaces, &found.others)
+    }
+
+    fn facts(Found { surfaces, others }: &Found) -> impl Serialize {
+        // The means of the lowest and the highest error, in time units.
+        let at = |policy, clients, total| surfaces.range_at(policy, Point { clients, total });
+        let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
+        let [low, high] = [TOTALS[0], TOTALS[TOTALS.len() - 1]];
+        json!({
+            "assignments": surfaces.cells.first().map_or(0, |cell| cell.lowest.samples),
+            "few": few,
+            "many": many,
+            "low": low,
+            "high": high,
+            "wrr_few_low": at("wrr", few, low),
+            "wrr_few_high": at("wrr", few, high),
+            "vtrr_few_low": at("vtrr", few, low),
+            "vtrr_few_high": at("vtrr", few, high),
+            "vtrr_many_low": at("vtrr", many, low),
+            "vtrr_many_high": at("vtrr", many, high),
+            "wfq_many_high": at("wfq", many, high),
+            "chosen": CHOSEN.map(|Point { clients, total }| json!({ "clients": clients, "shares": total })),
+            "policies": others.policies().map(|name| policy_line(name, others)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn pictures(found: &Found) -> Vec<StudyFile> {
+        vec![
+            ("vtrr-against-wrr.svg".to_owned(), picture::pair(&found.surfaces, ["wrr", "vtrr"])),
+            ("vtrr-against-wfq.svg".to_owned(), picture::pair(&found.surfaces, ["wfq", "vtrr"])),
+        ]
+    }
+
+    fn data(found: &Found, report: &Report) -> Vec<StudyFile> {
+        vec![
+            ("surfaces.csv".to_owned(), csv(&found.surfaces, report)),
+            ("policies.csv".to_owned(), csv(&found.others, report)),
+        ]
+    }
+}
+
+/// A policy's errors at the points of [`CHOSEN`].
+fn policy_line(name: &str, others: &ErrorCells) -> Value {
+    let cells = CHOSEN.iter().filter_map(|&point| others.find(name, point));
+    let errors = cells.map(|cell| {
+        json!({ "lowest_tu": cell.lowest.mean, "highest_tu": cell.highest.mean, "repeats": cell.uneven == 0 })
+    });
+    json!({ "name": name, "errors": errors.collect::<Vec<_>>() })
+}
+
+fn rows(surfaces: &ErrorCells, seconds: f64, others: &ErrorCells) -> Vec<Row> {
+    let mut rows: Vec<Row> = PAPERS.iter().flat_map(|subject| surface_rows(surfaces, subject.name)).collect();
+    rows.push(pace(surfaces.decisions, seconds));
+    rows.extend(others.cells.iter().filter(|cell| cell.point == CHOSEN[1]).flat_map(chosen_rows));
+    rows
+}
+
+/// The surfaces of a policy as two rows, whose samples are the points.
+fn surface_rows(surfaces: &ErrorCells, policy: &'static str) -> [Row; 2] {
+    let means = |mean: fn(&ErrorCell) -> f64| surfaces.of(policy).map(mean).collect();
+    let lowest = means(|cell| cell.lowest.mean);
+    let highest = means(|cell| cell.highest.mean);
+    [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
+        Row::new(format!("{policy}: {what} error, over all points"), "TU", Ok(means))
+            .note("each sample is the mean over a point's share assignments")
+    })
+}
+
+fn pace(decisions: u64, seconds: f64) -> Row {
+    Row::new("surfaces: decisions", "M/s", Ok(vec![decisions as f64 / seconds / 1e6]))
+        .note("error bookkeeping and random shares included")
+        .note(format!("{decisions} decisions on {} processors", all_processors()))
+}
+
+fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
+    let Point { clients, total } = cell.point;
+    [("lowest", cell.lowest.mean), ("highest", cell.highest.mean)].map(|(what, mean)| {
+        let name = format!("{}, {clients} clients, {total} shares: {what} error", cell.policy);
+        Row::new(name, "TU", Ok(vec![mean])).note("the mean over the share assignments")
+    })
+}
+
+fn csv(found: &ErrorCells, report: &Report) -> String {
+    let mut text = head(report)
+        + "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
+           highest_tu,highest_ci95,highest_of_all,not_repeating\n";
+    for ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } in &found.cells
+    {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{policy},{clients},{total},{},{:.4},{},{:.4},{:.4},{},{:.4},{uneven}",
+            lowest.samples,
+            lowest.mean,
+            interval(lowest),
+            worst[0],
+            highest.mean,
+            interval(highest),
+            worst[1],
+        );
+    }
+    text
+}
+
+/// Half of the width of the interval of 95 %. Empty where there is one sample.
+fn interval(estimate: &Estimate) -> String {
+    estimate.half_width.map_or(String::new(), |half| format!("{half:.4}"))
+}
