@@ -12,7 +12,7 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
-use mete_policy::{Move, Role};
+use mete_policy::{Move, ProcessorId, Role};
 use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
@@ -278,10 +278,10 @@ impl Shown<'_> {
             kind: "decision",
             at_s: self.begin.elapsed().as_secs_f64(),
             what,
-            client: domains.name(decision.domain),
-            driver: domains.name(decision.driver),
-            from: decision.from,
-            to: decision.to,
+            client: domains.name(decision.domain.get()),
+            driver: domains.name(decision.driver.get()),
+            from: decision.from.map(ProcessorId::get),
+            to: decision.to.get(),
             note,
         };
         self.progress.aside(|| {

@@ -191,13 +191,13 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
     let name = |domain: DomainId| scheduler.domains().name(domain);
     match notice {
         Notice::Moved(decision, _) => {
-            let (client, driver) = (name(decision.domain).to_owned(), name(decision.driver));
+            let (client, driver) = (name(decision.domain.get()).to_owned(), name(decision.driver.get()));
             let in_words = format!("{client} to processor {}, where {driver} is", decision.to);
             let at_s = scheduler.cost().passed_ns as f64 / 1e9;
-            observed.moves.push(Moved { at_s, client, to: usize::from(decision.to), in_words });
+            observed.moves.push(Moved { at_s, client, to: decision.to.index(), in_words });
         }
         Notice::NotMoved(decision, error) => {
-            observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
+            observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain.get())));
         }
         Notice::NoKernel(error) => {
             observed.notes.push(error.to_string());

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use mete_kernel::{Characteristic, Kernel, KernelError};
 use mete_log::DomainId;
 use mete_log::clock::{Anchor, Calibration, monotonic_ns};
-use mete_policy::{self as policy, Move, Role};
+use mete_policy::{self as policy, DomainIndex, Move, ProcessorId, Role};
 use mete_probe::attach::configured_processors;
 use mete_probe::directory::Users;
 use rustix::time::{ClockId, clock_gettime};
@@ -460,7 +460,7 @@ impl Scheduler {
     /// The processor on which the policy has placed a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
         let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
-        placement.policy.placed(domain).map(usize::from)
+        placement.policy.placed(DomainIndex::new(domain)).map(ProcessorId::index)
     }
 
     /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
@@ -515,8 +515,8 @@ impl Scheduler {
             return self.notices.extend(moves.iter().copied().map(Notice::WouldMove));
         };
         for &proposal in moves {
-            let members: Vec<_> = self.domains.members(proposal.domain).collect();
-            match actuator.place(proposal.domain, &members, usize::from(proposal.to)) {
+            let members: Vec<_> = self.domains.members(proposal.domain.get()).collect();
+            match actuator.place(proposal.domain.get(), &members, proposal.to.index()) {
                 Ok(threads) => self.notices.push(Notice::Moved(proposal, threads)),
                 Err(error) => {
                     // The policy counts on its moves, so it has to know that this domain is where it was.
@@ -600,10 +600,10 @@ impl Scheduler {
     fn place_beside(&mut self, change: Change) {
         let Some(Placement { policy, actuator: Some(actuator) }) = &mut self.placement else { return };
         // Processes in no domain are never moved.
-        let placed = |domain| policy.placed(domain).filter(|_| domain != OTHER);
+        let placed = |domain| policy.placed(DomainIndex::new(domain)).filter(|_| domain != OTHER);
         match (placed(change.from), placed(change.to)) {
             (_, Some(processor)) => {
-                if let Err(error) = actuator.place(change.to, &[change.pid], usize::from(processor)) {
+                if let Err(error) = actuator.place(change.to, &[change.pid], processor.index()) {
                     self.notices.push(Notice::NotFollowed(change.pid, error));
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mete_log::handler::{Clock, log};
 use mete_log::{EventId, NO_DOMAIN, Outcome, Record, Region, Shape};
-use mete_policy::Role;
+use mete_policy::{ProcessorId, Role};
 use mete_sched::Layout;
 use mete_sched::analysis::{Analysis, FileCount, Missed};
 use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
@@ -89,8 +89,8 @@ fn log_16_rows_become_load_affinity_demand_and_transactions() {
         assert_eq!(period.roles[usize::from(DRIVER)], Role::Driver, "it reports transactions");
         assert_eq!(period.roles[usize::from(CLIENT)], Role::Client);
         assert_eq!(period.roles[..2], [Role::Bystander; 2]);
-        assert_eq!(period.processors[usize::from(DRIVER)], Some(0));
-        assert_eq!(period.processors[usize::from(CLIENT)], Some(1));
+        assert_eq!(period.processors[usize::from(DRIVER)], Some(ProcessorId::new(0)));
+        assert_eq!(period.processors[usize::from(CLIENT)], Some(ProcessorId::new(1)));
         assert_eq!(period.demand[usize::from(DRIVER)], 400);
         assert_eq!(period.demand[usize::from(CLIENT)], 990, "the phase that goes on counts");
         assert_eq!(period.queue, [400, 2000], "without samples, what is in use");

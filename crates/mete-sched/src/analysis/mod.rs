@@ -294,7 +294,7 @@ impl Derived {
 
     fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
         for domain in 0..self.roles.len() {
-            self.processors[domain] = findings.processor_of(domain as DomainId).map(|p| p as ProcessorId);
+            self.processors[domain] = findings.processor_of(domain as DomainId).map(ProcessorId::at);
             self.demand[domain] = permille(findings.service.period_ns(domain as DomainId), length_ns);
         }
         for processor in 0..self.queue.len() {
