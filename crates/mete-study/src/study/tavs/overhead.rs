@@ -29,7 +29,7 @@ const TIME: Measure = Measure { name: "time of hackbench", unit: "s", of: second
 const THROUGHPUT: Measure = Measure { of: mbit_per_s, ..starvation::THROUGHPUT };
 
 fn seconds(outcome: &Outcome) -> Option<f64> {
-    let client = outcome.report.clients.get(outcome.client as usize);
+    let client = outcome.report.clients.get(outcome.client.index());
     client.filter(|_| outcome.line == HACKBENCH).map(|client| client.ran_ns as f64 / 1e9)
 }
 
@@ -183,7 +183,7 @@ mod tests {
     fn tavs_8_the_slowdown_is_in_proportion_to_what_an_event_costs() {
         let time = |track_ns| {
             let outcome = case(HACKBENCH, track_ns).run(1).expect("it runs");
-            let watched = &outcome.report.clients[outcome.client as usize];
+            let watched = &outcome.report.clients[outcome.client.index()];
             assert!(
                 outcome.report.waiting.is_empty() && watched.ran_ns < outcome.report.measured_ns,
                 "all have come"

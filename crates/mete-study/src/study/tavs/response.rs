@@ -237,7 +237,8 @@ fn usage(found: &RanCases, title: &str, lines: &[&str]) -> String {
     let names: Vec<String> =
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
-        let got: Vec<Estimate> = (0..names.len() as ClientId)
+        let got: Vec<Estimate> = (0..names.len())
+            .map(ClientId::at)
             .filter_map(|client| {
                 let outcomes = found.at(line, None)?.outcomes.iter();
                 let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
