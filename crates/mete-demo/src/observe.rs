@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use mete_command::interrupt;
 use mete_log::DomainId;
-use mete_policy::Role;
+use mete_policy::{Permille, Role};
 use mete_sched::notice::not_for_the_next_start;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
@@ -171,7 +171,7 @@ impl Observer {
 /// The demo's clients keep their processors busy by design, so there is no limit to the load of a processor. Everything
 /// else is as for real loads.
 fn policy() -> mete_policy::affinity::Settings {
-    mete_policy::affinity::Settings { cap: u32::MAX, ..mete_policy::affinity::Settings::default() }
+    mete_policy::affinity::Settings { cap: Permille::MAX, ..mete_policy::affinity::Settings::default() }
 }
 
 fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> DomainSpec {

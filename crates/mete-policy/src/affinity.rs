@@ -17,7 +17,7 @@
 //! * **Imbalance.** A processor whose run queue is much longer than the present one's takes no client.
 //!
 //! ```
-//! use mete_policy::{Affinity, Period, ProcessorId, Role, affinity::Settings};
+//! use mete_policy::{Affinity, Period, Permille, ProcessorId, Role, affinity::Settings};
 //!
 //! // Domain 0 is a driver on processor 1; domain 1, a client on processor 0, talks to it.
 //! let mut policy = Affinity::new(2, 2, Settings { confirm_periods: 2, ..Settings::default() });
@@ -26,8 +26,8 @@
 //!     roles: &[Role::Driver, Role::Client],
 //!     transactions: &[0, 0, 500, 0],
 //!     processors: &[Some(processor_1), Some(processor_0)],
-//!     demand: &[200, 100],
-//!     queue: &[1000, 1000],
+//!     demand: &[Permille::new(200), Permille::new(100)],
+//!     queue: &[Permille::WHOLE, Permille::WHOLE],
 //! };
 //! assert!(policy.decide(&period).is_empty(), "one period may be chance");
 //! let moves = policy.decide(&period);
@@ -82,8 +82,8 @@ impl Default for Settings {
             confirm_periods: 3,
             dwell_periods: 10,
             min_transactions: 10,
-            cap: 1000,
-            max_imbalance: 2000,
+            cap: Permille::WHOLE,
+            max_imbalance: Permille::new(2000),
         }
     }
 }
@@ -152,7 +152,7 @@ impl Affinity {
         Affinity {
             settings,
             clients: vec![ClientMemory::default(); domains],
-            brought: vec![0; processors.min(all)],
+            brought: vec![Permille::ZERO; processors.min(all)],
             moves: Vec::with_capacity(domains),
         }
     }
@@ -191,7 +191,7 @@ impl Affinity {
     }
 
     fn weigh_processors(&mut self, period: &Period<'_>) {
-        self.brought.fill(0);
+        self.brought.fill(Permille::ZERO);
         for domain in 0..self.clients.len() {
             if period.role(domain) != Role::Bystander
                 && let Some(brought) =
@@ -300,7 +300,7 @@ impl Affinity {
         // A processor that the policy does not know is full.
         let brought = self.brought.get(to.index()).copied().unwrap_or(Permille::MAX);
         let fits = brought.saturating_add(period.demand_of(domain)) <= self.settings.cap;
-        let here = from.map_or(0, |from| period.queue_of(from));
+        let here = from.map_or(Permille::ZERO, |from| period.queue_of(from));
         fits && period.queue_of(to) <= here.saturating_add(self.settings.max_imbalance)
     }
 
@@ -332,11 +332,11 @@ impl Period<'_> {
     }
 
     fn demand_of(&self, domain: usize) -> Permille {
-        self.demand.get(domain).copied().unwrap_or(0)
+        self.demand.get(domain).copied().unwrap_or_default()
     }
 
     fn queue_of(&self, processor: ProcessorId) -> Permille {
-        self.queue.get(processor.index()).copied().unwrap_or(0)
+        self.queue.get(processor.index()).copied().unwrap_or_default()
     }
 
     fn transactions_of(&self, client: usize, driver: usize, domains: usize) -> u64 {

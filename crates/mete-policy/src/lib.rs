@@ -63,6 +63,7 @@ mod interface;
 pub mod lottery;
 mod observation;
 mod occupancy;
+mod permille;
 mod progress;
 mod queue;
 mod ring;
@@ -90,6 +91,7 @@ pub use id::{ClientId, DomainIndex, ProcessorId, RequestId, TaskId};
 pub use interface::{Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
 pub use lottery::Lottery;
 pub use observation::{Event, Observation};
+pub use permille::Permille;
 pub use round_robin::RoundRobin;
 pub use stride::Stride;
 pub use vtrr::{GroupVtrr, Reset, VirtualTime, Vtrr};
@@ -97,6 +99,3 @@ pub use wf2q::Wf2q;
 pub use wfq::Wfq;
 pub use wfq_linear::WfqLinear;
 pub use wrr::WeightedRoundRobin;
-
-/// Thousandths: of one processor for a share, of one task for the length of a queue.
-pub type Permille = u32;

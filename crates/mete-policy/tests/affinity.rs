@@ -1,6 +1,6 @@
 //! What the affinity policy promises (LOG-16; short paper §4, thesis §5.3).
 
-use mete_policy::{Affinity, DomainIndex, Move, Period, ProcessorId, Role, affinity::Settings};
+use mete_policy::{Affinity, DomainIndex, Move, Period, Permille, ProcessorId, Role, affinity::Settings};
 use proptest::prelude::*;
 
 const QUICK: Settings = Settings {
@@ -8,8 +8,8 @@ const QUICK: Settings = Settings {
     confirm_periods: 1,
     dwell_periods: 0,
     min_transactions: 1,
-    cap: 900,
-    max_imbalance: 2000,
+    cap: Permille::new(900),
+    max_imbalance: Permille::new(2000),
 };
 
 /// Two drivers, 0 on processor 0 and 1 on processor 1, and clients from 2 on, on processor 0.
@@ -18,8 +18,12 @@ struct Machine {
     roles: Vec<Role>,
     transactions: Vec<u64>,
     processors: Vec<Option<ProcessorId>>,
-    demand: Vec<u32>,
-    queue: Vec<u32>,
+    demand: Vec<Permille>,
+    queue: Vec<Permille>,
+}
+
+fn permille(thousandths: impl IntoIterator<Item = u32>) -> Vec<Permille> {
+    thousandths.into_iter().map(Permille::new).collect()
 }
 
 impl Machine {
@@ -33,8 +37,8 @@ impl Machine {
             roles,
             transactions: vec![0; domains * domains],
             processors,
-            demand: vec![100; domains],
-            queue: vec![1000; 2],
+            demand: vec![Permille::new(100); domains],
+            queue: vec![Permille::new(1000); 2],
         }
     }
 
@@ -131,7 +135,7 @@ fn log_16_a_client_without_enough_transactions_stays() {
 #[test]
 fn log_16_clients_fill_a_processor_up_to_the_cap_and_no_further() {
     let mut machine = (2..7).fold(Machine::new(5), |machine, client| machine.talk(client, 1, 99));
-    machine.demand = vec![100, 300, 250, 250, 250, 250, 250];
+    machine.demand = permille([100, 300, 250, 250, 250, 250, 250]);
     let mut policy = machine.policy(QUICK);
     let moved: Vec<_> = policy.decide(&machine.period()).iter().map(|m| m.domain.get()).collect();
     assert_eq!(moved, [2, 3], "300 + 2 × 250 fit under 900, a third does not");
@@ -142,7 +146,7 @@ fn log_16_a_client_that_leaves_makes_room_for_one_that_comes() {
     // Client 3 is where 2 wants to be, and the other way round.
     let mut machine = Machine::new(2).talk(2, 1, 99).talk(3, 99, 1);
     machine.processors[3] = Some(ProcessorId::new(1));
-    machine.demand = vec![100, 500, 300, 300];
+    machine.demand = permille([100, 500, 300, 300]);
     let mut policy = machine.policy(QUICK);
     let mut moved: Vec<_> =
         policy.decide(&machine.period()).iter().map(|m| (m.domain.get(), m.to.get())).collect();
@@ -153,9 +157,9 @@ fn log_16_a_client_that_leaves_makes_room_for_one_that_comes() {
 #[test]
 fn log_16_a_much_longer_run_queue_takes_no_client() {
     let mut machine = Machine::new(1).talk(2, 0, 99);
-    machine.queue = vec![1000, 3001];
+    machine.queue = permille([1000, 3001]);
     assert!(machine.policy(QUICK).decide(&machine.period()).is_empty());
-    machine.queue[1] = 3000;
+    machine.queue[1] = Permille::new(3000);
     assert_eq!(machine.policy(QUICK).decide(&machine.period()).len(), 1);
 }
 
@@ -177,6 +181,7 @@ prop_compose! {
         cap in prop_oneof![0..2000u32, any::<u32>()], max_imbalance: u32,
     ) -> Settings {
         let margin_percent = if margin_percent % 2 == 0 { margin_percent % 100 } else { margin_percent };
+        let (cap, max_imbalance) = (Permille::new(cap), Permille::new(max_imbalance));
         Settings { margin_percent, confirm_periods, dwell_periods, min_transactions, cap, max_imbalance }
     }
 }
@@ -190,6 +195,7 @@ prop_compose! {
         queue in prop::collection::vec(any::<u32>(), 0..4),
     ) -> Machine {
         let processors = processors.into_iter().map(|at: Option<u16>| at.map(ProcessorId::new)).collect();
+        let (demand, queue) = (permille(demand), permille(queue));
         Machine { roles, transactions, processors, demand, queue }
     }
 }
@@ -223,7 +229,7 @@ proptest! {
         for (client, (to_0, to_1)) in talk.into_iter().enumerate() {
             machine = machine.talk(2 + client, to_0, to_1);
         }
-        machine.demand = demand;
+        machine.demand = permille(demand);
         machine.processors[2..].iter_mut().zip(&homes).for_each(|(at, home)| *at = Some(ProcessorId::new(*home)));
         let mut policy = machine.policy(QUICK);
         let moves = policy.decide(&machine.period()).to_vec();
@@ -231,8 +237,8 @@ proptest! {
             let there = |&domain: &usize| {
                 policy.placed(DomainIndex::at(domain)).or(machine.processors[domain]) == Some(target)
             };
-            let load: u32 = (0..machine.roles.len()).filter(there).map(|domain| machine.demand[domain]).sum();
-            prop_assert!(load <= QUICK.cap, "{load} on {target}");
+            let load: u32 = (0..machine.roles.len()).filter(there).map(|domain| machine.demand[domain].get()).sum();
+            prop_assert!(load <= QUICK.cap.get(), "{load} on {target}");
         }
     }
 }

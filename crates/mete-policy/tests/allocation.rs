@@ -7,8 +7,8 @@ use std::cell::Cell;
 
 use common::plain::Policy;
 use mete_policy::{
-    Affinity, CATALOG, ClientId, Event, Observation, Period, ProcessorId, RequestId, Role, Share, Stop,
-    TaskId, affinity::Settings,
+    Affinity, CATALOG, ClientId, Event, Observation, Period, Permille, ProcessorId, RequestId, Role, Share,
+    Stop, TaskId, affinity::Settings,
 };
 
 use common::{CLIENTS, setup};
@@ -49,7 +49,12 @@ fn a_decision_allocates_nothing() {
     let mut roles = [Role::Client; DOMAINS];
     roles[..4].fill(Role::Driver);
     let processors: Vec<_> = (0..DOMAINS).map(|domain| Some(ProcessorId::at(domain % 4))).collect();
-    let settings = Settings { confirm_periods: 1, dwell_periods: 0, cap: 1_000_000, ..Settings::default() };
+    let settings = Settings {
+        confirm_periods: 1,
+        dwell_periods: 0,
+        cap: Permille::new(1_000_000),
+        ..Settings::default()
+    };
     let mut policy = Affinity::new(DOMAINS, 4, settings);
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1, "the allocator counts");
 
@@ -61,8 +66,8 @@ fn a_decision_allocates_nothing() {
             roles: &roles,
             transactions: &transactions,
             processors: &processors,
-            demand: &[10; DOMAINS],
-            queue: &[0; 4],
+            demand: &[Permille::new(10); DOMAINS],
+            queue: &[Permille::ZERO; 4],
         };
         assert_eq!(allocations(|| moved += policy.decide(&period).len()), 0);
     }

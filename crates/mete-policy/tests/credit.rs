@@ -5,7 +5,7 @@ mod common;
 use common::plain::Policy;
 use common::{CLIENTS, World, setup, steps, wild_steps};
 use mete_policy::credit::Priority;
-use mete_policy::{ClientId, Credit, CreditSettings, Grant, Setup, Share, Stop, TavsSettings};
+use mete_policy::{ClientId, Credit, CreditSettings, Grant, Permille, Setup, Share, Stop, TavsSettings};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -437,7 +437,7 @@ fn any_parts() -> impl Strategy<Value = CreditSettings> {
                 tracked_clients: CLIENTS / 2,
                 tasks_per_client: 3,
                 requests_per_client: 2,
-                boost_ratio: 1000,
+                boost_ratio: Permille::new(1000),
                 ..TavsSettings::OFF
             };
             CreditSettings { precise_accounting: on[7], tavs, ..CreditSettings::XEN }
@@ -478,7 +478,7 @@ proptest! {
     ) {
         let [positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max] = numbers;
         let tavs = TavsSettings {
-            positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio,
+            positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio: Permille::new(boost_ratio),
             boost_max_ns: slice_ns, io_threshold_ns: tick_ns, portmap_bits: 0, inspection_window: 0,
             ..TavsSettings::ALL
         };

@@ -5,8 +5,8 @@ mod plain;
 
 use mete_policy::credit::Priority;
 use mete_policy::{
-    ClientId, Credit, CreditSettings, Event, Grant, Observation, RequestId, Setup, Share, Stop, TaskId,
-    TavsSettings,
+    ClientId, Credit, CreditSettings, Event, Grant, Observation, Permille, RequestId, Setup, Share, Stop,
+    TaskId, TavsSettings,
 };
 use plain::Policy;
 
@@ -225,7 +225,7 @@ fn tavs_4_no_io_bound_task_no_boost() {
 
 #[test]
 fn tavs_4_a_boost_lasts_10_ms_at_most_however_much_is_allowed() {
-    let tavs = TavsSettings { boost_ratio: 1000, ..BOOSTING };
+    let tavs = TavsSettings { boost_ratio: Permille::new(1000), ..BOOSTING };
     let mut host = Host::behind_the_hog(tavs);
     let _ = host.pending(Event::Other);
     host.ran(HOG, MS, Stop::Preempted);
@@ -265,7 +265,7 @@ fn tavs_4_boosts_stay_within_pbratio_of_the_vcpus_own_processor_time() {
 
 #[test]
 fn tavs_4_a_ratio_of_zero_is_the_original_scheduler() {
-    let mut host = Host::behind_the_hog(TavsSettings { boost_ratio: 0, ..BOOSTING });
+    let mut host = Host::behind_the_hog(TavsSettings { boost_ratio: Permille::new(0), ..BOOSTING });
     assert_eq!(host.pending(Event::Other), None);
     assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Over);
 }

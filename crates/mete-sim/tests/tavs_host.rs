@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use mete_policy::{
-    ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share, TaskId, TavsSettings,
+    ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Permille, Policy, Setup, Share, TaskId,
+    TavsSettings,
 };
 use mete_sim::random::{Distribution, LONGEST_NS, Stream};
 use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
@@ -279,7 +280,7 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
         assert!(mixed_ns.abs_diff(hog_ns) < hog_ns / 5, "at {boost_ratio}: {mixed_ns} and {hog_ns}");
         (host.recorder().done, host.ran_ns(DRIVER))
     };
-    let (little, more, all) = (run(125), run(500), run(1000));
+    let (little, more, all) = (run(Permille::new(125)), run(Permille::new(500)), run(Permille::new(1000)));
     assert!(little < more && more < all, "{little:?}, {more:?}, {all:?}");
     assert!(all.0 > 2 * little.0, "{little:?}, {all:?}");
 }

@@ -53,10 +53,9 @@ impl Boosting {
 
     /// The time that the client may still spend boosted.
     pub(super) fn allowance_ns(&self, client: ClientId) -> Nanoseconds {
-        self.uses.get(client.index()).map_or(0, |entry| {
-            let allowed = u128::from(entry.total_ns) * u128::from(self.ratio) / 1000;
-            Nanoseconds::try_from(allowed).unwrap_or(Nanoseconds::MAX).saturating_sub(entry.boosted_ns)
-        })
+        self.uses
+            .get(client.index())
+            .map_or(0, |entry| self.ratio.part_of(entry.total_ns).saturating_sub(entry.boosted_ns))
     }
 
     /// The length of a boosted slice of the client's.
