@@ -36,16 +36,16 @@ impl Policy for FurthestBehind {
         "furthest-behind"
     }
     fn add(&mut self, client: ClientId, _domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        self.clients[client as usize].share = share;
+        self.clients[client.index()].share = share;
     }
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        self.clients[client as usize].is_ready = false;
+        self.clients[client.index()].is_ready = false;
     }
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        self.clients[client as usize].share = share;
+        self.clients[client.index()].share = share;
     }
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        self.clients[client as usize].is_ready = true;
+        self.clients[client.index()].is_ready = true;
         None
     }
     fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
@@ -53,11 +53,11 @@ impl Policy for FurthestBehind {
         let (number, client) =
             ready.min_by_key(|(_, client)| client.had_ns / u64::from(client.share.get()))?;
         client.is_ready = false;
-        Some(Decision { client: number as ClientId, slice_ns: self.quantum_ns, grant: Grant::Share })
+        Some(Decision { client: ClientId::at(number), slice_ns: self.quantum_ns, grant: Grant::Share })
     }
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        self.clients[client as usize].had_ns += ran_ns;
-        self.clients[client as usize].is_ready = stop != Stop::Blocked;
+        self.clients[client.index()].had_ns += ran_ns;
+        self.clients[client.index()].is_ready = stop != Stop::Blocked;
     }
 }
 

@@ -126,7 +126,7 @@ impl Beside {
 fn span(turn: &Turn) -> Span {
     let milliseconds = |ns: u64| ns as f64 / 1e6;
     Span {
-        row: turn.client as usize,
+        row: turn.client.index(),
         from: milliseconds(turn.from_ns),
         to: milliseconds(turn.from_ns + turn.ran_ns),
     }

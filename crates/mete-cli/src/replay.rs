@@ -13,7 +13,7 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more};
 use mete_convert::recorded_schedule;
-use mete_policy::{CATALOG, ProcessorId, by_name};
+use mete_policy::{CATALOG, by_name};
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{self, Fidelity, Kernel, Outcome, Recording, RecordingError, Settings, Under};
 use mete_sim::{ClientReport, all_processors, in_parallel};
@@ -35,8 +35,8 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
     /// The number of processors, instead of the recorded one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(ProcessorId).range(1..))]
-    processors: Option<ProcessorId>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    processors: Option<u16>,
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]
     quantum: Duration,
@@ -159,8 +159,8 @@ fn kernel(options: &Options, recording: &Recording) -> Kernel {
     Kernel::of(recording, options.processors.unwrap_or(recorded_processors(recording)))
 }
 
-fn recorded_processors(recording: &Recording) -> ProcessorId {
-    ProcessorId::try_from(recording.processors).unwrap_or(ProcessorId::MAX)
+fn recorded_processors(recording: &Recording) -> u16 {
+    u16::try_from(recording.processors).unwrap_or(u16::MAX)
 }
 
 fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {

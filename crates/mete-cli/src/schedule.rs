@@ -13,7 +13,7 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
-use mete_policy::{Move, Role};
+use mete_policy::{Move, Permille, ProcessorId, Role};
 use mete_sched::actuator::Restored;
 use mete_sched::domains::of_policy;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
@@ -87,11 +87,11 @@ struct Affinity {
     min_requests: u64,
     /// How much of a processor the named domains may use together, in thousandths
     #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().cap)]
+        default_value_t = mete_policy::affinity::Settings::default().cap.get())]
     cap: u32,
     /// By how much the run queue of the new processor may be longer, in thousandths of a task
     #[arg(long, value_name = "PERMILLE", value_parser = none_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().max_imbalance)]
+        default_value_t = mete_policy::affinity::Settings::default().max_imbalance.get())]
     max_imbalance: u32,
 }
 
@@ -179,8 +179,8 @@ impl Options {
                 confirm_periods: self.affinity.confirm,
                 dwell_periods: self.affinity.dwell,
                 min_transactions: self.affinity.min_requests,
-                cap: self.affinity.cap,
-                max_imbalance: self.affinity.max_imbalance,
+                cap: Permille::new(self.affinity.cap),
+                max_imbalance: Permille::new(self.affinity.max_imbalance),
             },
         }
     }
@@ -283,8 +283,8 @@ impl Shown<'_> {
             what,
             client: domains.name(of_policy(decision.domain)),
             driver: domains.name(of_policy(decision.driver)),
-            from: decision.from,
-            to: decision.to,
+            from: decision.from.map(ProcessorId::get),
+            to: decision.to.get(),
             note,
         };
         self.progress.aside(|| {

@@ -316,7 +316,7 @@ fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::
 
 /// An error that names the client, which users do not know by its number.
 fn stands_still(scenario: &Scenario, stalled: &Stalled) -> anyhow::Error {
-    let client = scenario.clients.get(stalled.client as usize);
+    let client = scenario.clients.get(stalled.client.index());
     anyhow!("{}: {stalled}", client.map_or("?", |client| client.name.as_str()))
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use mete_command::interrupt;
 use mete_log::DomainId;
-use mete_policy::Role;
+use mete_policy::{Permille, Role};
 use mete_sched::domains::of_policy;
 use mete_sched::notice::not_for_the_next_start;
 use mete_sched::sources::KERNEL;
@@ -173,7 +173,7 @@ impl Observer {
 /// The demo's clients keep their processors busy by design, so there is no limit to the load of a processor. Everything
 /// else is as for real loads.
 fn policy() -> mete_policy::affinity::Settings {
-    mete_policy::affinity::Settings { cap: u32::MAX, ..mete_policy::affinity::Settings::default() }
+    mete_policy::affinity::Settings { cap: Permille::MAX, ..mete_policy::affinity::Settings::default() }
 }
 
 fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> DomainSpec {
@@ -196,7 +196,7 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
             let (client, driver) = (name(decision.domain).to_owned(), name(decision.driver));
             let in_words = format!("{client} to processor {}, where {driver} is", decision.to);
             let at_s = scheduler.cost().passed_ns as f64 / 1e9;
-            observed.moves.push(Moved { at_s, client, to: usize::from(decision.to), in_words });
+            observed.moves.push(Moved { at_s, client, to: decision.to.index(), in_words });
         }
         Notice::NotMoved(decision, error) => {
             observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));

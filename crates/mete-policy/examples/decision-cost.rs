@@ -11,7 +11,9 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use mete_policy::{CATALOG, Eevdf, Policy, Setup, Share, Stop, Stride, Wf2q, Wfq};
+use mete_policy::{
+    CATALOG, ClientId, DomainIndex, Eevdf, Policy, ProcessorId, Setup, Share, Stop, Stride, Wf2q, Wfq,
+};
 
 const ROUNDS: u32 = 31;
 /// The number of calls doubles until a round takes this long.
@@ -115,14 +117,14 @@ fn scattered(client: u32) -> u32 {
 }
 
 fn decisions(mut policy: impl Policy + 'static, clients: u32, shares: Shares) -> Calls {
-    for client in 0..clients {
-        policy.add(client, 0, Share::new(shares(client)).unwrap_or(Share::ONE), 0);
+    for client in ClientId::first(clients) {
+        policy.add(client, DomainIndex::ROOT, Share::new(shares(client.get())).unwrap_or(Share::ONE), 0);
         let _ = policy.wake(client, 0);
     }
     let mut now = 0;
     Box::new(move |number| {
         for _ in 0..number {
-            let Some(decision) = policy.pick(0, now) else { return };
+            let Some(decision) = policy.pick(ProcessorId::new(0), now) else { return };
             now += decision.slice_ns;
             policy.ran(decision.client, decision.slice_ns, Stop::Expired, now);
         }

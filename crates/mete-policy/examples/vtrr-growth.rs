@@ -16,7 +16,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mete_policy::{Entry, Policy, Setup, Share, Stop, by_name};
+use mete_policy::{ClientId, DomainIndex, Entry, Policy, ProcessorId, Setup, Share, Stop, by_name};
 
 const DECISIONS: u32 = 200_000;
 const REPETITIONS: usize = 15;
@@ -32,8 +32,8 @@ impl Measurement {
     fn new(entry: &Entry, clients: u32) -> Measurement {
         let mut policy = (entry.make)(&Setup::for_clients(clients));
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        for client in 0..clients {
-            policy.add(client, 0, Share::new(1 + random(&mut state) % 100).unwrap(), 0);
+        for client in ClientId::first(clients) {
+            policy.add(client, DomainIndex::ROOT, Share::new(1 + random(&mut state) % 100).unwrap(), 0);
             let _ = policy.wake(client, 0);
         }
         let mut measurement = Measurement { policy, now: 0, costs_ns: Vec::new() };
@@ -43,7 +43,7 @@ impl Measurement {
 
     fn decide(&mut self, decisions: u32) {
         for _ in 0..decisions {
-            let decision = self.policy.pick(0, self.now).unwrap();
+            let decision = self.policy.pick(ProcessorId::new(0), self.now).unwrap();
             self.now += decision.slice_ns;
             self.policy.ran(black_box(decision.client), decision.slice_ns, Stop::Expired, self.now);
         }

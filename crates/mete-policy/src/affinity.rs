@@ -17,20 +17,21 @@
 //! * **Imbalance.** A processor whose run queue is much longer than the present one's takes no client.
 //!
 //! ```
-//! use mete_policy::{Affinity, Period, Role, affinity::Settings};
+//! use mete_policy::{Affinity, Period, Permille, ProcessorId, Role, affinity::Settings};
 //!
 //! // Domain 0 is a driver on processor 1; domain 1, a client on processor 0, talks to it.
 //! let mut policy = Affinity::new(2, 2, Settings { confirm_periods: 2, ..Settings::default() });
+//! let (processor_0, processor_1) = (ProcessorId::new(0), ProcessorId::new(1));
 //! let period = Period {
 //!     roles: &[Role::Driver, Role::Client],
 //!     transactions: &[0, 0, 500, 0],
-//!     processors: &[Some(1), Some(0)],
-//!     demand: &[200, 100],
-//!     queue: &[1000, 1000],
+//!     processors: &[Some(processor_1), Some(processor_0)],
+//!     demand: &[Permille::new(200), Permille::new(100)],
+//!     queue: &[Permille::WHOLE, Permille::WHOLE],
 //! };
 //! assert!(policy.decide(&period).is_empty(), "one period may be chance");
 //! let moves = policy.decide(&period);
-//! assert_eq!((moves[0].domain, moves[0].to), (1, 1));
+//! assert_eq!((moves[0].domain.get(), moves[0].to), (1, processor_1));
 //! ```
 
 use alloc::vec;
@@ -92,8 +93,8 @@ impl Default for Settings {
             confirm_periods: 3,
             dwell_periods: 10,
             min_transactions: 10,
-            cap: 1000,
-            max_imbalance: 2000,
+            cap: Permille::WHOLE,
+            max_imbalance: Permille::new(2000),
         }
     }
 }
@@ -162,7 +163,7 @@ impl Affinity {
         Affinity {
             settings,
             clients: vec![ClientMemory::default(); domains],
-            brought: vec![0; processors.min(all)],
+            brought: vec![Permille::ZERO; processors.min(all)],
             moves: Vec::with_capacity(domains),
         }
     }
@@ -174,7 +175,7 @@ impl Affinity {
 
     /// The processor where this policy has put a domain, if it has.
     pub fn placed(&self, domain: DomainIndex) -> Option<ProcessorId> {
-        self.clients.get(usize::from(domain))?.placed
+        self.clients.get(domain.index())?.placed
     }
 
     /// One period has passed: answers which domains should move. Does not allocate.
@@ -193,7 +194,7 @@ impl Affinity {
 
     /// A proposal was not carried out: the client stands where it stood, and dwells there.
     pub fn refused(&mut self, refused: Move) {
-        if let Some(client) = self.clients.get_mut(usize::from(refused.domain))
+        if let Some(client) = self.clients.get_mut(refused.domain.index())
             && client.placed == Some(refused.to)
         {
             client.placed = client.placed_before;
@@ -201,11 +202,11 @@ impl Affinity {
     }
 
     fn weigh_processors(&mut self, period: &Period<'_>) {
-        self.brought.fill(0);
+        self.brought.fill(Permille::ZERO);
         for domain in 0..self.clients.len() {
             if period.role(domain) != Role::Bystander
                 && let Some(brought) =
-                    self.present(period, domain).and_then(|p| self.brought.get_mut(usize::from(p)))
+                    self.present(period, domain).and_then(|p| self.brought.get_mut(p.index()))
             {
                 *brought = brought.saturating_add(period.demand_of(domain));
             }
@@ -228,7 +229,7 @@ impl Affinity {
             // A first wish counts as one period. Without a wish the streak says nothing.
             if wanted.is_some() && wanted == client.wanted { client.streak.saturating_add(1) } else { 1 };
         client.wanted = wanted;
-        client.driver = best.unwrap_or(0) as DomainIndex;
+        client.driver = DomainIndex::at(best.unwrap_or(0));
     }
 
     /// The driver that a client talks to most, if there is a reason to be on its processor.
@@ -237,7 +238,7 @@ impl Affinity {
             return None;
         }
         let (best, most) = self.busiest(period, domain, |_| true)?;
-        let target = period.processor_of(best).filter(|&p| usize::from(p) < self.brought.len())?;
+        let target = period.processor_of(best).filter(|&p| p.index() < self.brought.len())?;
         // A client that was put there already needs no move.
         if most < self.settings.min_transactions.max(1) || self.clients[domain].placed == Some(target) {
             return None;
@@ -293,7 +294,7 @@ impl Affinity {
         let has_room = from == Some(to) || self.has_room(period, domain, from, to);
         let driver = client.driver;
         (is_due && client.placed != Some(to) && has_room).then_some(Move {
-            domain: domain as DomainIndex,
+            domain: DomainIndex::at(domain),
             from,
             to,
             driver,
@@ -308,22 +309,22 @@ impl Affinity {
         to: ProcessorId,
     ) -> bool {
         // A processor that the policy does not know is full.
-        let brought = self.brought.get(usize::from(to)).copied().unwrap_or(Permille::MAX);
+        let brought = self.brought.get(to.index()).copied().unwrap_or(Permille::MAX);
         let fits = brought.saturating_add(period.demand_of(domain)) <= self.settings.cap;
-        let here = from.map_or(0, |from| period.queue_of(from));
+        let here = from.map_or(Permille::ZERO, |from| period.queue_of(from));
         fits && period.queue_of(to) <= here.saturating_add(self.settings.max_imbalance)
     }
 
     fn carry_out(&mut self, period: &Period<'_>, proposal: Move) {
-        let demand = period.demand_of(usize::from(proposal.domain));
+        let demand = period.demand_of(proposal.domain.index());
         // What moves is counted at once, so that the next client sees the room that is left.
-        if let Some(from) = proposal.from.and_then(|from| self.brought.get_mut(usize::from(from))) {
+        if let Some(from) = proposal.from.and_then(|from| self.brought.get_mut(from.index())) {
             *from = from.saturating_sub(demand);
         }
-        if let Some(to) = self.brought.get_mut(usize::from(proposal.to)) {
+        if let Some(to) = self.brought.get_mut(proposal.to.index()) {
             *to = to.saturating_add(demand);
         }
-        let client = &mut self.clients[usize::from(proposal.domain)];
+        let client = &mut self.clients[proposal.domain.index()];
         client.placed_before = client.placed.replace(proposal.to);
         client.dwell = self.settings.dwell_periods;
         client.streak = 0;
@@ -342,11 +343,11 @@ impl Period<'_> {
     }
 
     fn demand_of(&self, domain: usize) -> Permille {
-        self.demand.get(domain).copied().unwrap_or(0)
+        self.demand.get(domain).copied().unwrap_or_default()
     }
 
     fn queue_of(&self, processor: ProcessorId) -> Permille {
-        self.queue.get(usize::from(processor)).copied().unwrap_or(0)
+        self.queue.get(processor.index()).copied().unwrap_or_default()
     }
 
     fn transactions_of(&self, client: usize, driver: usize, domains: usize) -> u64 {

@@ -127,7 +127,7 @@ impl Bvt {
         let (accounts, runnable) = (&self.accounts, &mut self.runnable);
         self.progress.each(now, |client, used_ns| {
             // A copy: the account itself is charged by the exact time, once.
-            let mut account = accounts[client as usize];
+            let mut account = accounts[client.index()];
             account.charge(used_ns);
             if runnable.remove(client) {
                 runnable.push(account.time(), client);
@@ -136,10 +136,10 @@ impl Bvt {
     }
 
     fn effective(&self, client: ClientId) -> VirtualTime {
-        let actual = self.accounts[client as usize].time();
+        let actual = self.accounts[client.index()].time();
         match self.settings.warp {
             // A client has time left to run warped only if it is of the warped domain (`borrow`).
-            Some(warp) if self.borrowings[client as usize].left_ns > 0 => {
+            Some(warp) if self.borrowings[client.index()].left_ns > 0 => {
                 actual.saturating_sub(service(warp.warp_ns).unsigned_abs())
             }
             _ => actual,
@@ -150,13 +150,13 @@ impl Bvt {
     /// after `ran_ns` more, less the allowance.
     fn defence(&self, client: ClientId, ran_ns: Nanoseconds) -> VirtualTime {
         let kept_ns = i128::from(ran_ns) - i128::from(self.settings.allowance_ns);
-        let share = i128::from(self.accounts[client as usize].share().get());
+        let share = i128::from(self.accounts[client.index()].share().get());
         shifted(self.effective(client), service(1).saturating_mul(kept_ns) / share)
     }
 
     /// Begins a warp if the client's domain has one and the client has rested.
     fn borrow(&mut self, client: ClientId, now: Nanoseconds) {
-        let borrowing = &mut self.borrowings[client as usize];
+        let borrowing = &mut self.borrowings[client.index()];
         match self.settings.warp {
             Some(warp) if warp.domain == self.roster.domain(client) && now >= borrowing.not_before => {
                 borrowing.left_ns = warp.limit_ns;
@@ -168,7 +168,7 @@ impl Bvt {
     /// Counts time that a client ran warped, and ends the warp at its limit.
     fn repay(&mut self, client: ClientId, ran_ns: Nanoseconds, now: Nanoseconds) {
         let Some(warp) = self.settings.warp else { return };
-        let borrowing = &mut self.borrowings[client as usize];
+        let borrowing = &mut self.borrowings[client.index()];
         if borrowing.left_ns == 0 {
             // Not warped: the rest may have ended meanwhile.
             return self.borrow(client, now);
@@ -182,7 +182,7 @@ impl Bvt {
     /// Puts a runnable client where its account says.
     fn put(&mut self, client: ClientId) {
         self.runnable.remove(client);
-        self.runnable.push(self.accounts[client as usize].time(), client);
+        self.runnable.push(self.accounts[client.index()].time(), client);
     }
 
     fn push(&mut self, client: ClientId) {
@@ -194,7 +194,7 @@ impl Bvt {
         if self.occupancy.on(processor).is_some() {
             return None;
         }
-        let client = (*self.claims.get(usize::from(processor))?)?;
+        let client = (*self.claims.get(processor.index())?)?;
         let (least, _) = self.ready.least()?;
         // It may run elsewhere by now, or sleep: then the claim has no effect until it is overwritten.
         let stays = self.roster.state(client) == ClientState::Ready && least >= self.defence(client, 0);
@@ -206,7 +206,7 @@ impl Bvt {
     fn note_claim(&mut self, client: ClientId, processor: Option<ProcessorId>, stop: Stop) {
         self.forfeit(client);
         let gave_up = matches!(stop, Stop::Blocked | Stop::Yielded);
-        if let Some(claim) = processor.and_then(|processor| self.claims.get_mut(usize::from(processor))) {
+        if let Some(claim) = processor.and_then(|processor| self.claims.get_mut(processor.index())) {
             *claim = (!gave_up).then_some(client);
         }
     }
@@ -252,8 +252,8 @@ impl Policy for Bvt {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
-            self.borrowings[client as usize] = Borrowing::default();
+            self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.borrowings[client.index()] = Borrowing::default();
         }
     }
 
@@ -271,7 +271,7 @@ impl Policy for Bvt {
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         if self.roster.set_share(client, share) != ClientState::Absent {
-            let account = &mut self.accounts[client as usize];
+            let account = &mut self.accounts[client.index()];
             // The virtual time stays: only what follows goes at the new rate.
             *account = Account::new(share, self.quantum_ns, account.time());
         }
@@ -282,9 +282,9 @@ impl Policy for Bvt {
             return None;
         }
         let scheduler_time = self.scheduler_time(now);
-        self.accounts[client as usize].not_before(scheduler_time);
+        self.accounts[client.index()].not_before(scheduler_time);
         self.borrow(client, now);
-        self.runnable.push(self.accounts[client as usize].time(), client);
+        self.runnable.push(self.accounts[client.index()].time(), client);
         self.push(client);
         let victim = self.victim(client, now)?;
         self.occupancy.ask(victim, client);
@@ -304,7 +304,7 @@ impl Policy for Bvt {
         self.roster.run(client);
         self.occupancy.enter(processor, client, now);
         self.progress.enter(processor, client, now);
-        let warped_ns = self.borrowings[client as usize].left_ns;
+        let warped_ns = self.borrowings[client.index()].left_ns;
         // A slice ends with the warp, so that the client competes unwarped for what follows.
         let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
         Some(Decision { client, slice_ns, grant: Grant::Share })
@@ -319,7 +319,7 @@ impl Policy for Bvt {
             self.put(client);
             return self.push(client);
         }
-        self.accounts[client as usize].charge(ran_ns);
+        self.accounts[client.index()].charge(ran_ns);
         self.repay(client, ran_ns, now);
         self.note_claim(client, processor, stop);
         // The charge has moved the account on; `put` first, since the scheduler's time reads this heap.

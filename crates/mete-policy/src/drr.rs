@@ -71,13 +71,13 @@ impl Turns for DeficitTurns {
     }
 
     fn reset(&mut self, client: ClientId) {
-        self.deficits[client as usize] = Deficit::default();
+        self.deficits[client.index()] = Deficit::default();
     }
 
     #[inline]
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds {
         let allotment_ns = self.allotment_ns(share);
-        let deficit = &mut self.deficits[client as usize];
+        let deficit = &mut self.deficits[client.index()];
         if !deficit.in_turn {
             // The share may have shrunk since the debt was made, and the debt must not exceed an allotment.
             deficit.left_ns = deficit.left_ns.max(1 - allotment_ns) + allotment_ns;
@@ -90,7 +90,7 @@ impl Turns for DeficitTurns {
     #[inline]
     fn close(&mut self, client: ClientId, share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let allotment_ns = self.allotment_ns(share);
-        let deficit = &mut self.deficits[client as usize];
+        let deficit = &mut self.deficits[client.index()];
         // The next allotment has to exceed the debt, or the next turn would have no time (§3 skips such turns).
         deficit.left_ns = (deficit.left_ns - i128::from(ran_ns)).max(1 - allotment_ns);
         if stop == Stop::Preempted && deficit.left_ns > 0 {

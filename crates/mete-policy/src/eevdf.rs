@@ -62,7 +62,7 @@ impl Eevdf {
     }
 
     fn push(&mut self, client: ClientId) {
-        self.queue.push(client, &self.accounts[client as usize]);
+        self.queue.push(client, &self.accounts[client.index()]);
     }
 
     /// Lets the clock go on by what running clients have used up to now.
@@ -78,7 +78,7 @@ impl Eevdf {
 
     /// Charges a client, and moves the mean by as much as the client's virtual time went on.
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let account = &mut self.accounts[client as usize];
+        let account = &mut self.accounts[client.index()];
         let before = account.time();
         account.charge(ran_ns);
         // Not by the service: the clock is the mean of the accounts as they are rounded, so that no error adds up.
@@ -86,12 +86,12 @@ impl Eevdf {
     }
 
     fn leave(&mut self, client: ClientId) {
-        let account = &self.accounts[client as usize];
+        let account = &self.accounts[client.index()];
         self.clock.leave_at(account.time(), account.share());
     }
 
     fn join(&mut self, client: ClientId) {
-        let account = &self.accounts[client as usize];
+        let account = &self.accounts[client.index()];
         self.clock.join_at(account.time(), account.share());
     }
 
@@ -100,7 +100,7 @@ impl Eevdf {
         let now = self.clock.now();
         // With the old share out and with the new one in: the lag, not the virtual time, stays the same.
         self.leave(client);
-        self.accounts[client as usize].set_share(share, self.quantum_ns, now);
+        self.accounts[client.index()].set_share(share, self.quantum_ns, now);
         self.join(client);
         if state == ClientState::Ready {
             self.queue.remove(client);
@@ -109,8 +109,8 @@ impl Eevdf {
     }
 
     fn change_blocked(&mut self, client: ClientId, share: Share) {
-        let account = &mut self.accounts[client as usize];
-        let kept = &mut self.leads[client as usize];
+        let account = &mut self.accounts[client.index()];
+        let kept = &mut self.leads[client.index()];
         // A lead is a distance in virtual time: the same service at the new rate.
         *kept = rescaled(*kept, account.share(), share);
         // The time does not matter: the wake-up sets it from the clock.
@@ -125,8 +125,8 @@ impl Policy for Eevdf {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
-            self.leads[client as usize] = 0;
+            self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.leads[client.index()] = 0;
         }
     }
 
@@ -158,8 +158,8 @@ impl Policy for Eevdf {
         if self.roster.wake(client) {
             self.catch_up(now);
             // At the clock's time plus the lead it left with: sleeping changes neither ("Fairness in Dynamic Systems").
-            let joining = shifted(self.clock.now(), self.leads[client as usize]);
-            self.accounts[client as usize].move_to(joining);
+            let joining = shifted(self.clock.now(), self.leads[client.index()]);
+            self.accounts[client.index()].move_to(joining);
             self.join(client);
             self.push(client);
         }
@@ -188,10 +188,10 @@ impl Policy for Eevdf {
         if state == ClientState::Ready {
             return self.push(client);
         }
-        let account = &self.accounts[client as usize];
+        let account = &self.accounts[client.index()];
         // Before the client leaves the mean from which its lead is measured. It is owed at most a quantum.
         let ahead = lead(account.time(), self.clock.now());
-        self.leads[client as usize] = ahead.max(-account.step());
+        self.leads[client.index()] = ahead.max(-account.step());
         self.leave(client);
     }
 }

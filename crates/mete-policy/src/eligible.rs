@@ -46,7 +46,7 @@ impl Eligible {
 
     /// Puts in a client that is not in either heap.
     pub(crate) fn push(&mut self, client: ClientId, account: &Account) {
-        let unseen = &mut self.unseen[client as usize];
+        let unseen = &mut self.unseen[client.index()];
         // A client that is not beyond that clock was eligible then: there is nothing to guess.
         if *unseen > 0 && account.time() > self.seen_at {
             *unseen -= 1;
@@ -62,12 +62,12 @@ impl Eligible {
         // Before any is chosen: a client that was set aside may now be the first to finish.
         self.admit(accounts, now);
         while let Some(client) = self.due.pop() {
-            let time = accounts[client as usize].time();
+            let time = accounts[client.index()].time();
             if time <= now {
                 return Some(client);
             }
             // The heap of due clients does not show which are ahead. This look has shown it, and is remembered.
-            self.unseen[client as usize] = UNSEEN;
+            self.unseen[client.index()] = UNSEEN;
             self.early.push(time, client);
         }
         None
@@ -93,7 +93,7 @@ impl Eligible {
     fn admit(&mut self, accounts: &[Account], now: VirtualTime) {
         while let Some((_, client)) = self.early.least().filter(|&(time, _)| time <= now) {
             self.early.pop();
-            self.due.push(accounts[client as usize].finish(), client);
+            self.due.push(accounts[client.index()].finish(), client);
         }
     }
 }

@@ -49,7 +49,7 @@ impl<Q: FairQueue> FairQueueing<Q> {
     }
 
     fn push(&mut self, client: ClientId) {
-        self.queue.push(client, &self.accounts[client as usize]);
+        self.queue.push(client, &self.accounts[client.index()]);
     }
 
     /// Lets the clock go on by what running clients have used up to now.
@@ -65,7 +65,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
         }
     }
 
@@ -81,7 +81,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
             self.queue.remove(client);
         }
         if matches!(state, ClientState::Ready | ClientState::Running) {
-            self.clock.leave(self.accounts[client as usize].share());
+            self.clock.leave(self.accounts[client.index()].share());
         }
     }
 
@@ -92,7 +92,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         }
         self.catch_up(now);
         let now = self.clock.now();
-        let account = &mut self.accounts[client as usize];
+        let account = &mut self.accounts[client.index()];
         let before = account.share();
         // The clock's time, not the owner's: the distance from it stays the same service.
         account.set_share(share, self.quantum_ns, now);
@@ -112,7 +112,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
             // A wake-up in the middle of a quantum: the clock counts what is used of it (VTRR paper, §3.2).
             self.catch_up(now);
             let now = self.clock.now();
-            let account = &mut self.accounts[client as usize];
+            let account = &mut self.accounts[client.index()];
             // Sleeping saves nothing up, and blocking does not shed what was used ahead.
             account.not_before(now);
             self.clock.join(account.share());
@@ -138,12 +138,12 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         let counted_ns = self.progress.leave(client, now);
         // The others' runs before this client leaves: they were used while its share competed.
         self.catch_up(now);
-        self.accounts[client as usize].charge(ran_ns);
+        self.accounts[client.index()].charge(ran_ns);
         self.clock.advance(service(ran_ns) - service(counted_ns));
         if state == ClientState::Ready {
             self.push(client);
         } else {
-            self.clock.leave(self.accounts[client as usize].share());
+            self.clock.leave(self.accounts[client.index()].share());
         }
     }
 }

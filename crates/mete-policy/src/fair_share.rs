@@ -109,12 +109,12 @@ impl FairShare {
     }
 
     fn user(&mut self, client: ClientId) -> &mut User {
-        &mut self.users[usize::from(self.roster.domain(client))]
+        &mut self.users[self.roster.domain(client).index()]
     }
 
     fn enqueue(&mut self, client: ClientId, first: bool) {
         let level = self.level(client);
-        self.processes[client as usize].level = level;
+        self.processes[client.index()].level = level;
         self.occupied |= 1 << level;
         if first {
             self.queues.push_front(level, client);
@@ -124,7 +124,7 @@ impl FairShare {
     }
 
     fn dequeue(&mut self, client: ClientId) {
-        let level = self.processes[client as usize].level;
+        let level = self.processes[client.index()].level;
         self.queues.remove(level, client);
         if self.queues.front(level).is_none() {
             self.occupied &= !(1 << level);
@@ -133,7 +133,7 @@ impl FairShare {
 
     /// The level of a client's priority value as it is now.
     fn level(&self, client: ClientId) -> usize {
-        self.level_of(self.processes[client as usize].priority)
+        self.level_of(self.processes[client.index()].priority)
     }
 
     /// A client's level when it will have run for `ran_ns`.
@@ -146,7 +146,7 @@ impl FairShare {
     }
 
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        self.processes[client as usize].priority = self.priority_after(client, ran_ns);
+        self.processes[client.index()].priority = self.priority_after(client, ran_ns);
         let user = self.user(client);
         user.charges_ns = user.charges_ns.saturating_add(ran_ns);
     }
@@ -154,13 +154,13 @@ impl FairShare {
     /// A process's priority value when it will have run for `ran_ns` (Kay and Lauder's charge, see above).
     fn priority_after(&self, client: ClientId, ran_ns: Nanoseconds) -> u128 {
         let own_share = u128::from(self.roster.share(client).get());
-        let user = self.users[usize::from(self.roster.domain(client))];
+        let user = self.users[self.roster.domain(client).index()];
         // Usage of this period counts at once, this run included (see the deviations above).
         let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns).saturating_add(ran_ns));
         let share = u128::from(user.share.get());
         // The first product fits u128; `active` may not fit into it as well. The divisor is at most 2⁶⁰.
         let cost = (u128::from(ran_ns) * usage_ns).saturating_mul(user.active.into());
-        self.processes[client as usize].priority.saturating_add(cost / (share * share * own_share))
+        self.processes[client.index()].priority.saturating_add(cost / (share * share * own_share))
     }
 
     /// Brings usage and priorities up to the time. The steps that are linear in clients come once a period.
@@ -245,14 +245,14 @@ impl Policy for FairShare {
     }
 
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        if let Some(user) = self.users.get_mut(usize::from(domain)) {
+        if let Some(user) = self.users.get_mut(domain.index()) {
             user.share = share;
         }
     }
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.processes[client as usize] = Process::default();
+            self.processes[client.index()] = Process::default();
         }
     }
 
@@ -268,7 +268,7 @@ impl Policy for FairShare {
             self.occupancy.leave(client);
         }
         // A blocked client decays with the others until now; the next client of this number starts at zero.
-        if let Some(process) = self.processes.get_mut(client as usize) {
+        if let Some(process) = self.processes.get_mut(client.index()) {
             *process = Process::default();
         }
     }

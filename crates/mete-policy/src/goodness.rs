@@ -95,7 +95,7 @@ impl Goodness {
     }
 
     fn goodness_when_ready(&self, client: ClientId, processor: ProcessorId, last: bool) -> u32 {
-        let task = self.tasks[client as usize];
+        let task = self.tasks[client.index()];
         let here = if task.processor == Some(processor) { self.same_processor() } else { 0 };
         self.goodness(client, task.counter, here + if last { SAME_CLIENT } else { 0 })
     }
@@ -107,7 +107,7 @@ impl Goodness {
 
     /// The best ready client and its goodness.
     fn best(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
-        let last = self.previous[usize::from(processor)];
+        let last = self.previous[processor.index()];
         // First, so that the client that ran last wins among equals; the loop keeps only what is better.
         let mut best = self.last_if_ready(processor);
         let mut next = self.queue.front(0);
@@ -126,28 +126,28 @@ impl Goodness {
 
     /// The client that this processor ran last, with its goodness, if it is ready.
     fn last_if_ready(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
-        let last = self.previous[usize::from(processor)]?;
+        let last = self.previous[processor.index()]?;
         if self.roster.state(last) != ClientState::Ready {
             return None;
         }
-        let yielded = self.tasks[last as usize].yielded;
+        let yielded = self.tasks[last.index()].yielded;
         Some((last, if yielded { 0 } else { self.goodness_when_ready(last, processor, true) }))
     }
 
     /// Sets every client's counter to half of what it has and its priority.
     fn recharge(&mut self) {
         self.recharges = self.recharges.saturating_add(1);
-        for client in 0..self.roster.clients() {
+        for client in ClientId::first(self.roster.clients()) {
             // Absent clients, too: `add` sets their counters anew.
             let priority = self.priority(client);
-            let task = &mut self.tasks[client as usize];
+            let task = &mut self.tasks[client.index()];
             task.counter = task.counter / 2 + priority;
             task.yielded = false;
         }
     }
 
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let task = &mut self.tasks[client as usize];
+        let task = &mut self.tasks[client.index()];
         let used_ns = task.used_ns.saturating_add(ran_ns);
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         task.counter = task.counter.saturating_sub(ticks);
@@ -157,10 +157,10 @@ impl Goodness {
 
     /// Notes where a client has run, and whether it yielded.
     fn place(&mut self, client: ClientId, stop: Stop) {
-        let task = &mut self.tasks[client as usize];
+        let task = &mut self.tasks[client.index()];
         task.processor = Some(task.picked_for);
         task.yielded = stop == Stop::Yielded;
-        self.previous[usize::from(task.picked_for)] = Some(client);
+        self.previous[task.picked_for.index()] = Some(client);
     }
 
     /// The processor that a woken client should take, if any (`reschedule_idle` in the kernel).
@@ -169,7 +169,7 @@ impl Goodness {
             return None;
         }
         // A client that has never run has no such processor; any is as good.
-        let processor = self.tasks[client as usize].processor.unwrap_or(0);
+        let processor = self.tasks[client.index()].processor.unwrap_or_default();
         let goodness = self.goodness_when_ready(client, processor, false);
         // A processor that is promised to another client is compared with that one.
         if let Some(asking) = self.occupancy.asking(processor, client, &self.roster) {
@@ -177,7 +177,7 @@ impl Goodness {
         }
         let occupant = self.occupancy.on(processor)?;
         // The running client is charged when it stops: what it has used until now comes off here.
-        let task = self.tasks[occupant.client as usize];
+        let task = self.tasks[occupant.client.index()];
         let used_ns = task.used_ns.saturating_add(now.saturating_sub(occupant.since_ns));
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         let left = task.counter.saturating_sub(ticks);
@@ -197,7 +197,7 @@ impl Policy for Goodness {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.tasks[client as usize] = Task { counter: self.priority(client), ..Task::default() };
+            self.tasks[client.index()] = Task { counter: self.priority(client), ..Task::default() };
         }
     }
 
@@ -236,7 +236,7 @@ impl Policy for Goodness {
         }
         self.roster.run(client);
         self.occupancy.enter(processor, client, now);
-        let task = &mut self.tasks[client as usize];
+        let task = &mut self.tasks[client.index()];
         task.picked_for = processor;
         // The counter is at least 1 now, and less than a tick is used, so the difference is positive.
         let slice_ns = self.tick_ns.saturating_mul(task.counter.into()) - task.used_ns;

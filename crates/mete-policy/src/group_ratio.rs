@@ -177,7 +177,7 @@ impl GroupRatio {
         let group = self.group_of(client);
         let empty = self.groups[group].weight == 0;
         let time = if empty { self.system_time(now) } else { self.group_time(group, now) };
-        self.accounts[client as usize].not_before(time);
+        self.accounts[client.index()].not_before(time);
     }
 
     /// Adds a client to its group.
@@ -185,7 +185,7 @@ impl GroupRatio {
         // Relative to the present first: the sums are then as small as they can be.
         self.relate_works(now);
         let share = self.roster.share(client).get();
-        let beyond = lead(self.accounts[client as usize].time(), self.level);
+        let beyond = lead(self.accounts[client.index()].time(), self.level);
         let group = &mut self.groups[share.ilog2() as usize];
         group.weight = group.weight.saturating_add(share.into());
         group.work = group.work.saturating_add(beyond.saturating_mul(share.into()));
@@ -199,7 +199,7 @@ impl GroupRatio {
         let share = self.roster.share(client).get();
         let group = self.group_of(client);
         let time = self.group_time(group, now);
-        let account = &mut self.accounts[client as usize];
+        let account = &mut self.accounts[client.index()];
         let ahead = lead(account.time(), time).saturating_mul(share.into());
         if ahead.abs() > service(self.quantum_ns) * MOST_LEAD_QUANTA {
             account.move_to(time);
@@ -274,7 +274,7 @@ impl GroupRatio {
     }
 
     fn join_group(&mut self, client: ClientId, state: ClientState, now: Nanoseconds) {
-        self.turns[client as usize] = RoundTurn::default();
+        self.turns[client.index()] = RoundTurn::default();
         self.join(client, now);
         if state == ClientState::Ready {
             self.enqueue(client, false);
@@ -313,11 +313,11 @@ impl GroupRatio {
     fn settle(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         let (group, ran_ns) = (self.group_of(client), ran_ns.min(MOST_RUN_NS));
         let least = self.least_deficit(client);
-        self.accounts[client as usize].charge(ran_ns);
+        self.accounts[client.index()].charge(ran_ns);
         // Exact, so that equal works compare as equal. Accounts, which are rounded, say what a client takes along.
         let work = &mut self.groups[group].work;
         *work = work.saturating_add(service(ran_ns)).saturating_sub(service(self.quantum_ns));
-        let turn = &mut self.turns[client as usize];
+        let turn = &mut self.turns[client.index()];
         turn.deficit = (turn.deficit - (i128::from(ran_ns) << group)).max(least);
     }
 
@@ -340,7 +340,7 @@ impl GroupRatio {
     /// Begins a turn, or goes on with one, and answers the slice: a quantum, or what is left if that is less.
     fn open_turn(&mut self, client: ClientId) -> Nanoseconds {
         let (part, group) = (self.part(client), self.group_of(client));
-        let turn = &mut self.turns[client as usize];
+        let turn = &mut self.turns[client.index()];
         if !turn.in_turn {
             // In scaled time a round's part is share × quantum; divided by 2ᵏ it is 1 to just under 2 quanta.
             turn.deficit += part;
@@ -351,7 +351,7 @@ impl GroupRatio {
     }
 
     fn close_turn(&mut self, client: ClientId, keep: i128) {
-        let turn = &mut self.turns[client as usize];
+        let turn = &mut self.turns[client.index()];
         turn.deficit = turn.deficit.min(keep);
         turn.in_turn = false;
     }
@@ -366,7 +366,7 @@ impl GroupRatio {
             Stop::Expired => self.whole_quantum(client),
             Stop::Yielded | Stop::Blocked => return false,
         };
-        self.turns[client as usize].deficit >= needed
+        self.turns[client.index()].deficit >= needed
     }
 }
 
@@ -377,8 +377,8 @@ impl Policy for GroupRatio {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.turns[client as usize] = RoundTurn::default();
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.turns[client.index()] = RoundTurn::default();
+            self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
         }
     }
 
@@ -400,15 +400,15 @@ impl Policy for GroupRatio {
         let time = self.system_time(now);
         if state == ClientState::Blocked {
             self.roster.set_share(client, share);
-            self.turns[client as usize] = RoundTurn::default();
-            self.accounts[client as usize].set_share(share, self.quantum_ns, time);
+            self.turns[client.index()] = RoundTurn::default();
+            self.accounts[client.index()].set_share(share, self.quantum_ns, time);
             return;
         }
         // While it is in no group it does not count as running, or `unused` would take its charge off twice.
         self.roster.stop(client, Stop::Preempted);
         self.leave_group(client, state, now);
         self.roster.set_share(client, share);
-        self.accounts[client as usize].set_share(share, self.quantum_ns, time);
+        self.accounts[client.index()].set_share(share, self.quantum_ns, time);
         self.join_group(client, state, now);
         if state == ClientState::Running {
             self.roster.run(client);

@@ -61,7 +61,7 @@ impl Heap {
     /// Puts in a client that is not in the heap.
     pub(crate) fn push(&mut self, time: VirtualTime, client: ClientId) {
         // Times have 96 bits, so the client fits below: the order is by time, then by client.
-        let key = time << 32 | u128::from(client);
+        let key = time << 32 | u128::from(client.get());
         if core::mem::take(&mut self.hole) {
             // As a rule a push follows a pop: from the root down it is one way through the heap.
             self.sift_down(ROOT, key);
@@ -75,7 +75,7 @@ impl Heap {
     pub(crate) fn pop(&mut self) -> Option<ClientId> {
         self.fill_hole();
         let client = (self.end > ROOT).then(|| client_of(self.key(ROOT)))?;
-        self.places[client as usize] = ABSENT;
+        self.places[client.index()] = ABSENT;
         // As a rule the next call is a push, which uses the hole.
         self.hole = true;
         Some(client)
@@ -91,11 +91,11 @@ impl Heap {
     /// Takes out a client; `false` if it was not in the heap.
     pub(crate) fn remove(&mut self, client: ClientId) -> bool {
         self.fill_hole();
-        let slot = self.places.get(client as usize).map_or(ABSENT, |&slot| slot) as usize;
+        let slot = self.places.get(client.index()).map_or(ABSENT, |&slot| slot) as usize;
         if slot == ABSENT as usize {
             return false;
         }
-        self.places[client as usize] = ABSENT;
+        self.places[client.index()] = ABSENT;
         let last = self.take_last();
         // If the client was the last one, its slot is free already.
         if slot < self.end {
@@ -167,7 +167,7 @@ impl Heap {
 
     fn put(&mut self, slot: usize, key: u128) {
         self.lines[slot / 4].0[slot % 4] = key;
-        self.places[client_of(key) as usize] = slot as u32;
+        self.places[client_of(key).index()] = slot as u32;
     }
 }
 
@@ -177,7 +177,7 @@ fn parent(slot: usize) -> usize {
 
 /// The client is in the low 32 bits, which the cast keeps.
 fn client_of(key: u128) -> ClientId {
-    key as ClientId
+    ClientId::new(key as u32)
 }
 
 /// The least of four keys and its index: a tournament without branches, which random keys would mispredict.

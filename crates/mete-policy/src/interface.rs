@@ -4,10 +4,7 @@ use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
 use crate::observation::Observation;
-use crate::{DomainIndex, ProcessorId};
-
-/// A client's number, dense from 0: the entity that is scheduled (a task, a virtual processor).
-pub type ClientId = u32;
+use crate::{ClientId, DomainIndex, ProcessorId};
 
 /// A time in nanoseconds since an origin that the owner chooses, or a length of time.
 pub type Nanoseconds = u64;
@@ -48,9 +45,9 @@ pub struct Setup {
     /// The largest number of clients at a time; client numbers are below this.
     pub clients: u32,
     /// The number of domains, the root (domain 0) included; at least 1.
-    pub domains: DomainIndex,
+    pub domains: u16,
     /// The number of processors; at least 1.
-    pub processors: ProcessorId,
+    pub processors: u16,
     /// The slice that a client is given, in nanoseconds: the papers' time unit; at least 1.
     pub quantum_ns: Nanoseconds,
     /// The seed of randomised policies; the same seed and calls give the same answers.

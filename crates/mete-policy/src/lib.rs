@@ -28,16 +28,17 @@
 //! policies implement [`Policy`], have one module each, and are listed by name in [`CATALOG`].
 //!
 //! ```
-//! use mete_policy::{CATALOG, Setup, Share, Stop};
+//! use mete_policy::{CATALOG, ClientId, DomainIndex, ProcessorId, Setup, Share, Stop};
 //!
 //! let mut policy = (CATALOG[0].make)(&Setup::for_clients(2));
-//! for client in 0..2 {
-//!     policy.add(client, 0, Share::ONE, 0);
+//! for client in ClientId::first(2) {
+//!     policy.add(client, DomainIndex::ROOT, Share::ONE, 0);
 //!     assert_eq!(policy.wake(client, 0), None, "no client runs that could be preempted");
 //! }
-//! let first = policy.pick(0, 0).expect("two are ready");
+//! let processor = ProcessorId::new(0);
+//! let first = policy.pick(processor, 0).expect("two are ready");
 //! policy.ran(first.client, first.slice_ns, Stop::Expired, first.slice_ns);
-//! let second = policy.pick(0, first.slice_ns).expect("two are ready");
+//! let second = policy.pick(processor, first.slice_ns).expect("two are ready");
 //! assert_ne!(first.client, second.client);
 //! ```
 
@@ -57,10 +58,12 @@ pub mod fair_share;
 pub mod goodness;
 pub mod group_ratio;
 mod heap;
+mod id;
 mod interface;
 pub mod lottery;
 mod observation;
 mod occupancy;
+mod permille;
 mod progress;
 mod queue;
 mod ring;
@@ -84,9 +87,11 @@ pub use eevdf::Eevdf;
 pub use fair_share::FairShare;
 pub use goodness::Goodness;
 pub use group_ratio::GroupRatio;
-pub use interface::{ClientId, Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
+pub use id::{ClientId, DomainIndex, ProcessorId, RequestId, TaskId};
+pub use interface::{Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
 pub use lottery::Lottery;
-pub use observation::{Event, Observation, RequestId, TaskId};
+pub use observation::{Event, Observation};
+pub use permille::Permille;
 pub use round_robin::RoundRobin;
 pub use stride::Stride;
 pub use vtrr::{GroupVtrr, Reset, VirtualTime, Vtrr};
@@ -94,10 +99,3 @@ pub use wf2q::Wf2q;
 pub use wfq::Wfq;
 pub use wfq_linear::WfqLinear;
 pub use wrr::WeightedRoundRobin;
-
-/// A processor's number, dense from 0.
-pub type ProcessorId = u16;
-/// A domain's number, dense from 0.
-pub type DomainIndex = u16;
-/// Thousandths: of one processor for a share, of one task for the length of a queue.
-pub type Permille = u32;

@@ -56,7 +56,7 @@ impl Lottery {
     fn enter(&mut self, client: ClientId) {
         let plain = u64::from(self.roster.share(client).get()) * TICKET;
         // Compensation never takes tickets away: 1/f is at least 1 (§3.4).
-        self.tickets.set(client, plain.max(self.compensated[client as usize]));
+        self.tickets.set(client, plain.max(self.compensated[client.index()]));
     }
 
     /// The tickets of a client that ran for `ran_ns` of its quantum; 0 where it used all of it.
@@ -81,7 +81,7 @@ impl Policy for Lottery {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.compensated[client as usize] = 0;
+            self.compensated[client.index()] = 0;
         }
     }
 
@@ -95,7 +95,7 @@ impl Policy for Lottery {
         let state = self.roster.set_share(client, share);
         if state != ClientState::Absent {
             // A compensation belongs to the tickets that it was computed from.
-            self.compensated[client as usize] = 0;
+            self.compensated[client.index()] = 0;
         }
         if state == ClientState::Ready {
             self.enter(client);
@@ -124,7 +124,7 @@ impl Policy for Lottery {
         let Some(next) = self.roster.stop(client, stop) else { return };
         // A decision that was given back has used nothing of the client's compensation.
         if stop != Stop::Preempted || ran_ns > 0 {
-            self.compensated[client as usize] = self.compensation(client, ran_ns);
+            self.compensated[client.index()] = self.compensation(client, ran_ns);
         }
         if next == ClientState::Ready {
             self.enter(client);
@@ -150,7 +150,7 @@ impl TicketSums {
     /// Sets a client's tickets; the client is one of those that the tree was made for.
     fn set(&mut self, client: ClientId, tickets: u64) {
         // The client is below the number of leaves, which is rounded up to a power of two.
-        let mut node = self.nodes.len() / 2 + client as usize;
+        let mut node = self.nodes.len() / 2 + client.index();
         let (before, after) = (self.nodes[node], tickets);
         while node > 0 {
             // Every sum on the way to the root holds `before`, so the subtraction cannot wrap.
@@ -172,7 +172,7 @@ impl TicketSums {
                 node += 1;
             }
         }
-        ClientId::try_from(node - leaves).unwrap_or(0)
+        ClientId::at(node - leaves)
     }
 }
 
@@ -230,9 +230,9 @@ mod tests {
         let tickets = [3, 0, 2, 5, 1];
         let mut sums = TicketSums::new(5);
         for (client, &count) in (0..).zip(&tickets) {
-            sums.set(client, count);
+            sums.set(ClientId::new(client), count);
         }
-        let holders: Vec<_> = (0..sums.total()).map(|ticket| sums.holder(ticket)).collect();
+        let holders: Vec<_> = (0..sums.total()).map(|ticket| sums.holder(ticket).get()).collect();
         assert_eq!(holders, [0, 0, 0, 2, 2, 3, 3, 3, 3, 3, 4]);
     }
 

@@ -1,14 +1,6 @@
 //! What a host sees of its guests from outside, without their help (TAVS paper, §3.2, §3.5, §4.2).
 
-use crate::ClientId;
-
-/// A guest task, as the host distinguishes tasks: a number for its address space, dense from 0 within
-/// one virtual processor.
-pub type TaskId = u16;
-
-/// A block request's number, dense from 0 within one virtual processor: the entry of the table through
-/// which guest and driver share the request's memory.
-pub type RequestId = u16;
+use crate::{ClientId, RequestId, TaskId};
 
 /// What a pending event is about, as far as the host can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

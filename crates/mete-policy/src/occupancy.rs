@@ -52,13 +52,13 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    pub(crate) fn new(processors: ProcessorId) -> Occupancy {
+    pub(crate) fn new(processors: u16) -> Occupancy {
         Occupancy { seats: vec![ProcessorSeat::default(); usize::from(processors.max(1))] }
     }
 
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
         // A third client in a row displaces the first: owners pick at most one decision ahead.
-        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
+        if let Some(seat) = self.seats.get_mut(processor.index()) {
             let latest = Some(Occupant { client, since_ns: now });
             *seat = ProcessorSeat { latest, before: seat.latest, asking: None };
         }
@@ -66,7 +66,7 @@ impl Occupancy {
 
     /// Takes a client off the processor that it occupies, and answers which; linear in processors.
     pub(crate) fn leave(&mut self, client: ClientId) -> Option<ProcessorId> {
-        let mut seats = (0..).zip(&mut self.seats);
+        let mut seats = (0..).map(ProcessorId::new).zip(&mut self.seats);
         seats.find_map(|(processor, seat)| seat.leave(client).then_some(processor))
     }
 
@@ -75,12 +75,12 @@ impl Occupancy {
     }
 
     pub(crate) fn on(&self, processor: ProcessorId) -> Option<Occupant> {
-        self.seats.get(usize::from(processor)).and_then(|seat| seat.latest)
+        self.seats.get(processor.index()).and_then(|seat| seat.latest)
     }
 
     /// Promises a processor to a client as soon as its occupant has given way.
     pub(crate) fn ask(&mut self, processor: ProcessorId, client: ClientId) {
-        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
+        if let Some(seat) = self.seats.get_mut(processor.index()) {
             seat.asking = Some(client);
         }
     }
@@ -92,12 +92,13 @@ impl Occupancy {
         client: ClientId,
         roster: &Roster,
     ) -> Option<ClientId> {
-        let asking = self.seats.get(usize::from(processor)).and_then(|seat| seat.asking)?;
+        let asking = self.seats.get(processor.index()).and_then(|seat| seat.asking)?;
         (asking != client && roster.state(asking) == ClientState::Ready).then_some(asking)
     }
 
     /// The processors that are occupied, with their occupants.
     pub(crate) fn all(&self) -> impl Iterator<Item = (ProcessorId, Occupant)> {
-        (0..).zip(&self.seats).filter_map(|(processor, seat)| Some((processor, seat.latest?)))
+        let seats = (0..).map(ProcessorId::new).zip(&self.seats);
+        seats.filter_map(|(processor, seat)| Some((processor, seat.latest?)))
     }
 }

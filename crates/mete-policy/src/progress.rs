@@ -73,7 +73,7 @@ impl Progress {
         let clients = if setup.processors > 1 { setup.clients as usize } else { 0 };
         Progress {
             seats: vec![RunSeat::default(); usize::from(setup.processors.max(1))],
-            processors: vec![0; clients],
+            processors: vec![ProcessorId::default(); clients],
             quantum_ns,
         }
     }
@@ -81,12 +81,12 @@ impl Progress {
     /// A client was picked for a processor.
     #[inline]
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
-        let Some(seat) = self.seats.get_mut(usize::from(processor)) else { return };
+        let Some(seat) = self.seats.get_mut(processor.index()) else { return };
         *seat = RunSeat {
             latest: Some(CurrentRun { client, since_ns: now, counted_ns: 0 }),
             before: seat.latest,
         };
-        if let Some(last) = self.processors.get_mut(client as usize) {
+        if let Some(last) = self.processors.get_mut(client.index()) {
             *last = processor;
         }
     }
@@ -95,8 +95,8 @@ impl Progress {
     #[inline]
     pub(crate) fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
         // With one processor there are no entries, and the default is that processor.
-        let processor = self.processors.get(client as usize).copied().unwrap_or_default();
-        self.seats.get_mut(usize::from(processor)).map_or(0, |seat| seat.leave(client, now))
+        let processor = self.processors.get(client.index()).copied().unwrap_or_default();
+        self.seats.get_mut(processor.index()).map_or(0, |seat| seat.leave(client, now))
     }
 
     /// Counts what every running client has used since it was counted last, and reports it to `each`. Takes a
@@ -146,47 +146,55 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn progress(processors: ProcessorId) -> Progress {
+    fn progress(processors: u16) -> Progress {
         Progress::new(&Setup { processors, ..Setup::for_clients(3) }, 100)
     }
 
-    fn counted(progress: &mut Progress, now: Nanoseconds) -> Vec<(ClientId, Nanoseconds)> {
+    fn enter(progress: &mut Progress, processor: u16, client: u32, now: Nanoseconds) {
+        progress.enter(ProcessorId::new(processor), ClientId::new(client), now);
+    }
+
+    fn counted(progress: &mut Progress, now: Nanoseconds) -> Vec<(u32, Nanoseconds)> {
         let mut all = Vec::new();
-        progress.count(now, |client, used_ns| all.push((client, used_ns)));
+        progress.count(now, |client, used_ns| all.push((client.get(), used_ns)));
         all
+    }
+
+    fn unused(progress: &Progress, now: Nanoseconds) -> Vec<(u32, Nanoseconds)> {
+        progress.unused(now).map(|(client, unused_ns)| (client.get(), unused_ns)).collect()
     }
 
     #[test]
     fn new_1_a_run_is_counted_once_and_never_beyond_a_quantum() {
         let mut progress = progress(2);
-        progress.enter(0, 0, 10);
-        progress.enter(1, 1, 30);
+        enter(&mut progress, 0, 0, 10);
+        enter(&mut progress, 1, 1, 30);
         assert_eq!(counted(&mut progress, 50), [(0, 40), (1, 20)]);
         assert_eq!(counted(&mut progress, 40), [], "a time that goes back");
         assert_eq!(counted(&mut progress, 1_000), [(0, 60), (1, 80)]);
-        assert_eq!(progress.leave(0, 1_000), 100);
-        assert_eq!(progress.leave(0, 1_000), 0, "it has left already");
+        assert_eq!(progress.leave(ClientId::new(0), 1_000), 100);
+        assert_eq!(progress.leave(ClientId::new(0), 1_000), 0, "it has left already");
         assert_eq!(counted(&mut progress, 2_000), []);
     }
 
     #[test]
     fn new_1_a_client_that_is_picked_ahead_begins_when_the_one_before_it_leaves() {
         let mut progress = progress(1);
-        progress.enter(0, 0, 0);
-        progress.enter(0, 1, 20);
+        enter(&mut progress, 0, 0, 0);
+        enter(&mut progress, 0, 1, 20);
         assert_eq!(counted(&mut progress, 50), [(0, 50)]);
-        assert_eq!(progress.unused(50).collect::<Vec<_>>(), [(0, 50), (1, 100)]);
-        assert_eq!(progress.leave(0, 60), 50);
+        assert_eq!(unused(&progress, 50), [(0, 50), (1, 100)]);
+        assert_eq!(progress.leave(ClientId::new(0), 60), 50);
         assert_eq!(counted(&mut progress, 90), [(1, 30)]);
-        assert_eq!(progress.unused(90).collect::<Vec<_>>(), [(1, 70)]);
+        assert_eq!(unused(&progress, 90), [(1, 70)]);
     }
 
     #[test]
     fn new_1_a_pick_ahead_that_is_given_back_leaves_the_run_as_it_is() {
         let mut progress = progress(1);
-        progress.enter(0, 0, 0);
-        progress.enter(0, 1, 20);
-        assert_eq!(progress.leave(1, 30), 0);
+        enter(&mut progress, 0, 0, 0);
+        enter(&mut progress, 0, 1, 20);
+        assert_eq!(progress.leave(ClientId::new(1), 30), 0);
         assert_eq!(counted(&mut progress, 50), [(0, 50)]);
     }
 }

@@ -40,22 +40,22 @@ impl Queues {
     /// The client that stands behind `client` in its queue.
     #[inline]
     pub(crate) fn next(&self, client: ClientId) -> Option<ClientId> {
-        some(self.links[client as usize].next)
+        some(self.links[client.index()].next)
     }
 
     /// Appends a client that is in no queue.
     #[inline]
     pub(crate) fn push_back(&mut self, queue: usize, client: ClientId) {
         let last = self.ends[queue].previous;
-        self.links[client as usize] = Links { next: NONE, previous: last };
+        self.links[client.index()] = Links { next: NONE, previous: last };
         self.set_next(queue, last, client);
         self.ends[queue].previous = client;
     }
 
     /// Puts a client that is in no queue before `next`, which is in this queue.
     pub(crate) fn insert_before(&mut self, queue: usize, next: ClientId, client: ClientId) {
-        let previous = self.links[next as usize].previous;
-        self.links[client as usize] = Links { next, previous };
+        let previous = self.links[next.index()].previous;
+        self.links[client.index()] = Links { next, previous };
         self.set_next(queue, previous, client);
         self.set_previous(queue, next, client);
     }
@@ -64,7 +64,7 @@ impl Queues {
     #[inline]
     pub(crate) fn push_front(&mut self, queue: usize, client: ClientId) {
         let first = self.ends[queue].next;
-        self.links[client as usize] = Links { next: first, previous: NONE };
+        self.links[client.index()] = Links { next: first, previous: NONE };
         self.set_previous(queue, first, client);
         self.ends[queue].next = client;
     }
@@ -79,22 +79,22 @@ impl Queues {
     /// Takes a client out of the queue that it is in.
     #[inline]
     pub(crate) fn remove(&mut self, queue: usize, client: ClientId) {
-        let Links { next, previous } = self.links[client as usize];
+        let Links { next, previous } = self.links[client.index()];
         self.set_next(queue, previous, next);
         self.set_previous(queue, next, previous);
-        self.links[client as usize] = UNLINKED;
+        self.links[client.index()] = UNLINKED;
     }
 
     #[inline]
     fn set_next(&mut self, queue: usize, client: ClientId, next: ClientId) {
         // The end of the queue stands for the missing neighbour, so a list of one needs no case of its own.
-        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
+        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client.index()] };
         links.next = next;
     }
 
     #[inline]
     fn set_previous(&mut self, queue: usize, client: ClientId, previous: ClientId) {
-        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
+        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client.index()] };
         links.previous = previous;
     }
 }

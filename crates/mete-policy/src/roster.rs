@@ -29,13 +29,13 @@ struct ClientEntry {
 /// All clients, by number.
 pub(crate) struct Roster {
     entries: Vec<ClientEntry>,
-    domains: DomainIndex,
-    processors: ProcessorId,
+    domains: u16,
+    processors: u16,
 }
 
 impl Roster {
     pub(crate) fn new(setup: &Setup) -> Roster {
-        let absent = ClientEntry { share: Share::ONE, domain: 0, state: ClientState::Absent };
+        let absent = ClientEntry { share: Share::ONE, domain: DomainIndex::ROOT, state: ClientState::Absent };
         Roster {
             entries: vec![absent; setup.clients as usize],
             domains: setup.domains.max(1),
@@ -46,35 +46,35 @@ impl Roster {
     /// Whether a processor exists; no client is picked for one that does not.
     #[inline]
     pub(crate) fn has_processor(&self, processor: ProcessorId) -> bool {
-        processor < self.processors
+        processor.get() < self.processors
     }
 
     /// The number of clients that there is room for; client numbers are below this.
-    pub(crate) fn clients(&self) -> ClientId {
-        ClientId::try_from(self.entries.len()).unwrap_or(ClientId::MAX)
+    pub(crate) fn clients(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
     #[inline]
     pub(crate) fn state(&self, client: ClientId) -> ClientState {
-        self.entries.get(client as usize).map_or(ClientState::Absent, |entry| entry.state)
+        self.entries.get(client.index()).map_or(ClientState::Absent, |entry| entry.state)
     }
 
     /// The client's share; [`Share::ONE`] for a number out of range.
     #[inline]
     pub(crate) fn share(&self, client: ClientId) -> Share {
-        self.entries.get(client as usize).map_or(Share::ONE, |entry| entry.share)
+        self.entries.get(client.index()).map_or(Share::ONE, |entry| entry.share)
     }
 
     /// The client's domain; the root for a number out of range.
     pub(crate) fn domain(&self, client: ClientId) -> DomainIndex {
-        self.entries.get(client as usize).map_or(0, |entry| entry.domain)
+        self.entries.get(client.index()).map_or(DomainIndex::ROOT, |entry| entry.domain)
     }
 
     /// Absent → blocked. A domain out of range is the root.
     pub(crate) fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share) -> bool {
         // Policies index arrays by domain without a check, so no client may have a number out of range.
-        let domain = if domain < self.domains { domain } else { 0 };
-        match self.entries.get_mut(client as usize) {
+        let domain = if domain.get() < self.domains { domain } else { DomainIndex::ROOT };
+        match self.entries.get_mut(client.index()) {
             Some(entry) if entry.state == ClientState::Absent => {
                 *entry = ClientEntry { share, domain, state: ClientState::Blocked };
                 true
@@ -85,7 +85,7 @@ impl Roster {
 
     /// Any state → absent; answers the state that the client left.
     pub(crate) fn remove(&mut self, client: ClientId) -> ClientState {
-        match self.entries.get_mut(client as usize) {
+        match self.entries.get_mut(client.index()) {
             // `Absent` is the default. Share and domain stay readable: policies still take them off their sums.
             Some(entry) => core::mem::take(&mut entry.state),
             None => ClientState::Absent,
@@ -94,7 +94,7 @@ impl Roster {
 
     /// Sets the share and answers the state; nothing changes for a client that does not exist.
     pub(crate) fn set_share(&mut self, client: ClientId, share: Share) -> ClientState {
-        match self.entries.get_mut(client as usize) {
+        match self.entries.get_mut(client.index()) {
             Some(entry) if entry.state != ClientState::Absent => {
                 entry.share = share;
                 entry.state
@@ -123,7 +123,7 @@ impl Roster {
 
     #[inline]
     fn change(&mut self, client: ClientId, from: ClientState, to: ClientState) -> bool {
-        match self.entries.get_mut(client as usize) {
+        match self.entries.get_mut(client.index()) {
             Some(entry) if entry.state == from => {
                 entry.state = to;
                 true

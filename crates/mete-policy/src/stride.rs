@@ -59,7 +59,7 @@ impl Stride {
     }
 
     fn push(&mut self, client: ClientId) {
-        self.queue.push(self.accounts[client as usize].finish(), client);
+        self.queue.push(self.accounts[client.index()].finish(), client);
     }
 
     /// Lets the global pass go on by what running clients have used up to now.
@@ -70,7 +70,7 @@ impl Stride {
     /// Changes the share of a client that is ready or running.
     fn change_active(&mut self, client: ClientId, share: Share) {
         let global = self.global.now();
-        let account = &mut self.accounts[client as usize];
+        let account = &mut self.accounts[client.index()];
         self.global.leave(account.share());
         account.set_share(share, self.quantum_ns, global);
         self.global.join(share);
@@ -81,8 +81,8 @@ impl Stride {
     }
 
     fn change_blocked(&mut self, client: ClientId, share: Share) {
-        let account = &mut self.accounts[client as usize];
-        let remain = &mut self.remains[client as usize];
+        let account = &mut self.accounts[client.index()];
+        let remain = &mut self.remains[client.index()];
         // A remain is a distance in virtual time: the same service at the new rate (§2, ticket modifications).
         *remain = rescaled(*remain, account.share(), share);
         // The time does not matter: the wake-up sets it from the global pass.
@@ -97,8 +97,8 @@ impl Policy for Stride {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
-            self.remains[client as usize] = 0;
+            self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.remains[client.index()] = 0;
         }
     }
 
@@ -108,7 +108,7 @@ impl Policy for Stride {
             self.catch_up(now);
             self.progress.leave(client, now);
             self.queue.remove(client);
-            self.global.leave(self.accounts[client as usize].share());
+            self.global.leave(self.accounts[client.index()].share());
         }
     }
 
@@ -126,9 +126,9 @@ impl Policy for Stride {
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
             self.catch_up(now);
-            let account = &mut self.accounts[client as usize];
+            let account = &mut self.accounts[client.index()];
             // The join of the source: pass = global pass + remain (§2, dynamic client participation).
-            account.move_to(shifted(self.global.now(), self.remains[client as usize]));
+            account.move_to(shifted(self.global.now(), self.remains[client.index()]));
             self.global.join(account.share());
             self.push(client);
         }
@@ -150,7 +150,7 @@ impl Policy for Stride {
         let Some(state) = self.roster.stop(client, stop) else { return };
         let counted_ns = self.progress.leave(client, now);
         self.catch_up(now);
-        let account = &mut self.accounts[client as usize];
+        let account = &mut self.accounts[client.index()];
         account.charge(ran_ns);
         // The time really used replaces the estimate (§2, nonuniform quanta).
         self.global.advance(service(ran_ns) - service(counted_ns));
@@ -158,7 +158,7 @@ impl Policy for Stride {
             self.push(client);
         } else {
             // Before the share leaves, so that the distance is from the pass that it competed by.
-            self.remains[client as usize] = lead(account.time(), self.global.now());
+            self.remains[client.index()] = lead(account.time(), self.global.now());
             self.global.leave(account.share());
         }
     }

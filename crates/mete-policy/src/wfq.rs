@@ -59,7 +59,7 @@ impl FairQueue for Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Policy, Setup, Share, Stop};
+    use crate::{DomainIndex, Policy, ProcessorId, Setup, Share, Stop};
 
     /// The levels of a heap with four children a node: 1, 4, 16, ... clients.
     fn levels(clients: u32) -> u64 {
@@ -69,9 +69,9 @@ mod tests {
 
     fn ready(clients: u32) -> Wfq {
         let mut policy = Wfq::new(&Setup::for_clients(clients));
-        for client in 0..clients {
-            let share = Share::new(1 + client.wrapping_mul(2_654_435_761) / 7 % 100);
-            policy.add(client, 0, share.expect("in range"), 0);
+        for client in ClientId::first(clients) {
+            let share = Share::new(1 + client.get().wrapping_mul(2_654_435_761) / 7 % 100);
+            policy.add(client, DomainIndex::ROOT, share.expect("in range"), 0);
             let _ = policy.wake(client, 0);
         }
         policy
@@ -79,7 +79,7 @@ mod tests {
 
     /// Makes a decision; of one quantum in three only half is used.
     fn decide(policy: &mut Wfq, nth: u32) {
-        let decision = policy.pick(0, 0).expect("all are ready");
+        let decision = policy.pick(ProcessorId::new(0), 0).expect("all are ready");
         let ran_ns = if nth.is_multiple_of(3) { decision.slice_ns / 2 } else { decision.slice_ns };
         policy.ran(decision.client, ran_ns, Stop::Expired, 0);
     }

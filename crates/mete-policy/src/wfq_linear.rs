@@ -31,7 +31,7 @@ impl LinearQueue {
         let (_, client) = self.waiting.swap_remove(place);
         // The last client now stands here, unless it was the one that was taken.
         if let Some(&(_, moved)) = self.waiting.get(place) {
-            self.places[moved as usize] = place as u32;
+            self.places[moved.index()] = place as u32;
         }
         client
     }
@@ -45,7 +45,7 @@ impl FairQueue for LinearQueue {
     }
 
     fn push(&mut self, client: ClientId, account: &Account) {
-        self.places[client as usize] = self.waiting.len() as u32;
+        self.places[client.index()] = self.waiting.len() as u32;
         // Within the capacity: each client waits at most once, so this allocates nothing.
         self.waiting.push((account.finish(), client));
     }
@@ -57,6 +57,6 @@ impl FairQueue for LinearQueue {
     }
 
     fn remove(&mut self, client: ClientId) {
-        self.take(self.places[client as usize] as usize);
+        self.take(self.places[client.index()] as usize);
     }
 }

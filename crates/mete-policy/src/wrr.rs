@@ -39,12 +39,12 @@ impl Turns for WeightedTurns {
     }
 
     fn reset(&mut self, client: ClientId) {
-        self.left_ns[client as usize] = 0;
+        self.left_ns[client.index()] = 0;
     }
 
     #[inline]
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds {
-        let left_ns = &mut self.left_ns[client as usize];
+        let left_ns = &mut self.left_ns[client.index()];
         // Only a turn that was interrupted has something left, and goes on with that.
         if *left_ns == 0 {
             *left_ns = self.quantum_ns.saturating_mul(share.get().into());
@@ -54,7 +54,7 @@ impl Turns for WeightedTurns {
 
     #[inline]
     fn close(&mut self, client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
-        let left_ns = &mut self.left_ns[client as usize];
+        let left_ns = &mut self.left_ns[client.index()];
         *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { 0 };
         if *left_ns > 0 { QueueEnd::Head } else { QueueEnd::Tail }
     }

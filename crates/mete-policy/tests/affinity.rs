@@ -1,6 +1,6 @@
 //! What the affinity policy promises (LOG-16; short paper §4, thesis §5.3).
 
-use mete_policy::{Affinity, Move, Period, Role, affinity::Settings};
+use mete_policy::{Affinity, DomainIndex, Move, Period, Permille, ProcessorId, Role, affinity::Settings};
 use proptest::prelude::*;
 
 const QUICK: Settings = Settings {
@@ -8,8 +8,8 @@ const QUICK: Settings = Settings {
     confirm_periods: 1,
     dwell_periods: 0,
     min_transactions: 1,
-    cap: 900,
-    max_imbalance: 2000,
+    cap: Permille::new(900),
+    max_imbalance: Permille::new(2000),
 };
 
 /// Two drivers, 0 on processor 0 and 1 on processor 1, and clients from 2 on, on processor 0.
@@ -17,9 +17,13 @@ const QUICK: Settings = Settings {
 struct Machine {
     roles: Vec<Role>,
     transactions: Vec<u64>,
-    processors: Vec<Option<u16>>,
-    demand: Vec<u32>,
-    queue: Vec<u32>,
+    processors: Vec<Option<ProcessorId>>,
+    demand: Vec<Permille>,
+    queue: Vec<Permille>,
+}
+
+fn permille(thousandths: impl IntoIterator<Item = u32>) -> Vec<Permille> {
+    thousandths.into_iter().map(Permille::new).collect()
 }
 
 impl Machine {
@@ -27,14 +31,14 @@ impl Machine {
         let domains = 2 + clients;
         let mut roles = vec![Role::Client; domains];
         roles[..2].fill(Role::Driver);
-        let mut processors = vec![Some(0); domains];
-        processors[1] = Some(1);
+        let mut processors = vec![Some(ProcessorId::new(0)); domains];
+        processors[1] = Some(ProcessorId::new(1));
         Machine {
             roles,
             transactions: vec![0; domains * domains],
             processors,
-            demand: vec![100; domains],
-            queue: vec![1000; 2],
+            demand: vec![Permille::new(100); domains],
+            queue: vec![Permille::new(1000); 2],
         }
     }
 
@@ -59,12 +63,21 @@ impl Machine {
     }
 }
 
+fn moved(domain: u16, from: u16, to: u16, driver: u16) -> Move {
+    Move {
+        domain: DomainIndex::new(domain),
+        from: Some(ProcessorId::new(from)),
+        to: ProcessorId::new(to),
+        driver: DomainIndex::new(driver),
+    }
+}
+
 #[test]
 fn log_16_a_client_moves_to_the_processor_of_the_driver_it_talks_to_most() {
     let machine = Machine::new(1).talk(2, 10, 90);
     let mut policy = machine.policy(QUICK);
-    assert_eq!(policy.decide(&machine.period()), [Move { domain: 2, from: Some(0), to: 1, driver: 1 }]);
-    assert_eq!(policy.placed(2), Some(1));
+    assert_eq!(policy.decide(&machine.period()), [moved(2, 0, 1, 1)]);
+    assert_eq!(policy.placed(DomainIndex::new(2)), Some(ProcessorId::new(1)));
     assert!(policy.decide(&machine.period()).is_empty(), "it is there already");
 }
 
@@ -72,7 +85,7 @@ fn log_16_a_client_moves_to_the_processor_of_the_driver_it_talks_to_most() {
 fn log_16_a_client_that_runs_beside_its_driver_is_put_there_once() {
     let machine = Machine::new(1).talk(2, 90, 10);
     let mut policy = machine.policy(QUICK);
-    assert_eq!(policy.decide(&machine.period()), [Move { domain: 2, from: Some(0), to: 0, driver: 0 }]);
+    assert_eq!(policy.decide(&machine.period()), [moved(2, 0, 0, 0)]);
     assert!(policy.decide(&machine.period()).is_empty());
 }
 
@@ -86,7 +99,7 @@ fn log_16_drivers_and_bystanders_are_never_moved() {
 #[test]
 fn log_16_a_lead_within_the_margin_moves_no_client() {
     let mut close = Machine::new(1).talk(2, 100, 125);
-    close.processors[2] = Some(0);
+    close.processors[2] = Some(ProcessorId::new(0));
     assert!(close.policy(QUICK).decide(&close.period()).is_empty());
     let clear = Machine::new(1).talk(2, 100, 126);
     assert_eq!(clear.policy(QUICK).decide(&clear.period()).len(), 1);
@@ -110,7 +123,7 @@ fn log_16_a_client_dwells_before_it_moves_again() {
     for _ in 0..4 {
         assert!(policy.decide(&back.period()).is_empty());
     }
-    assert_eq!(policy.decide(&back.period()), [Move { domain: 2, from: Some(1), to: 0, driver: 0 }]);
+    assert_eq!(policy.decide(&back.period()), [moved(2, 1, 0, 0)]);
 }
 
 #[test]
@@ -122,9 +135,9 @@ fn log_16_a_client_without_enough_transactions_stays() {
 #[test]
 fn log_16_clients_fill_a_processor_up_to_the_cap_and_no_further() {
     let mut machine = (2..7).fold(Machine::new(5), |machine, client| machine.talk(client, 1, 99));
-    machine.demand = vec![100, 300, 250, 250, 250, 250, 250];
+    machine.demand = permille([100, 300, 250, 250, 250, 250, 250]);
     let mut policy = machine.policy(QUICK);
-    let moved: Vec<_> = policy.decide(&machine.period()).iter().map(|m| m.domain).collect();
+    let moved: Vec<_> = policy.decide(&machine.period()).iter().map(|m| m.domain.get()).collect();
     assert_eq!(moved, [2, 3], "300 + 2 × 250 fit under 900, a third does not");
 }
 
@@ -132,10 +145,11 @@ fn log_16_clients_fill_a_processor_up_to_the_cap_and_no_further() {
 fn log_16_a_client_that_leaves_makes_room_for_one_that_comes() {
     // Client 3 is where 2 wants to be, and the other way round.
     let mut machine = Machine::new(2).talk(2, 1, 99).talk(3, 99, 1);
-    machine.processors[3] = Some(1);
-    machine.demand = vec![100, 500, 300, 300];
+    machine.processors[3] = Some(ProcessorId::new(1));
+    machine.demand = permille([100, 500, 300, 300]);
     let mut policy = machine.policy(QUICK);
-    let mut moved: Vec<_> = policy.decide(&machine.period()).iter().map(|m| (m.domain, m.to)).collect();
+    let mut moved: Vec<_> =
+        policy.decide(&machine.period()).iter().map(|m| (m.domain.get(), m.to.get())).collect();
     moved.sort_unstable();
     assert_eq!(moved, [(2, 1), (3, 0)]);
 }
@@ -143,9 +157,9 @@ fn log_16_a_client_that_leaves_makes_room_for_one_that_comes() {
 #[test]
 fn log_16_a_much_longer_run_queue_takes_no_client() {
     let mut machine = Machine::new(1).talk(2, 0, 99);
-    machine.queue = vec![1000, 3001];
+    machine.queue = permille([1000, 3001]);
     assert!(machine.policy(QUICK).decide(&machine.period()).is_empty());
-    machine.queue[1] = 3000;
+    machine.queue[1] = Permille::new(3000);
     assert_eq!(machine.policy(QUICK).decide(&machine.period()).len(), 1);
 }
 
@@ -155,7 +169,7 @@ fn log_16_a_refused_move_is_proposed_again_after_the_dwell() {
     let mut policy = machine.policy(Settings { dwell_periods: 2, ..QUICK });
     let proposal = policy.decide(&machine.period())[0];
     policy.refused(proposal);
-    assert_eq!(policy.placed(2), None);
+    assert_eq!(policy.placed(DomainIndex::new(2)), None);
     assert!(policy.decide(&machine.period()).is_empty());
     assert_eq!(policy.decide(&machine.period()), [proposal]);
 }
@@ -167,6 +181,7 @@ prop_compose! {
         cap in prop_oneof![0..2000u32, any::<u32>()], max_imbalance: u32,
     ) -> Settings {
         let margin_percent = if margin_percent % 2 == 0 { margin_percent % 100 } else { margin_percent };
+        let (cap, max_imbalance) = (Permille::new(cap), Permille::new(max_imbalance));
         Settings { margin_percent, confirm_periods, dwell_periods, min_transactions, cap, max_imbalance }
     }
 }
@@ -179,6 +194,8 @@ prop_compose! {
         demand in prop::collection::vec(prop_oneof![0..1000u32, any::<u32>()], 0..8),
         queue in prop::collection::vec(any::<u32>(), 0..4),
     ) -> Machine {
+        let processors = processors.into_iter().map(|at: Option<u16>| at.map(ProcessorId::new)).collect();
+        let (demand, queue) = (permille(demand), permille(queue));
         Machine { roles, transactions, processors, demand, queue }
     }
 }
@@ -193,12 +210,12 @@ proptest! {
         for (machine, refuse) in &periods {
             let moves = policy.decide(&machine.period()).to_vec();
             for proposal in &moves {
-                prop_assert_eq!(machine.roles[usize::from(proposal.domain)], Role::Client);
-                prop_assert_eq!(machine.roles[usize::from(proposal.driver)], Role::Driver);
-                prop_assert!(usize::from(proposal.to) < processors);
+                prop_assert_eq!(machine.roles[proposal.domain.index()], Role::Client);
+                prop_assert_eq!(machine.roles[proposal.driver.index()], Role::Driver);
+                prop_assert!(proposal.to.index() < processors);
             }
             moves.iter().filter(|_| *refuse).for_each(|&proposal| policy.refused(proposal));
-            policy.refused(Move { domain: u16::MAX, from: None, to: 9, driver: 0 });
+            policy.refused(Move { from: None, ..moved(u16::MAX, 0, 9, 0) });
         }
     }
 
@@ -212,14 +229,16 @@ proptest! {
         for (client, (to_0, to_1)) in talk.into_iter().enumerate() {
             machine = machine.talk(2 + client, to_0, to_1);
         }
-        machine.demand = demand;
-        machine.processors[2..].iter_mut().zip(&homes).for_each(|(at, home)| *at = Some(*home));
+        machine.demand = permille(demand);
+        machine.processors[2..].iter_mut().zip(&homes).for_each(|(at, home)| *at = Some(ProcessorId::new(*home)));
         let mut policy = machine.policy(QUICK);
         let moves = policy.decide(&machine.period()).to_vec();
         for target in moves.iter().filter(|m| m.from != Some(m.to)).map(|m| m.to) {
-            let there = |domain: &usize| policy.placed(*domain as u16).or(machine.processors[*domain]) == Some(target);
-            let load: u32 = (0..machine.roles.len()).filter(there).map(|domain| machine.demand[domain]).sum();
-            prop_assert!(load <= QUICK.cap, "{load} on {target}");
+            let there = |&domain: &usize| {
+                policy.placed(DomainIndex::at(domain)).or(machine.processors[domain]) == Some(target)
+            };
+            let load: u32 = (0..machine.roles.len()).filter(there).map(|domain| machine.demand[domain].get()).sum();
+            prop_assert!(load <= QUICK.cap.get(), "{load} on {target}");
         }
     }
 }

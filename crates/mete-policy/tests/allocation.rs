@@ -5,8 +5,10 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use common::plain::Policy;
 use mete_policy::{
-    Affinity, CATALOG, Event, Observation, Period, Policy, Role, Share, Stop, affinity::Settings,
+    Affinity, CATALOG, ClientId, Event, Observation, Period, Permille, ProcessorId, RequestId, Role, Share,
+    Stop, TaskId, affinity::Settings,
 };
 
 use common::{CLIENTS, setup};
@@ -46,8 +48,13 @@ fn a_decision_allocates_nothing() {
     const DOMAINS: usize = 64;
     let mut roles = [Role::Client; DOMAINS];
     roles[..4].fill(Role::Driver);
-    let processors: Vec<_> = (0..DOMAINS).map(|domain| Some(domain as u16 % 4)).collect();
-    let settings = Settings { confirm_periods: 1, dwell_periods: 0, cap: 1_000_000, ..Settings::default() };
+    let processors: Vec<_> = (0..DOMAINS).map(|domain| Some(ProcessorId::at(domain % 4))).collect();
+    let settings = Settings {
+        confirm_periods: 1,
+        dwell_periods: 0,
+        cap: Permille::new(1_000_000),
+        ..Settings::default()
+    };
     let mut policy = Affinity::new(DOMAINS, 4, settings);
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1, "the allocator counts");
 
@@ -59,8 +66,8 @@ fn a_decision_allocates_nothing() {
             roles: &roles,
             transactions: &transactions,
             processors: &processors,
-            demand: &[10; DOMAINS],
-            queue: &[0; 4],
+            demand: &[Permille::new(10); DOMAINS],
+            queue: &[Permille::ZERO; 4],
         };
         assert_eq!(allocations(|| moved += policy.decide(&period).len()), 0);
     }
@@ -78,7 +85,7 @@ fn new_1_no_call_of_a_dispatching_policy_allocates() {
                 policy.add(client, (client % 2) as u16, Share::new(1 + client * 7).unwrap_or(Share::ONE), 0);
                 let _ = policy.wake(client, 0);
             }
-            drive(&mut *policy);
+            drive(&mut policy);
         });
         assert_eq!(during, 0, "{}", entry.name);
     }
@@ -91,17 +98,38 @@ fn drive(policy: &mut dyn Policy) {
         let processor = (round % 3) as u16;
         let Some(decision) = policy.pick(processor, now) else { continue };
         let client = decision.client;
-        let task = Observation::TaskSwitch { client, task: (round % 5) as u16 };
+        let task =
+            Observation::TaskSwitch { client: ClientId::new(client), task: TaskId::new((round % 5) as u16) };
         let _ = policy.observe(task, now);
         let event = Event::Packet { port: (round % 4) as u16 };
-        let _ = policy.observe(Observation::EventPending { client: round % CLIENTS, event }, now);
-        let _ = policy.observe(Observation::BlockRead { client, request: 1 }, now);
-        let read = Observation::EventPending { client: round % CLIENTS, event: Event::Block(1) };
+        let _ =
+            policy.observe(Observation::EventPending { client: ClientId::new(round % CLIENTS), event }, now);
+        let _ = policy.observe(
+            Observation::BlockRead { client: ClientId::new(client), request: RequestId::new(1) },
+            now,
+        );
+        let read = Observation::EventPending {
+            client: ClientId::new(round % CLIENTS),
+            event: Event::Block(RequestId::new(1)),
+        };
         let _ = policy.observe(read, now);
-        let _ = policy.observe(Observation::Driver { client: round % CLIENTS }, now);
-        let _ = policy.observe(Observation::TaskExit { client, task: (round % 7) as u16 }, now);
-        let _ = policy.observe(Observation::DriverTime { driver: 0, client, used_ns: 1_000 }, now);
-        let _ = policy.observe(Observation::Notify { from: client, to: round % CLIENTS }, now);
+        let _ = policy.observe(Observation::Driver { client: ClientId::new(round % CLIENTS) }, now);
+        let _ = policy.observe(
+            Observation::TaskExit { client: ClientId::new(client), task: TaskId::new((round % 7) as u16) },
+            now,
+        );
+        let _ = policy.observe(
+            Observation::DriverTime {
+                driver: ClientId::new(0),
+                client: ClientId::new(client),
+                used_ns: 1_000,
+            },
+            now,
+        );
+        let _ = policy.observe(
+            Observation::Notify { from: ClientId::new(client), to: ClientId::new(round % CLIENTS) },
+            now,
+        );
         now += decision.slice_ns / 2;
         let _ = policy.tick(processor, now);
         let stop = stops[(round / 3 % 4) as usize];

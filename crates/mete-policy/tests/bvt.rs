@@ -2,8 +2,9 @@
 
 mod ideal;
 
+use ideal::plain::Policy;
 use ideal::{Bench, EPSILON, QUANTUM_NS, setup, share};
-use mete_policy::{Bvt, BvtSettings, Policy, Setup, Stop, Warp};
+use mete_policy::{Bvt, BvtSettings, DomainIndex, Setup, Stop, Warp};
 use proptest::prelude::*;
 
 fn plain(clients: u32) -> Bvt {
@@ -133,7 +134,7 @@ fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
 
 /// Domain 1 is warped by that number of quanta.
 fn warped(quanta: u64, limit_ns: u64, rest_ns: u64) -> Bvt {
-    let warp = Warp { domain: 1, warp_ns: quanta * QUANTUM_NS, limit_ns, rest_ns };
+    let warp = Warp { domain: DomainIndex::new(1), warp_ns: quanta * QUANTUM_NS, limit_ns, rest_ns };
     let setup = Setup { domains: 2, ..setup(3) };
     Bvt::new(&setup, BvtSettings { allowance_ns: 0, warp: Some(warp) })
 }

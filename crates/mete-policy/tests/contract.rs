@@ -2,9 +2,10 @@
 
 mod common;
 
+use common::plain::{Decision, Policy};
 use common::world::Answer;
 use common::{CLIENTS, PROCESSORS, Step, World, setup, steps, wild_steps};
-use mete_policy::{CATALOG, Decision, Policy, Setup, Share, Stop, by_name};
+use mete_policy::{CATALOG, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
 
 proptest! {
@@ -85,7 +86,7 @@ proptest! {
     fn new_1_every_ready_client_runs_in_the_end(shares in prop::collection::vec(1u32..=50, CLIENTS as usize)) {
         for entry in CATALOG {
             for processors in [1, PROCESSORS] {
-                let served = serve(&mut *(entry.make)(&Setup { processors, ..setup() }), processors, &shares);
+                let served = serve(&mut (entry.make)(&Setup { processors, ..setup() }), processors, &shares);
                 let all = served.iter().all(|&served| served);
                 prop_assert!(all, "{} on {processors}: {served:?} of {shares:?}", entry.name);
             }

@@ -2,9 +2,10 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{CLIENTS, World, setup, steps, wild_steps};
 use mete_policy::credit::Priority;
-use mete_policy::{Credit, CreditSettings, Grant, Policy, Setup, Share, Stop, TavsSettings};
+use mete_policy::{ClientId, Credit, CreditSettings, Grant, Permille, Setup, Share, Stop, TavsSettings};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -76,11 +77,15 @@ fn tavs_1_a_tick_debits_100_credits_which_are_its_10_ms_from_the_client_that_it_
     assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
     for tick in 1..=2 {
         assert!(!policy.tick(0, tick * TICK), "a tick takes no processor away");
-        assert_eq!(policy.credit_ns(0), -((tick * TICK) as i64));
+        assert_eq!(policy.credit_ns(ClientId::new(0)), -((tick * TICK) as i64));
     }
-    assert_eq!(policy.credit_ns(1), 0, "a client that does not run pays nothing");
+    assert_eq!(policy.credit_ns(ClientId::new(1)), 0, "a client that does not run pays nothing");
     policy.ran(0, 25 * MS, Stop::Blocked, 25 * MS);
-    assert_eq!(policy.credit_ns(0), -20_000_000, "charged by tick, the time between ticks is free");
+    assert_eq!(
+        policy.credit_ns(ClientId::new(0)),
+        -20_000_000,
+        "charged by tick, the time between ticks is free"
+    );
 }
 
 #[test]
@@ -89,13 +94,13 @@ fn tavs_1_precise_accounting_charges_the_time_run_wherever_ticks_fall() {
     let _ = policy.wake(0, 3 * MS);
     let _ = policy.pick(0, 3 * MS);
     let _ = policy.tick(0, TICK);
-    assert_eq!(policy.credit_ns(0), -7_000_000, "since it was dispatched");
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -7_000_000, "since it was dispatched");
     policy.ran(0, 9 * MS, Stop::Blocked, 12 * MS);
-    assert_eq!(policy.credit_ns(0), -9_000_000);
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -9_000_000);
     let _ = policy.wake(0, 13 * MS);
     let _ = policy.pick(0, 13 * MS);
     policy.ran(0, MS / 10, Stop::Blocked, 13 * MS + MS / 10);
-    assert_eq!(policy.credit_ns(0), -9_100_000, "no tick has to find it");
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -9_100_000, "no tick has to find it");
 }
 
 #[test]
@@ -110,14 +115,14 @@ fn tavs_1_with_precise_accounting_too_a_client_earns_from_the_tick_on_that_finds
     for tick in 1..=3 {
         let _ = policy.tick(0, tick * TICK);
     }
-    assert_eq!(policy.credit_ns(0), -25_000_000, "a client that no tick finds earns nothing");
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -25_000_000, "a client that no tick finds earns nothing");
     let _ = policy.wake(0, 35 * MS);
     let _ = policy.pick(0, 35 * MS);
     let _ = policy.tick(0, 4 * TICK);
     policy.ran(0, 6 * MS, Stop::Blocked, 41 * MS);
     let _ = policy.tick(0, 5 * TICK);
     let _ = policy.tick(0, 6 * TICK);
-    assert_eq!(policy.credit_ns(0), -1_000_000, "31 ms used, 30 given to the only active one");
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -1_000_000, "31 ms used, 30 given to the only active one");
 }
 
 #[test]
@@ -125,14 +130,28 @@ fn tavs_1_every_30_ms_active_clients_are_given_credit_by_weight() {
     let mut policy = host(3, CreditSettings::XEN);
     policy.set_share(1, share(2), 0);
     use_ticks(&mut policy, 0, 2);
-    assert_eq!(policy.credit_ns(0), -20_000_000);
+    assert_eq!(policy.credit_ns(ClientId::new(0)), -20_000_000);
     use_ticks(&mut policy, 0, 1);
-    assert_eq!(policy.credit_ns(0), 0, "the only active client gets all that a processor has in 30 ms");
+    assert_eq!(
+        policy.credit_ns(ClientId::new(0)),
+        0,
+        "the only active client gets all that a processor has in 30 ms"
+    );
     use_ticks(&mut policy, 1, 3);
     // Of the 30 ms handed out then, client 1 gets two thirds.
-    assert_eq!((policy.credit_ns(0), policy.credit_ns(1)), (10_000_000, -10_000_000));
-    assert_eq!((policy.priority(0), policy.priority(1)), (Priority::Under, Priority::Over));
-    assert_eq!(policy.credit_ns(2), 0, "a client that has not run is not active and gets none");
+    assert_eq!(
+        (policy.credit_ns(ClientId::new(0)), policy.credit_ns(ClientId::new(1))),
+        (10_000_000, -10_000_000)
+    );
+    assert_eq!(
+        (policy.priority(ClientId::new(0)), policy.priority(ClientId::new(1))),
+        (Priority::Under, Priority::Over)
+    );
+    assert_eq!(
+        policy.credit_ns(ClientId::new(2)),
+        0,
+        "a client that has not run is not active and gets none"
+    );
 }
 
 #[test]
@@ -150,7 +169,7 @@ fn tavs_1_a_domains_credit_is_split_among_its_active_clients() {
         let _ = policy.tick(0, 0);
         policy.ran(client, TICK, Stop::Preempted, 0);
     }
-    let credits = [0, 1, 2].map(|client| policy.credit_ns(client));
+    let credits = [0, 1, 2].map(|client| policy.credit_ns(ClientId::new(client)));
     assert_eq!(credits, [-2_500_000, -2_500_000, 5_000_000], "15 ms a domain, less the tick each");
 }
 
@@ -162,7 +181,10 @@ fn tavs_1_credit_is_clipped_to_a_slice_either_way_and_savers_cease_to_earn() {
     let mut credits = Vec::new();
     for _ in 0..4 {
         use_ticks(&mut policy, 0, 3);
-        credits.push((policy.credit_ns(0) / MS as i64, policy.credit_ns(1) / MS as i64));
+        credits.push((
+            policy.credit_ns(ClientId::new(0)) / MS as i64,
+            policy.credit_ns(ClientId::new(1)) / MS as i64,
+        ));
     }
     // 15 ms each at first; the saver loses all at 35 and the other then earns what it uses. The sum of
     // both was 0 throughout, so cutting off the second leaves a debt that is handed out in addition.
@@ -199,18 +221,24 @@ fn tavs_1_a_client_that_wakes_with_credit_is_boosted_and_preempts_and_one_withou
     assert_eq!(policy.wake(1, TICK), Some(0), "a boosted client preempts one that has only credit");
     policy.ran(0, TICK, Stop::Preempted, TICK);
     let decision = policy.pick(0, TICK).expect("ready");
-    assert_eq!((decision.client, decision.grant, policy.priority(1)), (1, Grant::WakeBoost, Priority::Boost));
+    assert_eq!(
+        (decision.client, decision.grant, policy.priority(ClientId::new(1))),
+        (1, Grant::WakeBoost, Priority::Boost)
+    );
     policy.ran(1, MS, Stop::Blocked, 11 * MS);
     policy.ran(0, 0, Stop::Blocked, 11 * MS);
 
     let _ = policy.pick(0, 11 * MS);
     policy.ran(0, MS, Stop::Blocked, 12 * MS);
     use_ticks(&mut policy, 1, 5);
-    assert_eq!((policy.priority(0), policy.priority(1)), (Priority::Under, Priority::Over));
+    assert_eq!(
+        (policy.priority(ClientId::new(0)), policy.priority(ClientId::new(1))),
+        (Priority::Under, Priority::Over)
+    );
     let _ = policy.wake(0, 0);
     let _ = policy.pick(0, 0);
     assert_eq!(policy.wake(1, 0), None);
-    assert_eq!((policy.priority(1), counter(&policy, "preemptions")), (Priority::Over, 1));
+    assert_eq!((policy.priority(ClientId::new(1)), counter(&policy, "preemptions")), (Priority::Over, 1));
 }
 
 #[test]
@@ -218,9 +246,9 @@ fn tavs_1_a_boosted_client_that_a_tick_finds_running_is_demoted() {
     let mut policy = host(1, CreditSettings::XEN);
     let _ = policy.wake(0, 0);
     let _ = policy.pick(0, 0);
-    assert_eq!(policy.priority(0), Priority::Boost);
+    assert_eq!(policy.priority(ClientId::new(0)), Priority::Boost);
     let _ = policy.tick(0, TICK);
-    assert_eq!(policy.priority(0), Priority::Under);
+    assert_eq!(policy.priority(ClientId::new(0)), Priority::Under);
 }
 
 /// 5.1, figure 10(c): hogs of one weight get the same, ones of different weights by their weights.
@@ -291,9 +319,13 @@ fn tavs_1_an_accounting_charges_the_running_client_of_every_processor_up_to_then
         }
     }
     let _ = policy.tick(0, 3 * TICK);
-    assert_eq!([0, 1].map(|client| policy.credit_ns(client)), [0, 0], "30 ms used by each, 30 given");
+    assert_eq!(
+        [0, 1].map(|client| policy.credit_ns(ClientId::new(client))),
+        [0, 0],
+        "30 ms used by each, 30 given"
+    );
     let _ = policy.tick(1, 3 * TICK);
-    assert_eq!(policy.credit_ns(1), 0, "not charged twice");
+    assert_eq!(policy.credit_ns(ClientId::new(1)), 0, "not charged twice");
 }
 
 /// Two clients wake at one instant, before the first has been given the processor that it asked for.
@@ -318,7 +350,7 @@ fn tavs_1_the_next_client_to_wake_does_not_ask_for_a_processor_that_is_promised_
     let _ = policy.pick(0, 11 * MS);
     policy.ran(1, TICK, Stop::Preempted, 11 * MS);
     let _ = policy.pick(1, 11 * MS);
-    assert_eq!([3, 4].map(|client| policy.priority(client)), [Priority::Boost; 2]);
+    assert_eq!([3, 4].map(|client| policy.priority(ClientId::new(client))), [Priority::Boost; 2]);
     assert_eq!(policy.wake(2, 11 * MS), None, "no client is worse than it");
 }
 
@@ -405,7 +437,7 @@ fn any_parts() -> impl Strategy<Value = CreditSettings> {
                 tracked_clients: CLIENTS / 2,
                 tasks_per_client: 3,
                 requests_per_client: 2,
-                boost_ratio: 1000,
+                boost_ratio: Permille::new(1000),
                 ..TavsSettings::OFF
             };
             CreditSettings { precise_accounting: on[7], tavs, ..CreditSettings::XEN }
@@ -427,7 +459,7 @@ proptest! {
         for (at, step) in history.iter().enumerate() {
             if at % 50 == 10 {
                 for &client in &drivers {
-                    let _ = world.policy.observe(mete_policy::Observation::Driver { client }, world.now);
+                    let _ = world.policy.observe(mete_policy::Observation::Driver { client: ClientId::new(client) }, world.now);
                 }
             }
             world.take(step);
@@ -446,7 +478,7 @@ proptest! {
     ) {
         let [positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max] = numbers;
         let tavs = TavsSettings {
-            positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio,
+            positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio: Permille::new(boost_ratio),
             boost_max_ns: slice_ns, io_threshold_ns: tick_ns, portmap_bits: 0, inspection_window: 0,
             ..TavsSettings::ALL
         };

@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{DeficitRoundRobin, Policy, Share, Stop};
+use mete_policy::{DeficitRoundRobin, Share, Stop};
 use proptest::prelude::*;
 
 fn line(shares: &[u32]) -> Line<DeficitRoundRobin> {

@@ -3,8 +3,9 @@
 
 mod ideal;
 
+use ideal::plain::Policy;
 use ideal::{Bench, EPSILON, QUANTUM_NS, setup, share};
-use mete_policy::{Eevdf, Policy, Stop};
+use mete_policy::{Eevdf, Stop};
 use proptest::prelude::*;
 
 #[test]

@@ -3,12 +3,13 @@
 
 mod ideal;
 
+use ideal::plain::Policy;
 use ideal::{Bench, QUANTUM_NS, setup, share};
-use mete_policy::{Policy, Setup, Stop, by_name};
+use mete_policy::{Setup, Stop, by_name};
 
 const FAIR: [&str; 6] = ["wfq-linear", "wfq", "wf2q+", "stride", "bvt", "eevdf"];
 
-fn each(clients: u32, check: impl Fn(&str, &mut Bench<Box<dyn Policy + Send>>), shares: &[u32]) {
+fn each(clients: u32, check: impl Fn(&str, &mut Bench<Box<dyn mete_policy::Policy + Send>>), shares: &[u32]) {
     for name in FAIR {
         let policy = (by_name(name).expect("it is in the catalog").make)(&setup(clients));
         check(name, &mut Bench::new(policy, shares));
@@ -62,7 +63,7 @@ fn vtrr_3_the_largest_share_does_not_starve_the_smallest() {
 
 #[test]
 fn vtrr_3_a_share_that_changes_while_its_client_runs_counts_from_then_on() {
-    let check = |name: &str, bench: &mut Bench<Box<dyn Policy + Send>>| {
+    let check = |name: &str, bench: &mut Bench<Box<dyn mete_policy::Policy + Send>>| {
         bench.quanta(10);
         let decision = bench.policy.pick(0, bench.now).expect("two are ready");
         bench.policy.set_share(0, share(4), bench.now);
@@ -100,7 +101,7 @@ fn vtrr_3_remainders_of_divisions_do_not_add_up_to_an_error() {
 /// A client forgotten while it runs leaves nothing behind, and its number may be used again.
 #[test]
 fn vtrr_3_a_client_that_is_removed_while_it_runs_is_forgotten() {
-    let check = |name: &str, bench: &mut Bench<Box<dyn Policy + Send>>| {
+    let check = |name: &str, bench: &mut Bench<Box<dyn mete_policy::Policy + Send>>| {
         let decision = bench.policy.pick(0, 0).expect("two are ready");
         bench.remove(decision.client);
         bench.policy.ran(decision.client, u64::MAX, Stop::Expired, 0);

@@ -3,13 +3,14 @@
 
 mod ideal;
 
+use ideal::plain::Policy;
 use ideal::{EPSILON, QUANTUM_NS, setup, share};
-use mete_policy::{Policy, Setup, Stop, by_name};
+use mete_policy::{Setup, Stop, by_name};
 use proptest::prelude::*;
 
 /// A run on several processors that are never idle.
 struct Machine {
-    policy: Box<dyn Policy + Send>,
+    policy: Box<dyn mete_policy::Policy + Send>,
     shares: Vec<u32>,
     /// The client that runs on each processor, since when and until when.
     seats: Vec<(u32, u64, u64)>,

@@ -3,8 +3,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{DOMAINS, Line, QUANTUM_NS, setup};
-use mete_policy::{FairShare, Policy, Setup, Share, Stop};
+use mete_policy::{FairShare, Setup, Share, Stop};
 use proptest::prelude::*;
 
 const HALF_LIFE_NS: u64 = 6400 * QUANTUM_NS;

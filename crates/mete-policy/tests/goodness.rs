@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{Goodness, Policy, Setup, Share, Stop};
+use mete_policy::{Goodness, Setup, Share, Stop};
 use proptest::prelude::*;
 
 fn goodness(processors: u16) -> Goodness {

@@ -4,8 +4,9 @@ mod common;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{GroupRatio, Policy, Setup, Share, Stop};
+use mete_policy::{GroupRatio, Setup, Share, Stop};
 use proptest::prelude::*;
 
 fn line(shares: &[u32]) -> Line<GroupRatio> {

@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{Line, QUANTUM_NS, setup};
-use mete_policy::{Lottery, Policy, Setup, Share, Stop};
+use mete_policy::{Lottery, Setup, Share, Stop};
 
 fn line(seed: u64, shares: &[u32]) -> Line<Lottery> {
     Line::new(Lottery::new(&Setup { seed, ..setup() }), shares)

@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{Policy, RoundRobin, Stop};
+use mete_policy::{RoundRobin, Stop};
 use proptest::prelude::*;
 
 #[test]

@@ -5,7 +5,11 @@
 //! time and sleep for another. The ideal server runs in parallel, in whole numbers: at every moment it serves each
 //! client that is awake in proportion to its share.
 
-use mete_policy::{Policy, Setup, Share, Stop, by_name};
+#[path = "common/plain.rs"]
+mod plain;
+
+use mete_policy::{Setup, Share, Stop, by_name};
+use plain::Policy;
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -18,7 +22,7 @@ struct Load<'a> {
 }
 
 struct Machine {
-    policy: Box<dyn Policy + Send>,
+    policy: Box<dyn mete_policy::Policy + Send>,
     now: u64,
     hogs: usize,
     /// What each sleeper still has to compute, how long a burst and a sleep are, and when it wakes.

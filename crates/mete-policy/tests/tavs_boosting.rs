@@ -1,18 +1,22 @@
 //! TAVS-4 and TAVS-5: partial boosting, and the events that it is granted for.
 
+#[path = "common/plain.rs"]
+mod plain;
+
 use mete_policy::credit::Priority;
 use mete_policy::{
-    ClientId, Credit, CreditSettings, Event, Grant, Observation, Policy, ProcessorId, Setup, Share, Stop,
-    TavsSettings,
+    ClientId, Credit, CreditSettings, Event, Grant, Observation, Permille, RequestId, Setup, Share, Stop,
+    TaskId, TavsSettings,
 };
+use plain::Policy;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// The virtual processor with mixed tasks, the one that computes, and the driver's.
-const MIXED: ClientId = 0;
-const HOG: ClientId = 1;
-const DRIVER: ClientId = 2;
+const MIXED: u32 = 0;
+const HOG: u32 = 1;
+const DRIVER: u32 = 2;
 /// Tasks of the mixed virtual processor.
 const CPU: u16 = 1;
 const IO: u16 = 2;
@@ -21,7 +25,7 @@ struct Host {
     policy: Credit,
     now: u64,
     /// The processor on which all clients run; a host has no processors behind that one.
-    processor: ProcessorId,
+    processor: u16,
 }
 
 impl Host {
@@ -30,7 +34,7 @@ impl Host {
         Host::on(0, tavs)
     }
 
-    fn on(processor: ProcessorId, tavs: TavsSettings) -> Host {
+    fn on(processor: u16, tavs: TavsSettings) -> Host {
         let setup = Setup { processors: processor + 1, ..Setup::for_clients(3) };
         let policy = Credit::new(&setup, CreditSettings { tavs, ..CreditSettings::BASELINE });
         let mut host = Host { policy, now: 0, processor };
@@ -51,7 +55,7 @@ impl Host {
             host.switch(CPU);
             host.ran(MIXED, MS, Stop::Expired);
         }
-        assert_eq!(host.policy.belief(MIXED, IO), Some(25));
+        assert_eq!(host.policy.belief(ClientId::new(MIXED), TaskId::new(IO)), Some(25));
         host
     }
 
@@ -63,11 +67,11 @@ impl Host {
     fn put_behind_the_hog(self) -> Host {
         let mut host = self;
         host.account();
-        assert_eq!(host.policy.priority(MIXED), Priority::Over);
+        assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Over);
         let _ = host.policy.wake(HOG, host.now);
         host.pick(HOG);
         let _ = host.policy.tick(host.processor, host.now);
-        assert_eq!(host.policy.priority(HOG), Priority::Under, "its wake-up boost is gone");
+        assert_eq!(host.policy.priority(ClientId::new(HOG)), Priority::Under, "its wake-up boost is gone");
         host
     }
 
@@ -80,29 +84,32 @@ impl Host {
         }
     }
 
-    fn observe(&mut self, observation: Observation) -> Option<ProcessorId> {
+    fn observe(&mut self, observation: Observation) -> Option<u16> {
         self.policy.observe(observation, self.now)
     }
 
-    fn pending(&mut self, event: Event) -> Option<ProcessorId> {
-        self.observe(Observation::EventPending { client: MIXED, event })
+    fn pending(&mut self, event: Event) -> Option<u16> {
+        self.observe(Observation::EventPending { client: ClientId::new(MIXED), event })
     }
 
-    fn switch(&mut self, task: u16) -> Option<ProcessorId> {
-        self.observe(Observation::TaskSwitch { client: MIXED, task })
+    fn switch(&mut self, task: u16) -> Option<u16> {
+        self.observe(Observation::TaskSwitch { client: ClientId::new(MIXED), task: TaskId::new(task) })
     }
 
     fn read(&mut self, request: u16) {
-        let _ = self.observe(Observation::BlockRead { client: MIXED, request });
+        let _ = self.observe(Observation::BlockRead {
+            client: ClientId::new(MIXED),
+            request: RequestId::new(request),
+        });
     }
 
-    fn pick(&mut self, client: ClientId) -> (u64, Grant) {
+    fn pick(&mut self, client: u32) -> (u64, Grant) {
         let decision = self.policy.pick(self.processor, self.now).expect("a client is ready");
         assert_eq!(decision.client, client);
         (decision.slice_ns, decision.grant)
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: u64, stop: Stop) {
+    fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
         self.now += ran_ns;
         self.policy.ran(client, ran_ns, stop, self.now);
     }
@@ -152,13 +159,13 @@ fn tavs_4_a_boost_is_revoked_on_the_processor_where_it_runs() {
 fn tavs_4_an_event_for_a_vcpu_with_an_io_bound_task_preempts_until_another_task_is_switched_in() {
     let mut host = Host::behind_the_hog(BOOSTING);
     assert_eq!(host.pending(Event::Other), Some(0), "even a client that is over its credit preempts");
-    assert_eq!(host.policy.priority(MIXED), Priority::Boost);
+    assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Boost);
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
     assert_eq!(host.switch(IO), None, "it goes on while I/O-bound tasks run");
     host.now += 100 * US;
     assert_eq!(host.switch(CPU), Some(0), "and gives way when another is switched in");
-    assert_eq!(host.policy.priority(MIXED), Priority::Over, "its own priority again");
+    assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Over, "its own priority again");
     host.ran(MIXED, 100 * US, Stop::Preempted);
     assert_eq!(host.pick(HOG).1, Grant::Share);
     let counted = ["partial_boosts", "partial_boost_hits", "revocations", "partial_boost_ns"];
@@ -179,7 +186,10 @@ fn tavs_6_a_client_whose_boost_is_revoked_stands_where_it_stood_if_places_are_ke
         for _ in 0..30 {
             let _ = host.policy.tick(0, host.now);
         }
-        assert_eq!([MIXED, DRIVER].map(|client| host.policy.priority(client)), [Priority::Under; 2]);
+        assert_eq!(
+            [MIXED, DRIVER].map(|client| host.policy.priority(ClientId::new(client))),
+            [Priority::Under; 2]
+        );
         let _ = host.pending(Event::Other);
         assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
         host.switch(IO);
@@ -208,22 +218,22 @@ fn tavs_4_no_io_bound_task_no_boost() {
         let _ = host.policy.wake(HOG, host.now);
         host.pick(HOG);
     }
-    assert!(host.policy.belief(MIXED, IO) <= Some(20));
+    assert!(host.policy.belief(ClientId::new(MIXED), TaskId::new(IO)) <= Some(20));
     assert_eq!(host.pending(Event::Other), None);
     assert_eq!(host.counter("partial_boosts"), 0);
 }
 
 #[test]
 fn tavs_4_a_boost_lasts_10_ms_at_most_however_much_is_allowed() {
-    let tavs = TavsSettings { boost_ratio: 1000, ..BOOSTING };
+    let tavs = TavsSettings { boost_ratio: Permille::new(1000), ..BOOSTING };
     let mut host = Host::behind_the_hog(tavs);
     let _ = host.pending(Event::Other);
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED), (10 * MS, Grant::PartialBoost));
     let _ = host.policy.tick(0, host.now);
-    assert_eq!(host.policy.priority(MIXED), Priority::Boost, "its slice ends it, not a tick");
+    assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Boost, "its slice ends it, not a tick");
     host.ran(MIXED, 10 * MS, Stop::Expired);
-    assert_eq!(host.policy.priority(MIXED), Priority::Over);
+    assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Over);
 }
 
 #[test]
@@ -255,9 +265,9 @@ fn tavs_4_boosts_stay_within_pbratio_of_the_vcpus_own_processor_time() {
 
 #[test]
 fn tavs_4_a_ratio_of_zero_is_the_original_scheduler() {
-    let mut host = Host::behind_the_hog(TavsSettings { boost_ratio: 0, ..BOOSTING });
+    let mut host = Host::behind_the_hog(TavsSettings { boost_ratio: Permille::new(0), ..BOOSTING });
     assert_eq!(host.pending(Event::Other), None);
-    assert_eq!(host.policy.priority(MIXED), Priority::Over);
+    assert_eq!(host.policy.priority(ClientId::new(MIXED)), Priority::Over);
 }
 
 #[test]
@@ -297,7 +307,11 @@ fn tavs_5_a_block_read_boosts_if_an_io_bound_task_is_in_the_window_of_3() {
         let _ = host.policy.wake(HOG, host.now);
         host.pick(HOG);
         let _ = host.policy.tick(0, host.now);
-        assert_eq!(host.pending(Event::Block(7)), expected, "{others} tasks after the I/O-bound one");
+        assert_eq!(
+            host.pending(Event::Block(RequestId::new(7))),
+            expected,
+            "{others} tasks after the I/O-bound one"
+        );
         assert_eq!(host.counter("refused_by_correlation"), u64::from(expected.is_none()));
     }
 }
@@ -318,15 +332,15 @@ fn tavs_5_the_window_holds_tasks_of_this_slice_only_and_a_request_counts_once() 
     let _ = host.policy.wake(HOG, host.now);
     host.pick(HOG);
     let _ = host.policy.tick(0, host.now);
-    assert_eq!(host.pending(Event::Block(3)), None, "IO had run in the slice before");
+    assert_eq!(host.pending(Event::Block(RequestId::new(3))), None, "IO had run in the slice before");
     assert_eq!(host.pending(Event::Other), None, "an event that no task waits for does not boost");
-    assert_eq!(host.pending(Event::Block(4)), Some(0));
+    assert_eq!(host.pending(Event::Block(RequestId::new(4))), Some(0));
     host.ran(HOG, 0, Stop::Preempted);
     host.pick(MIXED);
     host.switch(CPU);
     host.ran(MIXED, 0, Stop::Preempted);
     host.pick(HOG);
-    assert_eq!(host.pending(Event::Block(4)), None);
+    assert_eq!(host.pending(Event::Block(RequestId::new(4))), None);
 }
 
 /// §4.2: a client that is kept on the run queue resumes "for its time slice", and the window is that slice's
@@ -336,7 +350,7 @@ fn tavs_5_the_window_goes_on_in_a_slice_that_the_driver_interrupted() {
     for keep_on_run_queue in [false, true] {
         let mut host = Host::behind_the_hog(TavsSettings { keep_on_run_queue, ..BLOCK });
         host.ran(HOG, 0, Stop::Blocked);
-        let _ = host.observe(Observation::Driver { client: DRIVER });
+        let _ = host.observe(Observation::Driver { client: ClientId::new(DRIVER) });
         host.pick(MIXED);
         host.switch(IO);
         host.switch(CPU);
@@ -344,13 +358,13 @@ fn tavs_5_the_window_goes_on_in_a_slice_that_the_driver_interrupted() {
         assert_eq!(host.policy.wake(DRIVER, host.now), Some(0));
         host.ran(MIXED, MS, Stop::Preempted);
         host.pick(DRIVER);
-        let _ = host.pending(Event::Block(9));
+        let _ = host.pending(Event::Block(RequestId::new(9)));
         host.ran(DRIVER, 10 * US, Stop::Blocked);
         host.pick(MIXED);
         host.read(3);
         host.ran(MIXED, MS, Stop::Expired);
         let boosts = host.counter("partial_boosts");
-        let _ = host.pending(Event::Block(3));
+        let _ = host.pending(Event::Block(RequestId::new(3)));
         assert_eq!(host.counter("partial_boosts") - boosts, u64::from(keep_on_run_queue));
     }
 }
@@ -360,12 +374,16 @@ fn tavs_5_the_window_goes_on_in_a_slice_that_the_driver_interrupted() {
 fn tavs_5_figure_4_a_2_bit_counter_walks_its_four_states() {
     let mut host = Host::with(LEARNING);
     let walk = [(IO, 1), (IO, 2), (IO, 3), (IO, 3), (9, 2), (9, 1), (9, 0), (9, 0), (IO, 1), (9, 0), (IO, 1)];
-    assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(0));
+    assert_eq!(host.policy.portmap_counter(ClientId::new(MIXED), 80), Some(0));
     for (first, expected) in walk {
         host.packets(&[80], first);
-        assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(expected), "after task {first}");
+        assert_eq!(
+            host.policy.portmap_counter(ClientId::new(MIXED), 80),
+            Some(expected),
+            "after task {first}"
+        );
     }
-    assert_eq!(host.policy.portmap_counter(MIXED, 81), Some(0));
+    assert_eq!(host.policy.portmap_counter(ClientId::new(MIXED), 81), Some(0));
     assert_eq!(host.counter("portmap_updates"), walk.len() as u64);
 }
 
@@ -391,11 +409,11 @@ fn tavs_5_packets_for_different_ports_teach_nothing_and_several_for_one_teach_on
     let mut host = Host::with(LEARNING);
     host.packets(&[80, 81], IO);
     host.packets(&[80, 81, 80], IO);
-    assert_eq!([80, 81].map(|port| host.policy.portmap_counter(MIXED, port)), [Some(0); 2]);
+    assert_eq!([80, 81].map(|port| host.policy.portmap_counter(ClientId::new(MIXED), port)), [Some(0); 2]);
     host.packets(&[80, 80, 80], IO);
-    assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(1));
+    assert_eq!(host.policy.portmap_counter(ClientId::new(MIXED), 80), Some(1));
     host.packets(&[], IO);
-    assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(1), "no packet, no lesson");
+    assert_eq!(host.policy.portmap_counter(ClientId::new(MIXED), 80), Some(1), "no packet, no lesson");
 }
 
 /// §3.5.3: the packets of one slice of the driver's have to be for one port; §3.5.2: all pending packets have to.
@@ -406,7 +424,7 @@ fn tavs_5_by_driver_slice_packets_for_two_ports_teach_about_both_unless_they_cam
     {
         let mut host = Host::behind_the_hog(TavsSettings { learn_by_driver_slice, ..LEARNING });
         host.ran(HOG, 0, Stop::Blocked);
-        let _ = host.observe(Observation::Driver { client: DRIVER });
+        let _ = host.observe(Observation::Driver { client: ClientId::new(DRIVER) });
         let slices: &[&[u16]] = if together { &[&[80, 81]] } else { &[&[80], &[81]] };
         for ports in slices {
             let _ = host.policy.wake(DRIVER, host.now);
@@ -417,8 +435,8 @@ fn tavs_5_by_driver_slice_packets_for_two_ports_teach_about_both_unless_they_cam
             host.ran(DRIVER, 10 * US, Stop::Blocked);
         }
         host.packets(&[], IO);
-        let learnt =
-            [80, 81].map(|port| host.policy.portmap_counter(MIXED, port).expect("there is a portmap"));
+        let learnt = [80, 81]
+            .map(|port| host.policy.portmap_counter(ClientId::new(MIXED), port).expect("there is a portmap"));
         assert_eq!(learnt, expected, "by driver slice: {learn_by_driver_slice}, together: {together}");
     }
 }
@@ -432,7 +450,10 @@ fn tavs_5_only_the_first_task_woken_tells_about_the_port() {
     host.switch(IO);
     host.switch(CPU);
     host.switch(IO);
-    assert_eq!((host.policy.portmap_counter(MIXED, 80), host.counter("portmap_updates")), (Some(0), 1));
+    assert_eq!(
+        (host.policy.portmap_counter(ClientId::new(MIXED), 80), host.counter("portmap_updates")),
+        (Some(0), 1)
+    );
 }
 
 /// §3.5.3: the VMM reads the driver's notes, 16 of them, when it deschedules the driver.
@@ -440,7 +461,7 @@ fn tavs_5_only_the_first_task_woken_tells_about_the_port() {
 fn tavs_5_a_drivers_packets_are_noted_up_to_16_and_judged_when_it_is_descheduled() {
     for (before, expected) in [(15, Priority::Boost), (16, Priority::Over)] {
         let mut host = Host::behind_the_hog(NETWORK);
-        let _ = host.observe(Observation::Driver { client: DRIVER });
+        let _ = host.observe(Observation::Driver { client: ClientId::new(DRIVER) });
         host.ran(HOG, 0, Stop::Blocked);
         for _ in 0..2 {
             host.packets(&[80], IO);
@@ -449,19 +470,26 @@ fn tavs_5_a_drivers_packets_are_noted_up_to_16_and_judged_when_it_is_descheduled
         host.pick(DRIVER);
         let _ = host.policy.tick(0, host.now);
         for _ in 0..before {
-            let _ = host.observe(Observation::EventPending { client: HOG, event: Event::Packet { port: 9 } });
+            let _ = host.observe(Observation::EventPending {
+                client: ClientId::new(HOG),
+                event: Event::Packet { port: 9 },
+            });
         }
         assert_eq!(host.pending(Event::Packet { port: 80 }), None);
-        assert_eq!(host.policy.priority(MIXED), Priority::Over, "while the driver runs it is only noted");
+        assert_eq!(
+            host.policy.priority(ClientId::new(MIXED)),
+            Priority::Over,
+            "while the driver runs it is only noted"
+        );
         host.ran(DRIVER, 100 * US, Stop::Blocked);
-        assert_eq!(host.policy.priority(MIXED), expected, "after {before} others");
+        assert_eq!(host.policy.priority(ClientId::new(MIXED)), expected, "after {before} others");
         assert_eq!(host.counter("ports_missed"), before / 16);
     }
 }
 
 #[test]
 fn tavs_5_without_correlation_every_event_boosts() {
-    for event in [Event::Other, Event::Block(1), Event::Packet { port: 1 }] {
+    for event in [Event::Other, Event::Block(RequestId::new(1)), Event::Packet { port: 1 }] {
         let mut host = Host::behind_the_hog(BOOSTING);
         assert_eq!(host.pending(event), Some(0), "{event:?}");
     }
@@ -473,7 +501,7 @@ fn tavs_4_a_client_that_is_next_already_is_not_boosted_if_needless_boosts_are_sk
     for skip_needless_boosts in [false, true] {
         let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts, ..BOOSTING });
         host.ran(HOG, MS, Stop::Blocked);
-        host.observe(Observation::Driver { client: DRIVER });
+        host.observe(Observation::Driver { client: ClientId::new(DRIVER) });
         let _ = host.policy.wake(DRIVER, host.now);
         host.pick(DRIVER);
         let boosts_before = host.counter("partial_boosts");
@@ -508,7 +536,7 @@ fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
 #[test]
 fn tavs_6_a_client_that_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
     let mut host = Host::with(TavsSettings { keep_on_run_queue: true, ..BOOSTING });
-    let _ = host.observe(Observation::Driver { client: DRIVER });
+    let _ = host.observe(Observation::Driver { client: ClientId::new(DRIVER) });
     host.account();
     let _ = host.policy.wake(HOG, host.now);
     host.pick(HOG);
@@ -528,10 +556,13 @@ fn tavs_6_a_client_that_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() 
     }
     host.policy.set_share(MIXED, Share::new(9).expect("more than none"), host.now);
     (0..2).for_each(|_| host.account());
-    assert_eq!([HOG, MIXED].map(|client| host.policy.priority(client)), [Priority::Over, Priority::Under]);
+    assert_eq!(
+        [HOG, MIXED].map(|client| host.policy.priority(ClientId::new(client))),
+        [Priority::Over, Priority::Under]
+    );
     host.pick(MIXED);
     (0..12).for_each(|_| host.account());
-    assert_eq!([HOG, MIXED].map(|client| host.policy.priority(client)), [Priority::Under; 2]);
+    assert_eq!([HOG, MIXED].map(|client| host.policy.priority(ClientId::new(client))), [Priority::Under; 2]);
 
     assert_eq!(host.policy.wake(DRIVER, host.now), Some(0));
     host.ran(MIXED, MS, Stop::Preempted);

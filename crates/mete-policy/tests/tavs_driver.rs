@@ -1,10 +1,14 @@
 //! TAVS-6 and TAVS-7: the driver domain's priority, its clients' turns, and the payment for its work.
 
+#[path = "common/plain.rs"]
+mod plain;
+
 use mete_policy::credit::Priority;
-use mete_policy::{ClientId, Credit, CreditSettings, Observation, Policy, Setup, Share, Stop, TavsSettings};
+use mete_policy::{ClientId, Credit, CreditSettings, Observation, Setup, Share, Stop, TavsSettings};
+use plain::Policy;
 
 const MS: u64 = 1_000_000;
-const DRIVER: ClientId = 0;
+const DRIVER: u32 = 0;
 
 struct Host {
     policy: Credit,
@@ -19,7 +23,7 @@ impl Host {
         for client in 0..4 {
             policy.add(client, 0, Share::ONE, 0);
         }
-        let _ = policy.observe(Observation::Driver { client: DRIVER }, 0);
+        let _ = policy.observe(Observation::Driver { client: ClientId::new(DRIVER) }, 0);
         Host { policy, now: 0 }
     }
 
@@ -32,7 +36,7 @@ impl Host {
         let _ = host.policy.tick(0, 0);
         host.ran(DRIVER, 60 * MS, Stop::Blocked);
         host.account();
-        assert_eq!(host.policy.priority(DRIVER), Priority::Over);
+        assert_eq!(host.policy.priority(ClientId::new(DRIVER)), Priority::Over);
         host
     }
 
@@ -42,27 +46,28 @@ impl Host {
         }
     }
 
-    fn wake(&mut self, client: ClientId) -> Option<u16> {
+    fn wake(&mut self, client: u32) -> Option<u16> {
         self.policy.wake(client, self.now)
     }
 
-    fn pick(&mut self, client: ClientId) -> u64 {
+    fn pick(&mut self, client: u32) -> u64 {
         let decision = self.policy.pick(0, self.now).expect("a client is ready");
         assert_eq!(decision.client, client);
         decision.slice_ns
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: u64, stop: Stop) {
+    fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
         self.now += ran_ns;
         self.policy.ran(client, ran_ns, stop, self.now);
     }
 
-    fn notify(&mut self, from: ClientId) -> Option<u16> {
-        self.policy.observe(Observation::Notify { from, to: DRIVER }, self.now)
+    fn notify(&mut self, from: u32) -> Option<u16> {
+        self.policy
+            .observe(Observation::Notify { from: ClientId::new(from), to: ClientId::new(DRIVER) }, self.now)
     }
 
     fn priority(&self) -> Priority {
-        self.policy.priority(DRIVER)
+        self.policy.priority(ClientId::new(DRIVER))
     }
 
     fn counter(&self, wanted: &str) -> u64 {
@@ -113,7 +118,10 @@ fn tavs_6_the_highest_of_several_requesters_counts() {
     host.pick(1);
     let _ = host.policy.tick(0, host.now);
     host.wake(2);
-    assert_eq!([1, 2].map(|client| host.policy.priority(client)), [Priority::Under, Priority::Boost]);
+    assert_eq!(
+        [1, 2].map(|client| host.policy.priority(ClientId::new(client))),
+        [Priority::Under, Priority::Boost]
+    );
     let _ = host.notify(1);
     assert_eq!(host.priority(), Priority::Under);
     assert_eq!(host.notify(2), None, "it is as high as 2, which has been promised the processor");
@@ -137,12 +145,13 @@ fn tavs_6_only_drivers_inherit_and_drivers_do_not_inherit_from_each_other() {
     let mut host = Host::with_an_indebted_driver(INHERITANCE);
     host.wake(1);
     host.pick(1);
-    let _ = host.policy.observe(Observation::Driver { client: 1 }, host.now);
+    let _ = host.policy.observe(Observation::Driver { client: ClientId::new(1) }, host.now);
     let _ = host.notify(1);
     assert_eq!(host.priority(), Priority::Over);
-    let before = host.policy.priority(2);
-    let _ = host.policy.observe(Observation::Notify { from: 1, to: 2 }, host.now);
-    assert_eq!(host.policy.priority(2), before);
+    let before = host.policy.priority(ClientId::new(2));
+    let _ =
+        host.policy.observe(Observation::Notify { from: ClientId::new(1), to: ClientId::new(2) }, host.now);
+    assert_eq!(host.policy.priority(ClientId::new(2)), before);
 }
 
 #[test]
@@ -218,11 +227,12 @@ fn tavs_7_the_clients_that_the_driver_worked_for_pay_for_its_time() {
     host.wake(DRIVER);
     host.pick(DRIVER);
     for (client, used_ns) in [(1, 3 * MS), (2, MS)] {
-        let spent = Observation::DriverTime { driver: DRIVER, client, used_ns };
+        let spent =
+            Observation::DriverTime { driver: ClientId::new(DRIVER), client: ClientId::new(client), used_ns };
         let _ = host.policy.observe(spent, host.now);
     }
     host.ran(DRIVER, 5 * MS, Stop::Blocked);
-    let credits = [DRIVER, 1, 2].map(|client| host.policy.credit_ns(client));
+    let credits = [DRIVER, 1, 2].map(|client| host.policy.credit_ns(ClientId::new(client)));
     assert_eq!(credits, [-1_000_000, -3_000_000, -1_000_000], "it pays only for what belongs to no client");
     assert_eq!(host.counter("driver_charged_ns"), 4 * MS);
 }
@@ -231,13 +241,13 @@ fn tavs_7_the_clients_that_the_driver_worked_for_pay_for_its_time() {
 fn tavs_7_no_credit_moves_while_the_part_is_off_or_between_clients_it_does_not_concern() {
     let mut host = Host::with(TavsSettings::OFF);
     let time = |driver, client| Observation::DriverTime { driver, client, used_ns: MS };
-    let _ = host.policy.observe(time(DRIVER, 1), 0);
-    assert_eq!(host.policy.credit_ns(1), 0);
+    let _ = host.policy.observe(time(ClientId::new(DRIVER), ClientId::new(1)), 0);
+    assert_eq!(host.policy.credit_ns(ClientId::new(1)), 0);
     let mut host = Host::with(CHARGE);
     for (driver, client) in [(1, 2), (DRIVER, DRIVER), (DRIVER, 99), (99, 1)] {
-        let _ = host.policy.observe(time(driver, client), 0);
+        let _ = host.policy.observe(time(ClientId::new(driver), ClientId::new(client)), 0);
     }
-    assert_eq!([DRIVER, 1, 2].map(|client| host.policy.credit_ns(client)), [0; 3]);
+    assert_eq!([DRIVER, 1, 2].map(|client| host.policy.credit_ns(ClientId::new(client))), [0; 3]);
 }
 
 /// A decision that is not carried out loses neither the place nor the rest of the slice.

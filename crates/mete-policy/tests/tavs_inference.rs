@@ -1,6 +1,13 @@
 //! TAVS-2 and TAVS-3: tasks that are tracked by address-space switches, and the beliefs in them.
 
-use mete_policy::{Credit, CreditSettings, Event, Observation, Policy, Setup, Share, Stop, TavsSettings};
+#[path = "common/plain.rs"]
+mod plain;
+
+use mete_policy::{
+    ClientId, Credit, CreditSettings, DomainIndex, Event, Observation, RequestId, Setup, Share, Stop, TaskId,
+    TavsSettings,
+};
+use plain::Policy;
 use proptest::prelude::*;
 
 const US: u64 = 1_000;
@@ -33,14 +40,14 @@ impl Guest {
 
     fn dispatch_for(&mut self, pending: Option<Event>) {
         if let Some(event) = pending {
-            self.observe(Observation::EventPending { client: 0, event });
+            self.observe(Observation::EventPending { client: ClientId::new(0), event });
         }
         let _ = self.policy.wake(0, self.now);
         assert!(self.policy.pick(0, self.now).is_some());
     }
 
     fn switch(&mut self, task: u16) {
-        self.observe(Observation::TaskSwitch { client: 0, task });
+        self.observe(Observation::TaskSwitch { client: ClientId::new(0), task: TaskId::new(task) });
     }
 
     /// The running task runs on for that time, and `next` is switched in.
@@ -54,7 +61,7 @@ impl Guest {
     }
 
     fn beliefs(&self, tasks: std::ops::RangeInclusive<u16>) -> Vec<i16> {
-        tasks.map(|task| self.policy.belief(0, task).expect("tracked")).collect()
+        tasks.map(|task| self.policy.belief(ClientId::new(0), TaskId::new(task)).expect("tracked")).collect()
     }
 
     /// A slice in which `task`, woken by an event, runs between two runs of task 1, each of that length.
@@ -138,15 +145,15 @@ fn tavs_3_belief_stays_between_minus_100_and_300_and_turns_with_the_evidence() {
 #[test]
 fn tavs_3_the_threshold_can_be_changed_while_running_for_each_domain() {
     let mut guest = Guest::new();
-    guest.policy.set_io_threshold(1, 100 * US);
+    guest.policy.set_io_threshold(DomainIndex::new(1), 100 * US);
     for _ in 0..3 {
         guest.round(2, 300 * US);
     }
     assert_eq!(guest.beliefs(2..=2), [-60]);
-    guest.policy.set_io_threshold(0, 2 * MS);
+    guest.policy.set_io_threshold(DomainIndex::new(0), 2 * MS);
     guest.round(2, 300 * US);
     assert_eq!(guest.beliefs(2..=2), [-80], "another domain's threshold does not apply to it");
-    guest.policy.set_io_threshold(1, 500 * US);
+    guest.policy.set_io_threshold(DomainIndex::new(1), 500 * US);
     for _ in 0..21 {
         guest.round(2, 300 * US);
     }
@@ -173,7 +180,8 @@ fn tavs_2_a_task_is_followed_over_slices_and_time_off_the_processor_is_not_its()
 /// the reply is sent; or a packet comes.
 #[test]
 fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_in_between() {
-    let events = [None, Some(Event::Other), Some(Event::Block(1)), Some(Event::Packet { port: 7 })];
+    let events =
+        [None, Some(Event::Other), Some(Event::Block(RequestId::new(1))), Some(Event::Packet { port: 7 })];
     for (pending, expected) in events.into_iter().zip([5, 5, 0, 0]) {
         let mut guest = Guest::new();
         guest.dispatch(false);
@@ -232,7 +240,7 @@ fn tavs_2_a_new_task_with_an_old_number_starts_from_zero() {
     let mut guest = Guest::new();
     guest.round(2, MS);
     assert_eq!(guest.beliefs(2..=2), [-20]);
-    guest.observe(Observation::TaskExit { client: 0, task: 2 });
+    guest.observe(Observation::TaskExit { client: ClientId::new(0), task: TaskId::new(2) });
     assert_eq!(guest.beliefs(2..=2), [0]);
     guest.round(2, MS);
     guest.policy.remove(0, guest.now);
@@ -245,8 +253,14 @@ fn tavs_2_of_tasks_and_clients_that_are_not_tracked_nothing_is_believed() {
     let mut guest = Guest::with(tavs);
     guest.round(7, 100 * US);
     guest.round(2, 100 * US);
-    assert_eq!((guest.policy.belief(0, 7), guest.policy.belief(0, 2)), (None, Some(5)));
-    assert_eq!(guest.policy.belief(1, 0), None);
+    assert_eq!(
+        (
+            guest.policy.belief(ClientId::new(0), TaskId::new(7)),
+            guest.policy.belief(ClientId::new(0), TaskId::new(2))
+        ),
+        (None, Some(5))
+    );
+    assert_eq!(guest.policy.belief(ClientId::new(1), TaskId::new(0)), None);
 }
 
 proptest! {

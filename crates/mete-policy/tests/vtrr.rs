@@ -1,9 +1,12 @@
 //! Virtual-time round robin among clients that are all ready (VTRR paper, §3.1): the order of the
 //! paper's example, its rules in fractions, the end of the cycle, service that is not a whole quantum.
 
+#[path = "common/plain.rs"]
+mod plain;
 mod reference;
 
-use mete_policy::{Policy, Reset, Setup, Share, Stop, Vtrr};
+use mete_policy::{ClientId, Reset, Setup, Share, Stop, Vtrr};
+use plain::Policy;
 use proptest::prelude::*;
 use reference::Fraction;
 
@@ -101,7 +104,8 @@ fn vtrr_1_the_head_runs_again_until_the_queue_has_caught_up() {
 #[test]
 fn vtrr_1_the_queue_is_sorted_by_share_and_equal_shares_by_number() {
     let policy = with_shares(Vtrr::new(&setup(&[2, 7, 2, 9, 7])), &[2, 7, 2, 9, 7]);
-    assert_eq!(policy.run_queue().collect::<Vec<_>>(), [(3, 9), (1, 7), (4, 7), (0, 2), (2, 2)]);
+    let queue: Vec<_> = policy.run_queue().map(|(client, counter)| (client.get(), counter)).collect();
+    assert_eq!(queue, [(3, 9), (1, 7), (4, 7), (0, 2), (2, 2)]);
 }
 
 #[test]
@@ -180,11 +184,11 @@ proptest! {
         for _ in 0..1_000 {
             let queue_time = policy.queue_virtual_time().expect("the queue is not empty");
             let times: Vec<_> = (0..shares.len() as u32)
-                .map(|client| policy.virtual_finishing_time(client).expect("it is there"))
+                .map(|client| policy.virtual_finishing_time(ClientId::new(client)).expect("it is there"))
                 .collect();
-            let counters: Vec<_> = (0..shares.len() as u32).map(|client| policy.counter(client)).collect();
+            let counters: Vec<_> = (0..shares.len() as u32).map(|client| policy.counter(ClientId::new(client))).collect();
             let client = order(&mut policy, 1)[0];
-            if Some(client) != head && counters[client as usize] <= Some(last_counter) {
+            if Some(client) != head.map(ClientId::get) && counters[client as usize] <= Some(last_counter) {
                 let share = i128::from(shares[client as usize]);
                 let finishing = times[client as usize];
                 let quantum = Fraction(1, total);
@@ -195,7 +199,7 @@ proptest! {
                 let difference = Fraction(finishing.numerator, finishing.denominator) - after;
                 prop_assert!(difference.is_below(Fraction(1, share)));
             }
-            last_counter = policy.counter(client).expect("it is there");
+            last_counter = policy.counter(ClientId::new(client)).expect("it is there");
         }
     }
 

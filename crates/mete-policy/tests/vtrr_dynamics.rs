@@ -1,11 +1,14 @@
 //! Virtual-time round robin while clients come and go (VTRR paper, §3.2): every answer is compared with
 //! that of a model in fractions (`reference`), over random histories.
 
+#[path = "common/plain.rs"]
+mod plain;
 mod reference;
 
 use std::cmp::Reverse;
 
-use mete_policy::{Policy, Reset, Setup, Share, Stop, Vtrr};
+use mete_policy::{ClientId, Reset, Setup, Share, Stop, Vtrr};
+use plain::Policy;
 use proptest::prelude::*;
 use reference::{Fraction, Model};
 
@@ -159,18 +162,19 @@ impl Pair {
 
     fn stop(&mut self, picked: Vec<u32>, used_ns: u64, stop: Stop) {
         for client in picked {
-            let counter = self.policy.counter(client);
+            let counter = self.policy.counter(ClientId::new(client));
             self.policy.ran(client, used_ns, stop, self.now);
             let used_ns = if stop == Stop::Yielded { used_ns.max(QUANTUM_NS) } else { used_ns };
             self.model.ran(client, used_ns.into(), stop == Stop::Blocked, stop == Stop::Preempted);
-            if stop == Stop::Preempted && self.policy.counter(client) > counter {
+            if stop == Stop::Preempted && self.policy.counter(ClientId::new(client)) > counter {
                 self.last = self.before(client);
             }
         }
     }
 
     fn assert_same_state(&self) {
-        let queue: Vec<_> = self.policy.run_queue().collect();
+        let queue: Vec<_> =
+            self.policy.run_queue().map(|(client, counter)| (client.get(), counter)).collect();
         let expected: Vec<_> =
             self.model.queue.iter().map(|client| (client.id, client.counter as u32)).collect();
         assert_eq!(queue, expected, "the queue and its counters");
@@ -178,14 +182,16 @@ impl Pair {
             assert_same(time.numerator, time.denominator, self.model.queue_virtual_time());
         }
         for client in &self.model.queue {
-            let time = self.policy.virtual_finishing_time(client.id).expect("it is in the queue");
+            let time =
+                self.policy.virtual_finishing_time(ClientId::new(client.id)).expect("it is in the queue");
             assert_same(time.numerator, time.denominator, self.model.virtual_finishing_time(client));
         }
     }
 
     /// The client behind the current client, or behind its place, may be due one quantum more: it runs next.
     fn assert_time_counter_invariant(&self) {
-        let queue: Vec<_> = self.policy.run_queue().collect();
+        let queue: Vec<_> =
+            self.policy.run_queue().map(|(client, counter)| (client.get(), counter)).collect();
         for pair in queue.windows(2) {
             let passed = |client| self.last.is_some_and(|last| self.key(client) <= last);
             let runs_next = passed(pair[0].0) && !passed(pair[1].0);
@@ -292,7 +298,7 @@ fn vtrr_2_a_part_of_a_quantum_used_too_much_is_remembered_over_cycles() {
     assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(1), "a new cycle");
     policy.ran(1, 0, Stop::Preempted, 0);
     let _ = policy.wake(0, 0);
-    let time = policy.virtual_finishing_time(0).expect("it is in the queue");
+    let time = policy.virtual_finishing_time(ClientId::new(0)).expect("it is in the queue");
     assert_eq!(time.numerator * 2, time.denominator * 3, "it had half a quantum before");
 }
 
@@ -306,7 +312,7 @@ fn vtrr_2_an_arrival_is_due_in_proportion_to_what_is_left_of_the_cycle() {
     }
     policy.add(2, 0, Share::new(6).expect("in range"), 0);
     let _ = policy.wake(2, 0);
-    assert_eq!(policy.counter(2), Some(3), "half of its share, as of the others'");
+    assert_eq!(policy.counter(ClientId::new(2)), Some(3), "half of its share, as of the others'");
 }
 
 #[test]
@@ -337,7 +343,11 @@ fn vtrr_2_a_quantum_that_is_given_and_not_used_yet_is_not_in_the_virtual_time_of
         let _ = policy.wake(1, after_ns);
         let _ = policy.wake(2, after_ns);
         // Half of the quantum is left: one of two quanta, one and a half of three, rounded up.
-        assert_eq!([1, 2].map(|client| policy.counter(client)), counters.map(Some), "after {after_ns} ns");
+        assert_eq!(
+            [1, 2].map(|client| policy.counter(ClientId::new(client))),
+            counters.map(Some),
+            "after {after_ns} ns"
+        );
         if after_ns == 0 {
             policy.ran(0, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
             let mut served = [1, 0, 0];

@@ -1,6 +1,10 @@
 //! Group virtual-time round robin: domains have their shares, whichever clients are in them.
 
-use mete_policy::{GroupVtrr, Policy, Setup, Share, Stop};
+#[path = "common/plain.rs"]
+mod plain;
+
+use mete_policy::{GroupVtrr, Setup, Share, Stop};
+use plain::Policy;
 use proptest::prelude::*;
 
 const QUANTUM_NS: u64 = 10_000_000;

@@ -1,6 +1,10 @@
 //! Virtual-time round robin on several processors: one queue serves all of them.
 
-use mete_policy::{Policy, Setup, Share, Stop, Vtrr};
+#[path = "common/plain.rs"]
+mod plain;
+
+use mete_policy::{Setup, Share, Stop, Vtrr};
+use plain::Policy;
 use proptest::prelude::*;
 
 fn start(policy: &mut Vtrr, shares: &[u32]) {

@@ -5,7 +5,7 @@ mod ideal;
 
 use common::World;
 use ideal::{Bench, EPSILON, setup};
-use mete_policy::{Policy, Stop, Wfq, WfqLinear};
+use mete_policy::{Stop, Wfq, WfqLinear};
 use proptest::prelude::*;
 
 /// VTRR paper, §2.3: clients of shares 3, 2, 1.
@@ -100,7 +100,7 @@ fn take(bench: &mut Bench<Wfq>, step: &Step) {
 }
 
 /// One step in which any client leaves, comes back, changes its share, or runs.
-fn churn(bench: &mut Bench<impl Policy>, what: u8, client: u32, used: u8) -> Option<u32> {
+fn churn(bench: &mut Bench<impl ideal::plain::Policy>, what: u8, client: u32, used: u8) -> Option<u32> {
     match what {
         0 if bench.is_runnable(client) => bench.remove(client),
         0 => {

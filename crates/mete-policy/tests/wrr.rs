@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{Policy, Setup, Share, Stop, WeightedRoundRobin};
+use mete_policy::{Setup, Share, Stop, WeightedRoundRobin};
 use proptest::prelude::*;
 
 fn wrr() -> WeightedRoundRobin {

@@ -1,5 +1,6 @@
 //! What was logged in an interval: the difference of two reports.
 
+use mete_policy::Permille;
 use std::time::Duration;
 
 use crate::analysis::{Completeness, FileCount, Missed};
@@ -23,7 +24,7 @@ impl Queues {
         let means = (0..scheduler.analysis().period().queue.len()).map(|processor| queues.mean(processor, 1));
         self.sums.resize(means.len(), 0);
         for (sum, mean) in self.sums.iter_mut().zip(means) {
-            *sum += u64::from(mean.unwrap_or(0));
+            *sum += u64::from(mean.map_or(0, Permille::get));
         }
         self.polls += 1;
     }

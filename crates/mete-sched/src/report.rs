@@ -46,6 +46,7 @@ pub struct DomainReport {
     /// Service time on each processor, in nanoseconds.
     pub service_ns: Vec<u64>,
     /// The share of one processor that it used in the last period, in thousandths.
+    #[serde(serialize_with = "thousandths")]
     pub demand: Permille,
     /// The processor on which it was most recently.
     pub last_processor: Option<usize>,
@@ -165,11 +166,26 @@ pub struct ProcessorReport {
     /// Its number.
     pub processor: usize,
     /// How much of it was in use in the last period, in thousandths; `None` if that is not known.
+    #[serde(serialize_with = "known_thousandths")]
     pub utilisation: Option<Permille>,
     /// The recent mean length of its run queue, in thousandths of a task.
+    #[serde(serialize_with = "known_thousandths")]
     pub queue: Option<Permille>,
     /// Mean lengths of its run queue at past polls, newest first.
+    #[serde(serialize_with = "each_thousandths")]
     pub queue_history: Vec<Permille>,
+}
+
+fn thousandths<S: Serializer>(part: &Permille, serializer: S) -> Result<S::Ok, S::Error> {
+    part.get().serialize(serializer)
+}
+
+fn known_thousandths<S: Serializer>(part: &Option<Permille>, serializer: S) -> Result<S::Ok, S::Error> {
+    part.map(Permille::get).serialize(serializer)
+}
+
+fn each_thousandths<S: Serializer>(parts: &[Permille], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(parts.iter().map(|part| part.get()))
 }
 
 impl Report {
@@ -226,7 +242,7 @@ fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
         // The idle tasks are no processes, although they are bound to this domain.
         processes: if domain == IDLE { 0 } else { domains.members(domain).count() },
         service_ns: (0..period.queue.len()).map(|processor| used.get(processor, number)).collect(),
-        demand: period.demand.get(number).copied().unwrap_or(0),
+        demand: period.demand.get(number).copied().unwrap_or_default(),
         last_processor: findings.service.last_seen(domain).map(|seen| seen.processor),
         processor: findings.processor_of(domain),
         placed: scheduler.placed(domain),

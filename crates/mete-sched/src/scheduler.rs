@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use mete_kernel::{Characteristic, Kernel, KernelError};
 use mete_log::DomainId;
 use mete_log::clock::{Anchor, Calibration, monotonic_ns};
-use mete_policy::{self as policy, Move, Role};
+use mete_policy::{self as policy, Move, ProcessorId, Role};
 use mete_probe::attach::configured_processors;
 use mete_probe::directory::Users;
 use rustix::time::{ClockId, clock_gettime};
@@ -460,7 +460,7 @@ impl Scheduler {
     /// The processor on which the policy has placed a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
         let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
-        placement.policy.placed(for_policy(domain)).map(usize::from)
+        placement.policy.placed(for_policy(domain)).map(ProcessorId::index)
     }
 
     /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
@@ -517,7 +517,7 @@ impl Scheduler {
         for &proposal in moves {
             let domain = of_policy(proposal.domain);
             let members: Vec<_> = self.domains.members(domain).collect();
-            match actuator.place(domain, &members, usize::from(proposal.to)) {
+            match actuator.place(domain, &members, proposal.to.index()) {
                 Ok(threads) => self.notices.push(Notice::Moved(proposal, threads)),
                 Err(error) => {
                     // The policy counts on its moves, so it has to know that this domain is where it was.
@@ -604,7 +604,7 @@ impl Scheduler {
         let placed = |domain: DomainId| policy.placed(for_policy(domain)).filter(|_| domain != OTHER);
         match (placed(change.from), placed(change.to)) {
             (_, Some(processor)) => {
-                if let Err(error) = actuator.place(change.to, &[change.pid], usize::from(processor)) {
+                if let Err(error) = actuator.place(change.to, &[change.pid], processor.index()) {
                     self.notices.push(Notice::NotFollowed(change.pid, error));
                 }
             }

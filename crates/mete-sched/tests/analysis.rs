@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mete_log::handler::{Clock, log};
 use mete_log::{DomainId, EventId, FileId, NO_DOMAIN, Outcome, Record, Region, Shape};
-use mete_policy::Role;
+use mete_policy::{Permille, ProcessorId, Role};
 use mete_sched::Layout;
 use mete_sched::analysis::{Analysis, FileCount, Missed};
 use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
@@ -97,14 +97,17 @@ fn log_16_rows_become_load_affinity_demand_and_transactions() {
         assert_eq!(period.roles[DRIVER.index()], Role::Driver, "it reports transactions");
         assert_eq!(period.roles[CLIENT.index()], Role::Client);
         assert_eq!(period.roles[..2], [Role::Bystander; 2]);
-        assert_eq!(period.processors[DRIVER.index()], Some(0));
-        assert_eq!(period.processors[CLIENT.index()], Some(1));
-        assert_eq!(period.demand[DRIVER.index()], 400);
-        assert_eq!(period.demand[CLIENT.index()], 990, "the phase that goes on counts");
-        assert_eq!(period.queue, [400, 2000], "without samples, what is in use");
+        assert_eq!(period.processors[DRIVER.index()], Some(ProcessorId::new(0)));
+        assert_eq!(period.processors[CLIENT.index()], Some(ProcessorId::new(1)));
+        assert_eq!(period.demand[DRIVER.index()].get(), 400);
+        assert_eq!(period.demand[CLIENT.index()].get(), 990, "the phase that goes on counts");
+        assert_eq!(period.queue, [400, 2000].map(Permille::new), "without samples, what is in use");
         assert_eq!(period.transactions[CLIENT.index() * DOMAINS + DRIVER.index()], 30);
         assert_eq!(period.transactions.iter().sum::<u64>(), 30);
-        assert_eq!((bench.analysis.utilisation(0), bench.analysis.utilisation(1)), (Some(400), Some(990)));
+        assert_eq!(
+            [0, 1].map(|processor| bench.analysis.utilisation(processor)),
+            [400, 990].map(|used| Some(Permille::new(used)))
+        );
         let findings = bench.analysis.findings();
         assert_eq!(findings.working_sets.groups(), [[DRIVER, CLIENT]]);
         assert_eq!(findings.traffic.sent().total().get(CLIENT.index(), DRIVER.index()), 30);

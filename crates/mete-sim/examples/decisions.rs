@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use mete_policy::{ClientId, Nanoseconds, Setup, Share, by_name};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Setup, Share, by_name};
 use mete_sim::{Context, Hardware, Host, Model, Reaction, Step};
 
 /// Every client computes for ever.
@@ -37,7 +37,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let setup = Setup::for_clients(clients);
     let mut host = Host::new(Hardware::default(), (entry.make)(&setup), Hogs, ());
     for client in 0..clients {
-        host.add(client, 0, Share::new(1 + client % 100).ok_or("no share")?, 0);
+        host.add(
+            ClientId::new(client),
+            DomainIndex::new(0),
+            Share::new(1 + client % 100).ok_or("no share")?,
+            0,
+        );
     }
     let begun = Instant::now();
     host.run_until(20_000_000 * setup.quantum_ns)?;

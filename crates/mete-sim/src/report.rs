@@ -187,7 +187,7 @@ fn times_of_clients<P: Policy, R: Recorder>(
     scenario: &Scenario,
     host: &Host<P, Scene, R>,
 ) -> Vec<(Nanoseconds, Nanoseconds)> {
-    let clients = 0..scenario.clients.len() as ClientId;
+    let clients = (0..scenario.clients.len()).map(ClientId::at);
     clients.map(|client| (host.ran_ns(client), host.model().spun_ns(client))).collect()
 }
 
@@ -214,7 +214,7 @@ fn clients(
     let watched = watch.into_reports().zip(&scenario.clients);
     let with_figures =
         watched.zip(had).zip(wanted).map(|(((report, client), &(ran_ns, spun_ns)), wanted)| {
-            let domain = usize::from(client.domain).checked_sub(1);
+            let domain = client.domain.index().checked_sub(1);
             let domain = domain.and_then(|domain| scenario.domains.get(domain));
             ClientReport {
                 name: client.name.clone(),
@@ -235,21 +235,21 @@ fn clients(
 fn wanted(scenario: &Scenario) -> Vec<f64> {
     let domains = scenario.domains.len() + 1;
     let mut is_used = vec![false; domains];
-    scenario.clients.iter().for_each(|client| is_used[usize::from(client.domain)] = true);
+    scenario.clients.iter().for_each(|client| is_used[client.domain.index()] = true);
     // From the last to the first, because parents stand before their children.
     for (index, domain) in scenario.domains.iter().enumerate().rev() {
         if is_used[index + 1] {
-            is_used[usize::from(domain.parent)] = true;
+            is_used[domain.parent.index()] = true;
         }
     }
     let mut competing = vec![0u64; domains];
-    let mut compete = |domain: DomainIndex, share: u32| competing[usize::from(domain)] += u64::from(share);
+    let mut compete = |domain: DomainIndex, share: u32| competing[domain.index()] += u64::from(share);
     scenario.clients.iter().for_each(|client| compete(client.domain, client.share.get()));
     let used = scenario.domains.iter().enumerate().filter(|(index, _)| is_used[index + 1]);
     used.for_each(|(_, domain)| compete(domain.parent, domain.share.get()));
 
     let part_of = |parts: &[f64], domain: DomainIndex, share: u32| {
-        let domain = usize::from(domain);
+        let domain = domain.index();
         parts[domain] * f64::from(share) / competing[domain].max(1) as f64
     };
     // Here from the first to the last: the part of a parent is needed for its children's.

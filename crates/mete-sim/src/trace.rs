@@ -234,7 +234,7 @@ fn put(out: &mut impl Write, processor: usize, piece: &[u64]) -> io::Result<()> 
 
 /// Client n is domain n + 1. The constructor has checked that all of them fit.
 fn domain(client: ClientId) -> DomainId {
-    u16::try_from(client + 1).map_or(NO_DOMAIN, DomainId::new)
+    u16::try_from(client.get() + 1).map_or(NO_DOMAIN, DomainId::new)
 }
 
 impl<W: Write> Recorder for Writer<W> {
@@ -245,7 +245,7 @@ impl<W: Write> Recorder for Writer<W> {
 
     fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
         self.pass_to(now_ns);
-        self.active = usize::from(processor);
+        self.active = processor.index();
         self.follow(self.active, client);
         let boost = match grant {
             // A turn by share is in the row of its service time.
@@ -265,7 +265,7 @@ impl<W: Write> Recorder for Writer<W> {
         now_ns: Nanoseconds,
     ) {
         self.pass_to(now_ns);
-        self.active = usize::from(processor);
+        self.active = processor.index();
         let lane = &mut self.lanes[self.active];
         // Consecutive turns of one client make one row.
         let ran_ns = lane.ran_ns + ran_ns;
@@ -278,7 +278,7 @@ impl<W: Write> Recorder for Writer<W> {
         match observation {
             Observation::TaskSwitch { client, task } => {
                 let who = (domain(client), NO_DOMAIN);
-                self.row(self.active, event::TASK_SWITCH, who, u64::from(task), now_ns);
+                self.row(self.active, event::TASK_SWITCH, who, u64::from(task.get()), now_ns);
             }
             Observation::Notify { from, to } => {
                 let (from, to) = (domain(from), domain(to));

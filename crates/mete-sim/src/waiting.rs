@@ -37,7 +37,7 @@ impl fmt::Display for Waiting {
 pub(crate) fn waiting<P: Policy, R: Recorder>(scenario: &Scenario, host: &Host<P, Scene, R>) -> Vec<Waiting> {
     let half_ns = scenario.warm_up_ns + (scenario.duration_ns - scenario.warm_up_ns) / 2;
     let mut found = Vec::new();
-    for number in 0..scenario.clients.len() as ClientId {
+    for number in (0..scenario.clients.len()).map(ClientId::at) {
         let client = scenario.called(number).unwrap_or_default();
         for (task, wait, since_ns) in host.model().awaited(number) {
             // Later waits may end soon after the run.

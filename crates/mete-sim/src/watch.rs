@@ -57,12 +57,12 @@ impl Watch {
                 client.waited(now_ns - since_ns, self.starvation_ns);
             }
             let had_ns = client.had_ns + client.turn_ns(now_ns);
-            client.report.error.is(self.fluid.error_ns(number, had_ns, now_ns));
+            client.report.error.is(self.fluid.error_ns(ClientId::new(number), had_ns, now_ns));
         }
     }
 
     fn client(&mut self, client: ClientId) -> Option<&mut Watched> {
-        self.clients.get_mut(client as usize)
+        self.clients.get_mut(client.index())
     }
 
     /// What was measured of each client, by number. The caller fills in the names and what was promised.
@@ -78,7 +78,7 @@ impl Watch {
         client: ClientId,
         now_ns: Nanoseconds,
     ) -> (bool, Nanoseconds) {
-        let last = self.last.get_mut(usize::from(processor)).and_then(|last| last.replace(client));
+        let last = self.last.get_mut(processor.index()).and_then(|last| last.replace(client));
         let is_switch = last != Some(client);
         let is_lost = is_switch && self.hardware.payer == Payer::Nobody;
         (is_switch, now_ns.saturating_add(if is_lost { self.hardware.switch_ns } else { 0 }))
@@ -86,7 +86,7 @@ impl Watch {
 
     /// Notes the error. It is lowest just before a turn and highest at its end, so it is noted there.
     fn note_error(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        if let Some(watched) = self.clients.get_mut(client as usize) {
+        if let Some(watched) = self.clients.get_mut(client.index()) {
             watched.report.error.is(self.fluid.error_ns(client, watched.had_ns, now_ns));
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mete_policy::{ClientId, Event, Nanoseconds, Observation, RoundRobin, Setup, Share};
+use mete_policy::{
+    ClientId, DomainIndex, Event, Nanoseconds, Observation, RequestId, RoundRobin, Setup, Share, TaskId,
+};
 use mete_sim::random::{Distribution, LONGEST_NS, Stream};
 use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote, TellSent};
@@ -12,9 +14,9 @@ const US: Nanoseconds = 1_000;
 const MS: Nanoseconds = 1_000_000;
 const S: Nanoseconds = 1_000 * MS;
 
-const DRIVER: ClientId = 0;
-const GUEST: ClientId = 1;
-const OTHER: ClientId = 2;
+const DRIVER: ClientId = ClientId::new(0);
+const GUEST: ClientId = ClientId::new(1);
+const OTHER: ClientId = ClientId::new(2);
 const PORT: u16 = 7;
 /// Linux's least timeout.
 const PATIENCE_NS: Nanoseconds = 200 * MS;
@@ -88,7 +90,7 @@ fn host(network: Network, costs: DriverCosts, remotes: &[Remote], tasks: &[Arc<P
     let setup = Setup { processors: hardware.processors, ..Setup::for_clients(clients) };
     let mut host = Host::new(hardware, RoundRobin::new(&setup), scene, Seen::default());
     for client in 0..clients {
-        host.add(client, 0, Share::ONE, 0);
+        host.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, 0);
     }
     host.prepare(|scene, context| scene.start(context));
     host
@@ -111,16 +113,19 @@ fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
         host.recorder().observed,
         [
             (0, Observation::Driver { client: DRIVER }),
-            (0, Observation::TaskSwitch { client: GUEST, task: 0 }),
-            (0, Observation::BlockRead { client: GUEST, request: 0 }),
+            (0, Observation::TaskSwitch { client: GUEST, task: TaskId::new(0) }),
+            (0, Observation::BlockRead { client: GUEST, request: RequestId::new(0) }),
             (0, Observation::Notify { from: GUEST, to: DRIVER }),
             (0, kick),
             (10 * US, driver_time),
             (6 * MS + 10 * US, kick),
             (6 * MS + 20 * US, driver_time),
             (6 * MS + 20 * US, Observation::Notify { from: DRIVER, to: GUEST }),
-            (6 * MS + 20 * US, Observation::EventPending { client: GUEST, event: Event::Block(0) }),
-            (6 * MS + 20 * US, Observation::TaskExit { client: GUEST, task: 0 }),
+            (
+                6 * MS + 20 * US,
+                Observation::EventPending { client: GUEST, event: Event::Block(RequestId::new(0)) }
+            ),
+            (6 * MS + 20 * US, Observation::TaskExit { client: GUEST, task: TaskId::new(0) }),
         ]
     );
 }
@@ -159,7 +164,7 @@ fn tavs_5_a_kernel_that_serves_one_reader_at_a_time_sends_the_next_read_when_one
         scene.add_guest(guest);
         let policy = RoundRobin::new(&Setup::for_clients(1));
         let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-        host.add(0, 0, Share::ONE, 0);
+        host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
         host.run_until(20 * MS).expect("time goes on");
         host.recorder().times(|what| matches!(what, Observation::BlockRead { .. }))
     };
@@ -294,7 +299,7 @@ fn without_a_driver_devices_serve_clients_at_once() {
     scene.add_guest(guest);
     let policy = RoundRobin::new(&Setup::for_clients(1));
     let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-    host.add(0, 0, Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
     host.run_until(S).expect("time goes on");
     let done = host.recorder().times(|what| matches!(what, Observation::EventPending { .. }));
     assert_eq!(done, [6 * MS]);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mete_policy::{ClientId, Event, Nanoseconds, Observation, RoundRobin, Setup, Share};
+use mete_policy::{
+    ClientId, DomainIndex, Event, Nanoseconds, Observation, RequestId, RoundRobin, Setup, Share, TaskId,
+};
 use mete_sim::random::{Distribution, Stream};
 use mete_sim::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, Io, Network, Op, Program};
@@ -57,7 +59,7 @@ fn host(kernel: Kernel, costs: KernelCosts, tasks: &[Arc<Program>]) -> Host<Roun
     scene.add_guest(guest);
     let policy = RoundRobin::new(&Setup::for_clients(1));
     let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-    host.add(0, 0, Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
     host
 }
 
@@ -67,7 +69,7 @@ fn priority() -> Kernel {
 
 fn task_switches(seen: &Seen) -> Vec<(u16, Nanoseconds)> {
     let switch = |(observation, now_ns): &(Observation, Nanoseconds)| match observation {
-        Observation::TaskSwitch { task, .. } => Some((*task, *now_ns)),
+        Observation::TaskSwitch { task, .. } => Some((task.get(), *now_ns)),
         _ => None,
     };
     seen.observed.iter().filter_map(switch).collect()
@@ -106,7 +108,7 @@ fn two_tasks_that_compute_share_a_guest_evenly_even_beside_one_that_wakes_often(
         let io = program(&[sleep(3 * MS), compute(MS / 100)]);
         let mut host = host(kernel, KernelCosts::default(), &[hog.clone(), hog, io]);
         host.run_until(20_000 * MS).expect("time goes on");
-        let (first, second) = (ran_ns(&host, 0, 0), ran_ns(&host, 0, 1));
+        let (first, second) = (ran_ns(&host, ClientId::new(0), 0), ran_ns(&host, ClientId::new(0), 1));
         assert!(first.abs_diff(second) <= 100 * MS, "{first} and {second}");
         let woke = host.recorder().woke.len();
         assert!(woke > 5_000, "the third woke {woke} times");
@@ -131,9 +133,15 @@ fn tavs_5_a_completed_read_is_seen_with_its_request_before_the_task_wakes() {
     assert_eq!(
         seen.observed[..3],
         [
-            (Observation::TaskSwitch { client: 0, task: 0 }, 0),
-            (Observation::BlockRead { client: 0, request: 0 }, 0),
-            (Observation::EventPending { client: 0, event: Event::Block(0) }, 5 * MS),
+            (Observation::TaskSwitch { client: ClientId::new(0), task: TaskId::new(0) }, 0),
+            (Observation::BlockRead { client: ClientId::new(0), request: RequestId::new(0) }, 0),
+            (
+                Observation::EventPending {
+                    client: ClientId::new(0),
+                    event: Event::Block(RequestId::new(0))
+                },
+                5 * MS
+            ),
         ]
     );
     assert_eq!((seen.woke[0], seen.done[0]), ((0, 5 * MS), 9));
@@ -145,7 +153,7 @@ fn a_kernels_own_work_is_done_before_its_tasks_go_on() {
     let mut host = host(priority(), costs, &[program(&[compute(MS), sleep(9 * MS)])]);
     host.run_until(40 * MS).expect("time goes on");
     let times = host.times().next().expect("there is one");
-    assert_eq!(ran_ns(&host, 0, 0), 4 * MS);
+    assert_eq!(ran_ns(&host, ClientId::new(0), 0), 4 * MS);
     assert_eq!(
         times.run_ns,
         4 * MS + 2_000 + 3 * 3_000,
@@ -205,7 +213,8 @@ fn packets_between_tasks_of_a_guest_are_not_seen_outside_and_wait_for_room() {
     let [sent, received, ..] = host.recorder().done;
     assert!(received >= 990 && full > 100, "{received} received of {sent}, {full} times full");
     let events = host.recorder().observed.iter().filter(|(what, _)| {
-        matches!(what, Observation::EventPending { client: 1, .. } | Observation::Notify { .. })
+        matches!(what, Observation::EventPending { client, .. } if client.get() == 1)
+            || matches!(what, Observation::Notify { .. })
     });
     assert_eq!(events.count(), 1, "the asker's timer, and no packet");
 }

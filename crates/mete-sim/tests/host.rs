@@ -1,6 +1,6 @@
 //! The machine itself, with a model of a few lines: clients that compute, wait and signal.
 
-use mete_policy::{CATALOG, ClientId, Nanoseconds, RoundRobin, Setup, Share, Stop};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, ProcessorId, RoundRobin, Setup, Share, Stop};
 use mete_sim::random::Stream;
 use mete_sim::{Context, Hardware, Host, Model, Payer, Reaction, Recorder, Step};
 
@@ -23,7 +23,7 @@ impl Model for Sleepers {
     type Event = ();
 
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
-        let sleeper = &mut self.0[client as usize];
+        let sleeper = &mut self.0[client.index()];
         if sleeper.is_asleep {
             return Step::Block;
         }
@@ -39,13 +39,13 @@ impl Model for Sleepers {
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let sleeper = &mut self.0[client as usize];
+        let sleeper = &mut self.0[client.index()];
         sleeper.left_ns -= ran_ns;
         sleeper.ran_ns += ran_ns;
     }
 
     fn deliver(&mut self, client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
-        self.0[client as usize].is_asleep = false;
+        self.0[client.index()].is_asleep = false;
         Reaction::Wake
     }
 
@@ -66,7 +66,7 @@ impl Recorder for Lines {
         self.0.push(format!("{now_ns} {client} woke"));
     }
 
-    fn stopped(&mut self, processor: u16, client: ClientId, ran_ns: u64, stop: Stop, now_ns: u64) {
+    fn stopped(&mut self, processor: ProcessorId, client: ClientId, ran_ns: u64, stop: Stop, now_ns: u64) {
         self.0.push(format!("{now_ns} {client} ran {ran_ns} on {processor}: {stop:?}"));
     }
 }
@@ -79,7 +79,12 @@ fn mixed(policy: usize, seed: u64, hardware: Hardware) -> Host<impl mete_policy:
         (0..clients).map(|client| sleeper(seed, client, 20 * MS, u64::from(client % 3) * 15 * MS)).collect();
     let mut host = Host::new(hardware, (CATALOG[policy].make)(&setup), Sleepers(sleepers), Lines::default());
     for client in 0..clients {
-        host.add(client, 0, Share::new(1 + client).expect("in range"), u64::from(client) * MS);
+        host.add(
+            ClientId::new(client),
+            DomainIndex::new(0),
+            Share::new(1 + client).expect("in range"),
+            u64::from(client) * MS,
+        );
     }
     host
 }
@@ -93,8 +98,8 @@ fn round_robin_deals_slices_in_turn_and_switches_cost_what_the_hardware_says() {
     let setup = Setup::for_clients(2);
     let sleepers = Sleepers(vec![sleeper(0, 0, u64::MAX >> 1, 0), sleeper(0, 1, u64::MAX >> 1, 0)]);
     let mut host = Host::new(hardware(1), RoundRobin::new(&setup), sleepers, Lines::default());
-    host.add(0, 0, Share::ONE, 0);
-    host.add(1, 0, Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, 0);
     host.run_until(21 * MS).expect("time goes on");
     let lines: Vec<_> = host.recorder().0.iter().map(String::as_str).collect();
     assert_eq!(
@@ -116,11 +121,11 @@ fn a_client_that_pays_for_a_switch_is_charged_it_as_time_that_it_ran() {
     let sleepers = Sleepers(vec![sleeper(0, 0, u64::MAX >> 1, 0), sleeper(0, 1, u64::MAX >> 1, 0)]);
     let paid = Hardware { payer: Payer::Incoming, ..hardware(1) };
     let mut host = Host::new(paid, RoundRobin::new(&setup), sleepers, Lines::default());
-    host.add(0, 0, Share::ONE, 0);
-    host.add(1, 0, Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, 0);
     host.run_until(11 * MS).expect("time goes on");
     assert_eq!(host.recorder().0[2], "10003000 0 ran 10003000 on 0: Expired");
-    assert_eq!(host.ran_ns(0), 10 * MS, "the switch is no work");
+    assert_eq!(host.ran_ns(ClientId::new(0)), 10 * MS, "the switch is no work");
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn the_times_of_all_processors_add_up_to_the_duration_under_every_policy() {
                     assert_eq!(times.run_ns + times.switch_ns + times.idle_ns, end_ns, "{}", entry.name);
                 }
                 ran_ns = host.times().map(|times| times.run_ns).sum();
-                let of_clients: u64 = (0..7).map(|client| host.ran_ns(client)).sum();
+                let of_clients: u64 = (0..7).map(|client| host.ran_ns(ClientId::new(client))).sum();
                 assert_eq!(of_clients, ran_ns, "{}", entry.name);
             }
             let known_to_bodies: u64 = host.model().0.iter().map(|sleeper| sleeper.ran_ns).sum();
@@ -191,7 +196,7 @@ impl Model for Restless {
 #[test]
 fn a_model_that_never_lets_time_go_on_is_an_error_and_no_endless_loop() {
     let mut host = Host::new(hardware(1), RoundRobin::new(&Setup::for_clients(1)), Restless, ());
-    host.add(0, 0, Share::ONE, 5);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 5);
     let stalled = host.run_until(MS).expect_err("it stands still");
-    assert_eq!((stalled.client, stalled.now_ns), (0, 3_005));
+    assert_eq!((stalled.client, stalled.now_ns), (ClientId::new(0), 3_005));
 }

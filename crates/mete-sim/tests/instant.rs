@@ -43,17 +43,17 @@ impl Policy for Scribe {
     }
 
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
-        self.note("wake", client, now);
+        self.note("wake", client.get(), now);
         self.policy.wake(client, now)
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        self.note("pick", processor.into(), now);
+        self.note("pick", processor.get().into(), now);
         self.policy.pick(processor, now)
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
-        self.note("ran", client, now);
+        self.note("ran", client.get(), now);
         self.policy.ran(client, ran_ns, stop, now);
     }
 
@@ -62,7 +62,7 @@ impl Policy for Scribe {
     }
 
     fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        self.note("tick", processor.into(), now);
+        self.note("tick", processor.get().into(), now);
         false
     }
 }

@@ -149,7 +149,7 @@ impl Checker {
             );
         }
         self.now_ns = now_ns;
-        let state = &mut self.clients[client as usize];
+        let state = &mut self.clients[client.index()];
         assert!(from(*state), "{}: client {client} went from {state:?} to {to:?}", self.policy);
         *state = to;
     }

@@ -25,8 +25,8 @@ struct Script {
 }
 
 impl Script {
-    fn new(turns: &[ClientId]) -> Script {
-        Script { turns: turns.to_vec(), next: 0, slice_ns: QUANTUM_NS }
+    fn new(turns: &[u32]) -> Script {
+        Script { turns: turns.iter().copied().map(ClientId::new).collect(), next: 0, slice_ns: QUANTUM_NS }
     }
 }
 
@@ -70,7 +70,7 @@ fn naive(shares: &Shares, turns: &[Turn]) -> Vec<(i128, i128)> {
     };
     for turn in turns {
         look(&received, turn.from_ns.into());
-        received[turn.client as usize] += i128::from(turn.ran_ns);
+        received[turn.client.index()] += i128::from(turn.ran_ns);
         look(&received, i128::from(turn.from_ns + turn.ran_ns));
     }
     extremes
@@ -146,12 +146,12 @@ fn vtrr_4_weighted_round_robin_of_three_two_one_is_off_by_1_behind_and_1_5_ahead
 /// Ten times the shares give ten times the error (VTRR paper, §2.1).
 #[test]
 fn vtrr_4_the_error_of_weighted_round_robin_grows_with_the_shares() {
-    let order: Vec<ClientId> = [(0, 30), (1, 20), (2, 10)].into_iter().flat_map(turns_of).collect();
+    let order: Vec<u32> = [(0, 30), (1, 20), (2, 10)].into_iter().flat_map(turns_of).collect();
     let outcome = run(&mut Script::new(&order), &shares(&[30, 20, 10]), 1).expect("it runs");
     assert_eq!((outcome.errors.lowest_tu(), outcome.errors.highest_tu()), (-10.0, 15.0));
 }
 
-fn turns_of((client, turns): (ClientId, usize)) -> impl Iterator<Item = ClientId> {
+fn turns_of((client, turns): (u32, usize)) -> impl Iterator<Item = u32> {
     std::iter::repeat_n(client, turns)
 }
 
@@ -174,7 +174,7 @@ fn vtrr_4_a_slice_beyond_the_cycle_is_cut_at_its_end() {
     let mut turns = Vec::new();
     run(&mut policy, &shares(&[2, 3]), 1).expect("it runs");
     watch(&mut policy, &shares(&[2, 3]), 1, |turn| turns.push(turn)).expect("it runs");
-    assert_eq!(turns, [Turn { client: 1, from_ns: 0, ran_ns: 5 * QUANTUM_NS }]);
+    assert_eq!(turns, [Turn { client: ClientId::new(1), from_ns: 0, ran_ns: 5 * QUANTUM_NS }]);
 }
 
 #[test]

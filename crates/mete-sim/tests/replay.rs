@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_policy::{CATALOG, Setup, by_name};
+use mete_policy::{CATALOG, ClientId, Setup, by_name};
 use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, RunningThread, Settings, Under};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
@@ -31,8 +31,8 @@ fn new_1_every_policy_does_exactly_the_recorded_work() {
             host.run_until(100 * recording.duration_ns).unwrap();
             for (client, script) in (0..).zip(&recording.scripts) {
                 let name = (entry.name, processors, &script.name);
-                assert!(host.model().is_done(client), "{name:?}");
-                assert_eq!(host.ran_ns(client), script.service_ns(), "{name:?}");
+                assert!(host.model().is_done(ClientId::new(client)), "{name:?}");
+                assert_eq!(host.ran_ns(ClientId::new(client)), script.service_ns(), "{name:?}");
             }
         }
     }
@@ -54,7 +54,7 @@ fn new_1_eight_processors_are_done_no_later_than_one() {
 }
 
 fn all_done<P: mete_policy::Policy>(host: &Host<P, Replay<'_>>, recording: &Recording) -> bool {
-    (0..recording.scripts.len() as u32).all(|client| host.model().is_done(client))
+    (0..recording.scripts.len() as u32).all(|client| host.model().is_done(ClientId::new(client)))
 }
 
 #[test]

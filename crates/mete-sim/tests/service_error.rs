@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_policy::{CATALOG, Grant, ProcessorId, Share, Stop, by_name};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Grant, ProcessorId, Share, Stop, by_name};
 use mete_sim::metrics::Fluid;
 use mete_sim::quanta::{self, Shares};
 use mete_sim::{Recorder, Scenario, report};
@@ -80,8 +80,8 @@ proptest! {
         processors in 1u16..4,
     ) {
         let mut fluid = Fluid::new(processors);
-        PARENTS[1..].iter().for_each(|&parent| fluid.add_domain(parent as u16, Share::ONE));
-        DOMAINS.iter().for_each(|&domain| fluid.add(domain as u16, Share::ONE));
+        PARENTS[1..].iter().for_each(|&parent| fluid.add_domain(DomainIndex::new(parent as u16), Share::ONE));
+        DOMAINS.iter().for_each(|&domain| fluid.add(DomainIndex::new(domain as u16), Share::ONE));
         let processors = f64::from(processors);
         let mut naive = Naive {
             processors, shares: [1.0; 6], domain_shares: [1.0; 3], is_active: [false; 6], due_ns: [0.0; 6],
@@ -93,27 +93,27 @@ proptest! {
             match change {
                 Change::Toggle(client) if naive.is_active[client] => {
                     naive.is_active[client] = false;
-                    fluid.deactivate(client as u32, now_ns);
+                    fluid.deactivate(ClientId::new(client as u32), now_ns);
                 }
                 Change::Toggle(client) => {
                     naive.is_active[client] = true;
-                    fluid.activate(client as u32, now_ns);
+                    fluid.activate(ClientId::new(client as u32), now_ns);
                 }
                 Change::Share(client, to) => {
                     naive.shares[client] = f64::from(to);
-                    fluid.set_share(client as u32, share(to), now_ns);
+                    fluid.set_share(ClientId::new(client as u32), share(to), now_ns);
                 }
                 Change::DomainShare(domain, to) => {
                     naive.domain_shares[domain] = f64::from(to);
-                    fluid.set_domain_share(domain as u16, share(to), now_ns);
+                    fluid.set_domain_share(DomainIndex::new(domain as u16), share(to), now_ns);
                 }
                 Change::Read(client) => {
-                    let error_ns = fluid.error_ns(client as u32, 0, now_ns) as f64;
+                    let error_ns = fluid.error_ns(ClientId::new(client as u32), 0, now_ns) as f64;
                     prop_assert!((error_ns + naive.due_ns[client]).abs() < 2.0);
                 }
             }
         }
-        let due_ns: f64 = (0..6).map(|client| -fluid.error_ns(client, 0, now_ns) as f64).sum();
+        let due_ns: f64 = (0..6).map(|client| -fluid.error_ns(ClientId::new(client), 0, now_ns) as f64).sum();
         prop_assert!((due_ns - naive.due_ns.iter().sum::<f64>()).abs() < 8.0);
     }
 
@@ -167,13 +167,13 @@ impl Turns {
 }
 
 impl Recorder for Turns {
-    fn dispatched(&mut self, _: ProcessorId, client: u32, _: Grant, now_ns: u64) {
-        self.note(client, now_ns);
+    fn dispatched(&mut self, _: ProcessorId, client: ClientId, _: Grant, now_ns: u64) {
+        self.note(client.get(), now_ns);
     }
 
-    fn stopped(&mut self, _: ProcessorId, client: u32, ran_ns: u64, _: Stop, now_ns: u64) {
-        self.had_ns[client as usize] += i128::from(ran_ns);
-        self.note(client, now_ns);
+    fn stopped(&mut self, _: ProcessorId, client: ClientId, ran_ns: u64, _: Stop, now_ns: u64) {
+        self.had_ns[client.index()] += i128::from(ran_ns);
+        self.note(client.get(), now_ns);
     }
 }
 

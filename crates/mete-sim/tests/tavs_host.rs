@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use mete_policy::{ClientId, Credit, CreditSettings, Nanoseconds, Policy, Setup, Share, TavsSettings};
+use mete_policy::{
+    ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Permille, Policy, Setup, Share, TaskId,
+    TavsSettings,
+};
 use mete_sim::random::{Distribution, LONGEST_NS, Stream};
 use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote};
@@ -13,8 +16,9 @@ const US: Nanoseconds = 1_000;
 const MS: Nanoseconds = 1_000_000;
 const S: Nanoseconds = 1_000 * MS;
 
-const DRIVER: ClientId = 0;
-const MIXED: ClientId = 1;
+const DRIVER: ClientId = ClientId::new(0);
+const MIXED: ClientId = ClientId::new(1);
+const HOG: ClientId = ClientId::new(2);
 /// The mixed guest's tasks: the I/O-bound one, and the one that computes.
 const IO: u16 = 0;
 const CPU: u16 = 1;
@@ -86,11 +90,11 @@ fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>]
     let mut policy = Credit::new(&setup, settings);
     let weight = Share::new(256).expect("in range");
     for client in 0..clients {
-        policy.add_domain(client as u16 + 1, 0, weight);
+        policy.add_domain(DomainIndex::new(client as u16 + 1), DomainIndex::new(0), weight);
     }
     let mut host = Host::new(hardware, policy, scene, Seen::default());
     for client in 0..clients {
-        host.add(client, client as u16 + 1, Share::ONE, 0);
+        host.add(ClientId::new(client), DomainIndex::new(client as u16 + 1), Share::ONE, 0);
     }
     host.prepare(|scene, context| scene.start(context));
     host
@@ -153,7 +157,10 @@ fn tavs_8_figure_10_the_baselines_latency_grows_to_150_ms_and_tavs_is_near_zero_
 
     let (tavs_ns, host) = latencies(TavsSettings::TASK_AWARE);
     assert!(tavs_ns[tavs_ns.len() * 99 / 100] < MS, "{tavs_ns:?}");
-    assert!(host.policy().belief(MIXED, IO) > Some(20) && host.policy().belief(MIXED, CPU) <= Some(20));
+    assert!(
+        host.policy().belief(MIXED, TaskId::new(IO)) > Some(20)
+            && host.policy().belief(MIXED, TaskId::new(CPU)) <= Some(20)
+    );
 }
 
 #[test]
@@ -161,7 +168,7 @@ fn tavs_8_figure_10_boosting_takes_nothing_from_the_other_domains() {
     for tavs in [TavsSettings::OFF, TavsSettings::TASK_AWARE] {
         let mut host = host(figure_10(tavs), Some(echo_client()), &[echo_server(), hog()], 5);
         host.run_until(60 * S).expect("time goes on");
-        for client in MIXED..MIXED + 6 {
+        for client in (1..7).map(ClientId::new) {
             let ran_ns = host.ran_ns(client);
             assert!(ran_ns.abs_diff(10 * S) <= S / 10, "{client}: {ran_ns} of a sixth, 10 s");
         }
@@ -177,13 +184,16 @@ fn tavs_3_figure_18_a_task_is_told_from_a_hog_once_the_threshold_fits_and_within
         Op::Reply { bytes: Distribution::Fixed(40) },
     ]);
     let mut host = host(figure_10(TavsSettings::TASK_AWARE), Some(echo_client()), &[server, hog()], 5);
-    let domain = MIXED as u16 + 1;
+    let domain = DomainIndex::at(MIXED.index() + 1);
     host.policy_mut().set_io_threshold(domain, 100 * US);
     host.run_until(20 * S).expect("time goes on");
-    assert!(host.policy().belief(MIXED, IO) <= Some(0), "at 0.1 ms it looks like any other");
+    assert!(host.policy().belief(MIXED, TaskId::new(IO)) <= Some(0), "at 0.1 ms it looks like any other");
     host.policy_mut().set_io_threshold(domain, 500 * US);
     host.run_until(50 * S).expect("time goes on");
-    assert!(host.policy().belief(MIXED, IO) > Some(20) && host.policy().belief(MIXED, CPU) <= Some(0));
+    assert!(
+        host.policy().belief(MIXED, TaskId::new(IO)) > Some(20)
+            && host.policy().belief(MIXED, TaskId::new(CPU)) <= Some(0)
+    );
 }
 
 /// Table 1: three domains that answer and compute, three that answer, three that compute.
@@ -231,7 +241,7 @@ fn tavs_6_figure_15_a_domain_with_a_stream_gets_its_share_if_it_keeps_its_place(
         let settings = CreditSettings { tavs, ..CreditSettings::BASELINE };
         let mut host = host(settings, Some(endless_stream()), &[stream_reader(), hog()], 5);
         host.run_until(30 * S).expect("time goes on");
-        (host.ran_ns(MIXED), host.ran_ns(MIXED + 1))
+        (host.ran_ns(MIXED), host.ran_ns(HOG))
     };
     let (mixed_ns, hog_ns) = shares(false);
     assert!(mixed_ns < hog_ns * 9 / 10, "{mixed_ns} against {hog_ns}");
@@ -265,12 +275,12 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
         let tavs = TavsSettings { boost_ratio, ..TavsSettings::TASK_AWARE };
         let mut host = host(figure_10(tavs), Some(endless_stream()), &[stream_reader(), hog()], 5);
         host.run_until(30 * S).expect("time goes on");
-        let (mixed_ns, hog_ns) = (host.ran_ns(MIXED), host.ran_ns(MIXED + 1));
+        let (mixed_ns, hog_ns) = (host.ran_ns(MIXED), host.ran_ns(HOG));
         // Without a bound on boosting it gets slightly more than the others.
         assert!(mixed_ns.abs_diff(hog_ns) < hog_ns / 5, "at {boost_ratio}: {mixed_ns} and {hog_ns}");
         (host.recorder().done, host.ran_ns(DRIVER))
     };
-    let (little, more, all) = (run(125), run(500), run(1000));
+    let (little, more, all) = (run(Permille::new(125)), run(Permille::new(500)), run(Permille::new(1000)));
     assert!(little < more && more < all, "{little:?}, {more:?}, {all:?}");
     assert!(all.0 > 2 * little.0, "{little:?}, {all:?}");
 }

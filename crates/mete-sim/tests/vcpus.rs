@@ -71,7 +71,7 @@ fn host(text: &str, policy: &str) -> Host<Box<dyn Policy + Send>, Scene, Seen> {
 
 /// The processor time of the first guest's tasks.
 fn ran_ns(host: &Host<Box<dyn Policy + Send>, Scene, Seen>, tasks: u16) -> Vec<Nanoseconds> {
-    let guest = host.model().guest(0).expect("the first client is a guest");
+    let guest = host.model().guest(ClientId::new(0)).expect("the first client is a guest");
     (0..tasks).map(|task| guest.ran_ns(task)).collect()
 }
 
@@ -102,12 +102,17 @@ fn the_service_of_virtual_processors_is_that_of_their_tasks_under_every_policy()
             let over = host.recorder().exited.len();
             assert_eq!(over, 3, "{} with {kernel}: the first guest is over", entry.name);
             let of_tasks: Nanoseconds = ran_ns(&host, 8).iter().sum();
-            let of_vcpus: Nanoseconds = (0..3).map(|vcpu| host.ran_ns(vcpu)).sum();
+            let of_vcpus: Nanoseconds = (0..3).map(|vcpu| host.ran_ns(ClientId::new(vcpu))).sum();
             assert_eq!(of_tasks, of_vcpus, "{} with {kernel}", entry.name);
             let all_ns: Nanoseconds = host.times().map(|times| times.total_ns()).sum();
             assert_eq!(all_ns, 2 * 4_000 * MS);
             let run_ns: Nanoseconds = host.times().map(|times| times.run_ns).sum();
-            assert_eq!(run_ns, (0..5).map(|client| host.ran_ns(client)).sum(), "{}", entry.name);
+            assert_eq!(
+                run_ns,
+                (0..5).map(|client| host.ran_ns(ClientId::new(client))).sum(),
+                "{}",
+                entry.name
+            );
         }
     }
 }
@@ -150,25 +155,25 @@ impl Whereabouts {
 impl Recorder for Whereabouts {
     fn dispatched(&mut self, _: ProcessorId, client: ClientId, _: Grant, now_ns: Nanoseconds) {
         self.pass(now_ns);
-        if let Some(is_dispatched) = self.is_dispatched.get_mut(client as usize) {
+        if let Some(is_dispatched) = self.is_dispatched.get_mut(client.index()) {
             *is_dispatched = true;
         }
     }
 
     fn stopped(&mut self, _: ProcessorId, client: ClientId, _: u64, stop: Stop, now_ns: Nanoseconds) {
         self.pass(now_ns);
-        if let Some(is_dispatched) = self.is_dispatched.get_mut(client as usize) {
+        if let Some(is_dispatched) = self.is_dispatched.get_mut(client.index()) {
             *is_dispatched = false;
-            self.is_in_use[client as usize] &= stop != Stop::Blocked;
+            self.is_in_use[client.index()] &= stop != Stop::Blocked;
         }
     }
 
     fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
         self.pass(now_ns);
         if let Observation::TaskSwitch { client, task } = observation
-            && let Some(loaded) = self.loaded.get_mut(client as usize)
+            && let Some(loaded) = self.loaded.get_mut(client.index())
         {
-            *loaded = Some(task);
+            *loaded = Some(task.get());
         }
     }
 
@@ -176,7 +181,9 @@ impl Recorder for Whereabouts {
         self.pass(now_ns);
         // A task that wakes was on no virtual processor, even if the one where it ran has not been told
         // since.
-        if let Note::TaskWoke { client: 0..3, task, .. } = note {
+        if let Note::TaskWoke { client, task, .. } = note
+            && client.get() < 3
+        {
             (0..VCPUS).filter(|at| self.loaded[*at] == Some(task)).for_each(|at| self.is_in_use[at] = false);
         }
     }
@@ -261,15 +268,20 @@ fn a_packet_comes_to_the_first_virtual_processor_which_interrupts_the_one_where_
         _ => None,
     });
     let packets: Vec<_> = packets.collect();
-    assert!(packets.len() > 10 && packets.iter().all(|(client, _)| *client == 0), "{packets:?}");
+    assert!(
+        packets.len() > 10 && packets.iter().all(|(client, _)| *client == ClientId::new(0)),
+        "{packets:?}"
+    );
     for &(_, came_ns) in &packets {
-        assert!(seen.woke.contains(&(0, 1, came_ns)), "the first one makes it ready");
-        let interrupt = Observation::EventPending { client: 1, event: Event::Other };
+        assert!(seen.woke.contains(&(ClientId::new(0), 1, came_ns)), "the first one makes it ready");
+        let interrupt = Observation::EventPending { client: ClientId::new(1), event: Event::Other };
         assert!(seen.observed.contains(&(interrupt, came_ns)), "and tells the second one");
     }
     // Its virtual processor keeps its address space when it idles, so only one switch is seen.
-    let switches =
-        seen.observed.iter().filter(|(what, _)| matches!(what, Observation::TaskSwitch { client: 1, .. }));
+    let switches = seen
+        .observed
+        .iter()
+        .filter(|(what, _)| matches!(what, Observation::TaskSwitch { client, .. } if client.get() == 1));
     assert_eq!(switches.count(), 1);
 }
 

@@ -74,7 +74,7 @@ impl Subject {
 pub fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) -> Subject {
     let mut policy = make(&Setup::for_clients(clients));
     for (client, share) in shares(clients) {
-        policy.add(client, 0, share, 0);
+        policy.add(client, DomainIndex::ROOT, share, 0);
         // No client runs yet that could be preempted.
         let _ = policy.wake(client, 0);
     }
@@ -85,7 +85,7 @@ pub fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) 
 /// Clients with random shares, the same ones at each call.
 pub fn shares(clients: u32) -> impl Iterator<Item = (ClientId, Share)> {
     let mut random = Stream::new(1, "shares");
-    (0..clients).map(move |client| {
+    ClientId::first(clients).map(move |client| {
         // Never zero, and at most the limit, so that the fallback below is not reached.
         let share = 1 + random.below(LARGEST_SHARE.into()) as u32;
         (client, Share::new(share).unwrap_or(Share::ONE))
@@ -96,14 +96,16 @@ pub fn shares(clients: u32) -> impl Iterator<Item = (ClientId, Share)> {
 fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanoseconds {
     let tick_ns = policy.tick_ns();
     for _ in 0..times {
-        let Some(Decision { client, slice_ns, .. }) = policy.pick(0, now) else { return now };
-        keep(client.into());
+        let Some(Decision { client, slice_ns, .. }) = policy.pick(ProcessorId::new(0), now) else {
+            return now;
+        };
+        keep(client.get().into());
         let end = now + slice_ns;
         if let Some(tick_ns) = tick_ns {
             // The ticks after `now` up to `end`. A tick at `now` belonged to the slice before.
             for tick in now / tick_ns + 1..=end / tick_ns {
                 // The client runs its slice to the end, even if the policy asks for preemption.
-                let _ = policy.tick(0, tick * tick_ns);
+                let _ = policy.tick(ProcessorId::new(0), tick * tick_ns);
             }
         }
         now = end;
@@ -131,7 +133,7 @@ impl Policy for FirstClient {
     }
 
     fn pick(&mut self, _: ProcessorId, _: Nanoseconds) -> Option<Decision> {
-        Some(Decision { client: 0, slice_ns: 1, grant: Grant::Share })
+        Some(Decision { client: ClientId::new(0), slice_ns: 1, grant: Grant::Share })
     }
 
     fn ran(&mut self, _: ClientId, _: Nanoseconds, _: Stop, _: Nanoseconds) {}

@@ -1,7 +1,7 @@
 //! The simulated machine: with only clients that compute, and as the host of the TAVS paper.
 
 use mete_measure::reason::Reason;
-use mete_policy::{ClientId, Nanoseconds, Policy, Setup};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, Setup};
 use mete_sim::{Context, Hardware, Host, Model, Reaction, Scenario, Stalled, Step};
 
 use super::drive::shares;
@@ -35,7 +35,7 @@ pub(super) fn hogs<P: Policy + 'static>(
     let setup = Setup::for_clients(clients);
     let mut host = Host::new(Hardware::default(), make(&setup), Hogs, ());
     for (client, share) in shares(clients) {
-        host.add(client, 0, share, 0);
+        host.add(client, DomainIndex::ROOT, share, 0);
     }
     let mut quanta = 0;
     move |more| {

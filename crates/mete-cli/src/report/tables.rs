@@ -412,7 +412,7 @@ mod tests {
             role,
             processes: 1,
             service_ns: vec![0, 0],
-            demand: 0,
+            demand: mete_policy::Permille::ZERO,
             last_processor: None,
             processor: None,
             placed: None,

@@ -15,7 +15,7 @@ use super::priority::Priority;
 use super::settings::CreditSettings;
 use crate::queue::Queues;
 use crate::roster::Roster;
-use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
+use crate::{ClientId, DomainIndex, Nanoseconds, Share};
 
 #[derive(Clone, Copy, Default)]
 struct CreditAccount {
@@ -78,19 +78,14 @@ pub(super) struct Accounts {
     domains: Vec<DomainCredit>,
     active: Queues,
     period_ns: Nanoseconds,
-    processors: ProcessorId,
+    processors: u16,
     limit_ns: i64,
     /// The sum of all active clients' credit after the last accounting.
     balance_ns: i64,
 }
 
 impl Accounts {
-    pub(super) fn new(
-        clients: u32,
-        domains: DomainIndex,
-        processors: ProcessorId,
-        settings: &CreditSettings,
-    ) -> Accounts {
+    pub(super) fn new(clients: u32, domains: u16, processors: u16, settings: &CreditSettings) -> Accounts {
         let ticks = u64::from(settings.accounting_ticks.max(1));
         let domain = DomainCredit { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
         Accounts {
@@ -105,32 +100,32 @@ impl Accounts {
     }
 
     pub(super) fn credit_ns(&self, client: ClientId) -> i64 {
-        self.clients.get(client as usize).map_or(0, |account| account.credit_ns)
+        self.clients.get(client.index()).map_or(0, |account| account.credit_ns)
     }
 
     pub(super) fn set_weight(&mut self, domain: DomainIndex, weight: Share) {
-        if let Some(domain) = self.domains.get_mut(usize::from(domain)) {
+        if let Some(domain) = self.domains.get_mut(domain.index()) {
             domain.weight = weight;
         }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         self.deactivate(client);
-        if let Some(account) = self.clients.get_mut(client as usize) {
+        if let Some(account) = self.clients.get_mut(client.index()) {
             *account = CreditAccount::default();
         }
     }
 
     /// A client has begun to run.
     pub(super) fn start(&mut self, client: ClientId, now: Nanoseconds) {
-        if let Some(account) = self.clients.get_mut(client as usize) {
+        if let Some(account) = self.clients.get_mut(client.index()) {
             (account.charged_at_ns, account.charged_ns) = (now, 0);
         }
     }
 
     /// A tick found a client running; what it ran since the last charge is charged.
     pub(super) fn charge_so_far(&mut self, client: ClientId, now: Nanoseconds) {
-        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let Some(account) = self.clients.get_mut(client.index()) else { return };
         let since = now.saturating_sub(account.charged_at_ns);
         // Times may go back: the same time must not be charged twice.
         account.charged_at_ns = account.charged_at_ns.max(now);
@@ -141,7 +136,7 @@ impl Accounts {
     /// A client has stopped after `ran_ns`. What of that is not charged yet is charged. What was charged
     /// too much, because switching takes time or clocks differ, is given back.
     pub(super) fn charge_rest(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let Some(account) = self.clients.get_mut(client.index()) else { return };
         let charged = core::mem::take(&mut account.charged_ns);
         self.credit(client, charged.saturating_sub(ran_ns));
         self.debit(client, ran_ns.saturating_sub(charged));
@@ -149,20 +144,20 @@ impl Accounts {
 
     /// Takes credit from a client.
     pub(super) fn debit(&mut self, client: ClientId, used_ns: Nanoseconds) {
-        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let Some(account) = self.clients.get_mut(client.index()) else { return };
         account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
     }
 
     /// A tick found a client running: it earns from now on.
     pub(super) fn activate(&mut self, client: ClientId) {
-        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let Some(account) = self.clients.get_mut(client.index()) else { return };
         if !core::mem::replace(&mut account.active, true) {
             self.active.push_back(0, client);
         }
     }
 
     pub(super) fn credit(&mut self, client: ClientId, given_ns: Nanoseconds) {
-        if let Some(account) = self.clients.get_mut(client as usize) {
+        if let Some(account) = self.clients.get_mut(client.index()) {
             account.credit_ns = account.credit_ns.saturating_add_unsigned(given_ns);
         }
     }
@@ -211,8 +206,8 @@ impl Accounts {
     /// Counts a client into its domain, and answers the weight that this adds to the whole.
     fn join(&mut self, client: ClientId, roster: &Roster) -> u32 {
         let share = roster.share(client).get();
-        match self.domains.get_mut(usize::from(roster.domain(client))) {
-            Some(domain) if roster.domain(client) != 0 => {
+        match self.domains.get_mut(roster.domain(client).index()) {
+            Some(domain) if roster.domain(client) != DomainIndex::ROOT => {
                 domain.active += 1;
                 domain.shares += u64::from(share);
                 // A domain's weight counts once, with its first active client.
@@ -225,8 +220,8 @@ impl Accounts {
     /// A client's part of its domain's income; one in the root is a domain by itself.
     fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut CreditPot) -> u64 {
         let share = roster.share(client).get();
-        match self.domains.get_mut(usize::from(roster.domain(client))) {
-            Some(domain) if roster.domain(client) != 0 => {
+        match self.domains.get_mut(roster.domain(client).index()) {
+            Some(domain) if roster.domain(client) != DomainIndex::ROOT => {
                 let (weight, active) = (domain.weight.get(), domain.active);
                 // Once for each accounting, at its first client: the pot pays each domain once.
                 let income = *domain.income_ns.get_or_insert_with(|| pot.hand_out(weight, active));
@@ -239,7 +234,7 @@ impl Accounts {
 
     /// Keeps a client's credit within a slice either way, and answers the priority that the credit gives.
     fn clip(&mut self, client: ClientId, clipped: &mut Clipped) -> Priority {
-        let Some(account) = self.clients.get_mut(client as usize) else { return Priority::Under };
+        let Some(account) = self.clients.get_mut(client.index()) else { return Priority::Under };
         if account.credit_ns < 0 {
             let kept_ns = account.credit_ns.max(-self.limit_ns);
             clipped.debt_ns = clipped.debt_ns.saturating_add(kept_ns.abs_diff(account.credit_ns));
@@ -256,7 +251,7 @@ impl Accounts {
     }
 
     fn deactivate(&mut self, client: ClientId) {
-        if let Some(account) = self.clients.get_mut(client as usize)
+        if let Some(account) = self.clients.get_mut(client.index())
             && core::mem::take(&mut account.active)
         {
             self.active.remove(0, client);

@@ -24,8 +24,8 @@ impl BlockCorrelation {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if client < self.clients {
-            let begin = client as usize * self.requests;
+        if client.get() < self.clients {
+            let begin = client.index() * self.requests;
             self.marks[begin..begin + self.requests].fill(false);
         }
     }
@@ -43,8 +43,8 @@ impl BlockCorrelation {
     }
 
     fn place(&self, client: ClientId, request: RequestId) -> Option<usize> {
-        let tracked = client < self.clients && usize::from(request) < self.requests;
+        let tracked = client.get() < self.clients && request.index() < self.requests;
         // The client's requests lie in a row of their own, so both parts are checked.
-        tracked.then(|| client as usize * self.requests + usize::from(request))
+        tracked.then(|| client.index() * self.requests + request.index())
     }
 }

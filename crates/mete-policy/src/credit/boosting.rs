@@ -46,17 +46,16 @@ impl Boosting {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if let Some(entry) = self.uses.get_mut(client as usize) {
+        if let Some(entry) = self.uses.get_mut(client.index()) {
             *entry = BoostUse::default();
         }
     }
 
     /// The time that the client may still spend boosted.
     pub(super) fn allowance_ns(&self, client: ClientId) -> Nanoseconds {
-        self.uses.get(client as usize).map_or(0, |entry| {
-            let allowed = u128::from(entry.total_ns) * u128::from(self.ratio) / 1000;
-            Nanoseconds::try_from(allowed).unwrap_or(Nanoseconds::MAX).saturating_sub(entry.boosted_ns)
-        })
+        self.uses
+            .get(client.index())
+            .map_or(0, |entry| self.ratio.part_of(entry.total_ns).saturating_sub(entry.boosted_ns))
     }
 
     /// The length of a boosted slice of the client's.
@@ -66,25 +65,25 @@ impl Boosting {
     }
 
     pub(super) fn set_on_wake(&mut self, client: ClientId) {
-        if let Some(entry) = self.uses.get_mut(client as usize) {
+        if let Some(entry) = self.uses.get_mut(client.index()) {
             entry.on_wake = true;
         }
     }
 
     /// Whether a boost was due; it no longer is.
     pub(super) fn take_on_wake(&mut self, client: ClientId) -> bool {
-        self.uses.get_mut(client as usize).is_some_and(|entry| core::mem::take(&mut entry.on_wake))
+        self.uses.get_mut(client.index()).is_some_and(|entry| core::mem::take(&mut entry.on_wake))
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool) {
-        if let Some(entry) = self.uses.get_mut(client as usize) {
+        if let Some(entry) = self.uses.get_mut(client.index()) {
             entry.slice = if boosted { BoostSlice::Boosted } else { BoostSlice::Plain };
         }
     }
 
     /// An I/O-bound task was switched in. `true`: it is the first in a boosted slice.
     pub(super) fn hit(&mut self, client: ClientId) -> bool {
-        match self.uses.get_mut(client as usize) {
+        match self.uses.get_mut(client.index()) {
             Some(entry) if entry.slice == BoostSlice::Boosted => {
                 entry.slice = BoostSlice::Hit;
                 true
@@ -95,7 +94,7 @@ impl Boosting {
 
     /// Counts a slice, and answers its length if it was boosted.
     pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Option<Nanoseconds> {
-        let entry = self.uses.get_mut(client as usize)?;
+        let entry = self.uses.get_mut(client.index())?;
         // All time widens the allowance, boosted time too: PBratio is a part of the whole (§5.1).
         entry.total_ns = entry.total_ns.saturating_add(ran_ns);
         if core::mem::take(&mut entry.slice) == BoostSlice::Plain {

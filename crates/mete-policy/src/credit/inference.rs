@@ -86,9 +86,9 @@ impl Inference {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             *guest = InferredGuest::default();
-            let begin = client as usize * self.tasks;
+            let begin = client.index() * self.tasks;
             self.beliefs[begin..begin + self.tasks].fill(0);
         }
     }
@@ -103,13 +103,13 @@ impl Inference {
     }
 
     pub(super) fn has_io_bound(&self, client: ClientId) -> bool {
-        self.guests.get(client as usize).is_some_and(|guest| guest.io_bound > 0)
+        self.guests.get(client.index()).is_some_and(|guest| guest.io_bound > 0)
     }
 
     /// An event is pending for a virtual processor that does not run.
     pub(super) fn event(&mut self, client: ClientId, event: Event) {
         let came = if event == Event::Other { PendingEvent::Other } else { PendingEvent::Input };
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             // A block or a packet is not forgotten for a later event of another kind.
             guest.pending = guest.pending.max(came);
         }
@@ -117,11 +117,11 @@ impl Inference {
 
     /// Whether a block or a packet is pending: the task that runs next may run for that.
     pub(super) fn is_input_pending(&self, client: ClientId) -> bool {
-        self.guests.get(client as usize).is_some_and(|guest| guest.pending == PendingEvent::Input)
+        self.guests.get(client.index()).is_some_and(|guest| guest.pending == PendingEvent::Input)
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             guest.before = (guest.pending, guest.after_event);
             let came = core::mem::take(&mut guest.pending) != PendingEvent::Nothing;
             guest.after_event = came || (resumes && guest.after_event);
@@ -130,7 +130,7 @@ impl Inference {
 
     /// The virtual processor was dispatched, but did not run: what was pending is pending still.
     pub(super) fn given_back(&mut self, client: ClientId) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             (guest.pending, guest.after_event) = guest.before;
         }
     }
@@ -142,7 +142,7 @@ impl Inference {
         run: TaskRun,
         io_threshold_ns: Nanoseconds,
     ) -> Option<Evidence> {
-        let guest = self.guests.get_mut(client as usize)?;
+        let guest = self.guests.get_mut(client.index())?;
         let evidence = classify(run, io_threshold_ns, guest.after_event);
         // Only after the verdict: this run itself was still after the event.
         guest.after_event &= evidence != Evidence::Negative;
@@ -170,13 +170,13 @@ impl Inference {
         let before = self.beliefs[place] > self.threshold;
         self.beliefs[place] = change(self.beliefs[place]);
         let after = self.beliefs[place] > self.threshold;
-        let io_bound = &mut self.guests[client as usize].io_bound;
+        let io_bound = &mut self.guests[client.index()].io_bound;
         *io_bound = io_bound.saturating_add(u16::from(after)).saturating_sub(u16::from(before));
     }
 
     fn place(&self, client: ClientId, task: TaskId) -> Option<usize> {
-        let tracked = (client as usize) < self.guests.len() && usize::from(task) < self.tasks;
-        tracked.then(|| client as usize * self.tasks + usize::from(task))
+        let tracked = client.index() < self.guests.len() && task.index() < self.tasks;
+        tracked.then(|| client.index() * self.tasks + task.index())
     }
 }
 

@@ -36,26 +36,26 @@ impl KeepOnRunQueue {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if let Some(turn) = self.turns.get_mut(client as usize) {
+        if let Some(turn) = self.turns.get_mut(client.index()) {
             *turn = KeptTurn::default();
         }
     }
 
     /// Whether something is left of a slice that a driver interrupted.
     pub(super) fn has_left(&self, client: ClientId) -> bool {
-        self.turns.get(client as usize).is_some_and(|turn| turn.left_ns > 0)
+        self.turns.get(client.index()).is_some_and(|turn| turn.left_ns > 0)
     }
 
     /// A driver takes the client's processor.
     pub(super) fn interrupted(&mut self, client: ClientId) {
-        if let Some(turn) = self.turns.get_mut(client as usize) {
+        if let Some(turn) = self.turns.get_mut(client.index()) {
             turn.by_driver = true;
         }
     }
 
     /// A client's slice when it is dispatched: what was left, or a whole one.
     pub(super) fn slice_ns(&mut self, client: ClientId, whole_ns: Nanoseconds) -> Nanoseconds {
-        let Some(turn) = self.turns.get_mut(client as usize) else { return whole_ns };
+        let Some(turn) = self.turns.get_mut(client.index()) else { return whole_ns };
         let left_ns = core::mem::take(&mut turn.left_ns);
         turn.slice_ns = if left_ns == 0 { whole_ns } else { left_ns };
         turn.by_driver = false;
@@ -64,14 +64,14 @@ impl KeepOnRunQueue {
 
     /// A client is dispatched ahead of its turn, which remains as it is.
     pub(super) fn boosted(&mut self, client: ClientId) {
-        if let Some(turn) = self.turns.get_mut(client as usize) {
+        if let Some(turn) = self.turns.get_mut(client.index()) {
             turn.by_driver = false;
         }
     }
 
     /// A client was dispatched in its turn, but did not run: what had been left of a whole slice is left still.
     pub(super) fn given_back(&mut self, client: ClientId, whole_ns: Nanoseconds) {
-        if let Some(turn) = self.turns.get_mut(client as usize) {
+        if let Some(turn) = self.turns.get_mut(client.index()) {
             turn.by_driver = false;
             // A whole slice needs no note: without one, a whole slice is what it gets.
             if turn.slice_ns < whole_ns {
@@ -82,7 +82,7 @@ impl KeepOnRunQueue {
 
     /// A client was preempted. `true`: by a driver, with something left of its slice.
     pub(super) fn preempted(&mut self, client: ClientId, ran_ns: Nanoseconds) -> bool {
-        let Some(turn) = self.turns.get_mut(client as usize) else { return false };
+        let Some(turn) = self.turns.get_mut(client.index()) else { return false };
         let by_driver = core::mem::take(&mut turn.by_driver);
         // What is left already is that of the turn; a boosted slice in between took nothing from it.
         if by_driver && turn.left_ns == 0 {

@@ -173,7 +173,7 @@ impl Credit {
     }
 
     fn standing(&self, client: ClientId) -> Standing {
-        self.standings.get(client as usize).copied().unwrap_or_default()
+        self.standings.get(client.index()).copied().unwrap_or_default()
     }
 
     fn processor_of(&self, client: ClientId) -> Option<ProcessorId> {
@@ -213,7 +213,7 @@ impl Credit {
         }
         let own = self.run_queue.processor(client);
         // A processor that is promised to another client is defended by that one.
-        let held = (0..).zip(self.running.iter().flatten().copied());
+        let held = (0..).map(ProcessorId::new).zip(self.running.iter().flatten().copied());
         let held = held.map(|(at, runs)| (at, self.asking_for(at, client).unwrap_or(runs)));
         // Of equal priorities the client's own processor is the least: its caches are warm there.
         let (processor, victim) = held.min_by_key(|&(at, holds)| (self.priority(holds), at != own))?;
@@ -225,7 +225,7 @@ impl Credit {
             self.tavs.keep.interrupted(victim);
         }
         self.counters.preemptions += 1;
-        if let Some(asking) = self.asking.get_mut(usize::from(processor)) {
+        if let Some(asking) = self.asking.get_mut(processor.index()) {
             *asking = Some(client);
         }
         Some(processor)
@@ -234,7 +234,7 @@ impl Credit {
     /// The other client that will have a processor as soon as it is taken from its client. The next client that
     /// asks has to be better than that one, not than the client that runs, or go for another processor.
     fn asking_for(&self, processor: ProcessorId, client: ClientId) -> Option<ClientId> {
-        let asking = (*self.asking.get(usize::from(processor))?)?;
+        let asking = (*self.asking.get(processor.index())?)?;
         (asking != client && self.roster.state(asking) == ClientState::Ready).then_some(asking)
     }
 
@@ -255,7 +255,7 @@ impl Credit {
         }
         let standings = &mut self.standings;
         let clipped = self.accounts.settle(&self.roster, |client, priority| {
-            let Some(standing) = standings.get_mut(client as usize) else { return };
+            let Some(standing) = standings.get_mut(client.index()) else { return };
             standing.credit = priority;
             // A wake-up's boost lasts until credit decides anew; a partial boost is bounded by its slice (§3.4).
             if standing.boost == Boost::Wake {
@@ -265,12 +265,12 @@ impl Credit {
         self.counters.clipped(clipped);
         let standings = &self.standings;
         self.run_queue
-            .sort(|client| standings.get(client as usize).map_or(Priority::Under, Standing::priority));
+            .sort(|client| standings.get(client.index()).map_or(Priority::Under, Standing::priority));
     }
 
     /// A tick found this client running.
     fn charge_tick(&mut self, client: ClientId, now: Nanoseconds) {
-        if let Some(standing) = self.standings.get_mut(client as usize) {
+        if let Some(standing) = self.standings.get_mut(client.index()) {
             standing.demote();
         }
         if self.settings.precise_accounting {
@@ -286,7 +286,7 @@ impl Credit {
         let processor = self.processor_of(client)?;
         let threshold_ns = self.tavs.io_threshold_ns(self.roster.domain(client));
         let io_bound = self.tavs.switched(client, task, threshold_ns, now, &mut self.counters);
-        let standing = self.standings.get_mut(client as usize)?;
+        let standing = self.standings.get_mut(client.index())?;
         // A boost is for I/O-bound tasks: another task ends it, and the processor chooses anew (§3.4).
         if io_bound || standing.boost != Boost::Partial {
             return None;
@@ -374,14 +374,14 @@ impl Credit {
         if self.priority(client) == Priority::Boost {
             return None;
         }
-        self.standings.get_mut(client as usize)?.boost = Boost::Wake;
+        self.standings.get_mut(client.index())?.boost = Boost::Wake;
         self.counters.wake_boosts += 1;
         self.requeue(client);
         self.preempts(client)
     }
 
     fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {
-        self.standings.get_mut(client as usize)?.boost = Boost::Partial;
+        self.standings.get_mut(client.index())?.boost = Boost::Partial;
         self.counters.partial_boosts += 1;
         // Ahead of its turn, with the ticket of its place, so that it can be put back there.
         self.run_queue.advance(client, Priority::Boost);
@@ -395,7 +395,7 @@ impl Credit {
             && !self.tavs.is_driver(from)
             && self.roster.state(from) != ClientState::Absent;
         let requester = self.priority(from);
-        if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to as usize)?) {
+        if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to.index())?) {
             return None;
         }
         self.counters.inheritances += 1;
@@ -421,7 +421,7 @@ impl Credit {
     /// A client left its processor: the client that was picked before it or after it may run there. `true`: the
     /// client that left is a driver.
     fn vacate(&mut self, client: ClientId) -> bool {
-        let processor = usize::from(self.run_queue.processor(client));
+        let processor = self.run_queue.processor(client).index();
         self.answered(processor);
         let seats = (self.running.get_mut(processor), self.running_before.get_mut(processor));
         if let (Some(running), Some(before)) = seats {
@@ -500,7 +500,7 @@ impl Policy for Credit {
             }
             ClientState::Blocked => {}
         }
-        if let Some(standing) = self.standings.get_mut(client as usize) {
+        if let Some(standing) = self.standings.get_mut(client.index()) {
             *standing = Standing::default();
         }
         self.accounts.forget(client);
@@ -517,7 +517,7 @@ impl Policy for Credit {
         }
         // Taken in any case: a boost for an event that came before this wake-up is not for the next one.
         let partial = self.tavs.boosting.take_on_wake(client);
-        let standing = self.standings.get_mut(client as usize)?;
+        let standing = self.standings.get_mut(client.index())?;
         // Xen boosts a client that wakes with credit (§2.2); a partial boost is for the others.
         if standing.priority() == Priority::Under {
             standing.boost = Boost::Wake;
@@ -532,7 +532,7 @@ impl Policy for Credit {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if usize::from(processor) >= self.running.len() {
+        if processor.index() >= self.running.len() {
             return None;
         }
         let client = self.run_queue.take(processor)?;
@@ -543,7 +543,7 @@ impl Policy for Credit {
         // Before the slice is computed: parts of TAVS note whether it is boosted.
         self.tavs.dispatched(client, boosted, now);
         self.running_drivers += u32::from(self.tavs.is_driver(client));
-        let seat = usize::from(processor);
+        let seat = processor.index();
         if let (Some(running), Some(before)) = (self.running.get_mut(seat), self.running_before.get_mut(seat))
         {
             *before = running.replace(client);
@@ -573,7 +573,7 @@ impl Policy for Credit {
         }
         self.tavs.stopped(client, stop == Stop::Preempted, now);
         // Before it is queued: the priority without its boost or what it inherited decides its list.
-        if let Some(standing) = self.standings.get_mut(client as usize) {
+        if let Some(standing) = self.standings.get_mut(client.index()) {
             standing.leave(state == ClientState::Blocked);
         }
         if state == ClientState::Ready {
@@ -591,11 +591,11 @@ impl Policy for Credit {
     }
 
     fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        if let Some(&Some(client)) = self.running.get(usize::from(processor)) {
+        if let Some(&Some(client)) = self.running.get(processor.index()) {
             self.charge_tick(client, now);
         }
         // One processor's ticks are the clock of accounting, as in Xen.
-        if processor == 0 {
+        if processor.get() == 0 {
             self.ticks = self.ticks.wrapping_add(1);
             if self.ticks.is_multiple_of(self.settings.accounting_ticks.max(1)) {
                 self.account(now);

@@ -99,14 +99,14 @@ impl NetworkCorrelation {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             guest.map.clear();
             (guest.pending, guest.asked) = (PortLesson::default(), Ports::default());
         }
     }
 
     pub(super) fn counter(&self, client: ClientId, port: u16) -> Option<u8> {
-        self.guests.get(client as usize).map(|guest| guest.map.counter(port))
+        self.guests.get(client.index()).map(|guest| guest.map.counter(port))
     }
 
     /// The driver notes a packet. `false`: it has noted as many as it can in this slice.
@@ -133,7 +133,7 @@ impl NetworkCorrelation {
     /// expected to wake for it.
     pub(super) fn arrived(&mut self, client: ClientId, port: u16) -> bool {
         let is_clear = !self.by_driver_slice || self.is_only_port(client, port);
-        let Some(guest) = self.guests.get_mut(client as usize) else { return false };
+        let Some(guest) = self.guests.get_mut(client.index()) else { return false };
         if is_clear {
             guest.pending.ports.add(port);
         }
@@ -151,7 +151,7 @@ impl NetworkCorrelation {
     /// The virtual processor gets what is pending, unread notes of a driver on another processor included.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         self.read_notes_for(client);
-        let Some(guest) = self.guests.get_mut(client as usize) else { return };
+        let Some(guest) = self.guests.get_mut(client.index()) else { return };
         guest.before = (guest.pending, guest.asked);
         let pending = core::mem::take(&mut guest.pending);
         if pending.is_unclear {
@@ -164,7 +164,7 @@ impl NetworkCorrelation {
 
     /// The virtual processor was dispatched, but did not run: what was pending is pending still.
     pub(super) fn given_back(&mut self, client: ClientId) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             (guest.pending, guest.asked) = guest.before;
         }
     }
@@ -183,7 +183,7 @@ impl NetworkCorrelation {
     /// A task was switched in. Answers the number of ports that were learnt about, because this task was the first
     /// after packets for them.
     pub(super) fn woken(&mut self, client: ClientId, io_bound: bool) -> u64 {
-        let Some(guest) = self.guests.get_mut(client as usize) else { return 0 };
+        let Some(guest) = self.guests.get_mut(client.index()) else { return 0 };
         // Taken: a later task of the slice was not woken by these packets.
         let asked = core::mem::take(&mut guest.asked);
         for &port in asked.all() {

@@ -44,38 +44,38 @@ impl RunQueue {
 
     /// The processor on which the client runs or ran last.
     pub(super) fn processor(&self, client: ClientId) -> ProcessorId {
-        self.places.get(client as usize).map_or(0, |place| place.processor)
+        self.places.get(client.index()).map_or(ProcessorId::default(), |place| place.processor)
     }
 
     /// Puts a client at the tail of its priority's list.
     pub(super) fn push_back(&mut self, client: ClientId, priority: Priority) {
         self.next_ticket += 1;
-        self.places[client as usize].ticket = self.next_ticket;
+        self.places[client.index()].ticket = self.next_ticket;
         self.append(client, priority);
     }
 
     /// Puts a client at the head; it keeps the ticket that it had.
     pub(super) fn push_front(&mut self, client: ClientId, priority: Priority) {
-        self.places[client as usize].level = priority.rank() as u8;
+        self.places[client.index()].level = priority.rank() as u8;
         self.queues.push_front(priority.rank(), client);
     }
 
     /// Puts a client at the head, as if it had not been taken out.
     pub(super) fn give_back(&mut self, client: ClientId, priority: Priority) {
-        let place = &mut self.places[client as usize];
+        let place = &mut self.places[client.index()];
         place.processor = place.processor_before;
         self.push_front(client, priority);
     }
 
     /// Puts a client where it was before it went ahead of its turn: before the first client that came later.
     pub(super) fn put_back(&mut self, client: ClientId, priority: Priority) {
-        let ticket = self.places[client as usize].ticket;
+        let ticket = self.places[client.index()].ticket;
         let mut at = self.queues.front(priority.rank());
-        while let Some(other) = at.filter(|&other| self.places[other as usize].ticket < ticket) {
+        while let Some(other) = at.filter(|&other| self.places[other.index()].ticket < ticket) {
             at = self.queues.next(other);
         }
         let Some(next) = at else { return self.append(client, priority) };
-        self.places[client as usize].level = priority.rank() as u8;
+        self.places[client.index()].level = priority.rank() as u8;
         self.queues.insert_before(priority.rank(), next, client);
     }
 
@@ -86,12 +86,12 @@ impl RunQueue {
     }
 
     fn append(&mut self, client: ClientId, priority: Priority) {
-        self.places[client as usize].level = priority.rank() as u8;
+        self.places[client.index()].level = priority.rank() as u8;
         self.queues.push_back(priority.rank(), client);
     }
 
     pub(super) fn remove(&mut self, client: ClientId) {
-        let level = self.places[client as usize].level;
+        let level = self.places[client.index()].level;
         self.queues.remove(usize::from(level), client);
     }
 
@@ -103,7 +103,7 @@ impl RunQueue {
     /// Takes out the client that runs next on a processor.
     pub(super) fn take(&mut self, processor: ProcessorId) -> Option<ClientId> {
         let client = (0..LEVELS).find_map(|level| self.queues.pop_front(level))?;
-        let place = &mut self.places[client as usize];
+        let place = &mut self.places[client.index()];
         (place.processor_before, place.processor) = (place.processor, processor);
         Some(client)
     }

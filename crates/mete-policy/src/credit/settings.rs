@@ -120,7 +120,7 @@ impl TavsSettings {
         aggressive_boosting: false,
         partial_boosting: false,
         boost_max_ns: 10 * MS,
-        boost_ratio: 125,
+        boost_ratio: Permille::new(125),
         skip_needless_boosts: false,
         block_correlation: false,
         inspection_window: 3,

@@ -55,23 +55,23 @@ impl Tavs {
     }
 
     pub(super) fn set_driver(&mut self, client: ClientId, is_driver: bool) {
-        if let Some(entry) = self.drivers.get_mut(client as usize) {
+        if let Some(entry) = self.drivers.get_mut(client.index()) {
             *entry = is_driver;
         }
     }
 
     pub(super) fn is_driver(&self, client: ClientId) -> bool {
-        self.drivers.get(client as usize).copied().unwrap_or(false)
+        self.drivers.get(client.index()).copied().unwrap_or(false)
     }
 
     pub(super) fn set_io_threshold(&mut self, domain: DomainIndex, threshold_ns: Nanoseconds) {
-        if let Some(entry) = self.thresholds_ns.get_mut(usize::from(domain)) {
+        if let Some(entry) = self.thresholds_ns.get_mut(domain.index()) {
             *entry = threshold_ns;
         }
     }
 
     pub(super) fn io_threshold_ns(&self, domain: DomainIndex) -> Nanoseconds {
-        let set = self.thresholds_ns.get(usize::from(domain));
+        let set = self.thresholds_ns.get(domain.index());
         set.copied().unwrap_or(self.settings.io_threshold_ns)
     }
 

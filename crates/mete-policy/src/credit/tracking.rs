@@ -55,7 +55,7 @@ impl Tracking {
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             *guest = TrackedGuest::default();
         }
         self.carried_out(client);
@@ -63,15 +63,15 @@ impl Tracking {
 
     /// The virtual processor was seen to run: its dispatch cannot be taken back any more.
     fn carried_out(&mut self, client: ClientId) {
-        if let Some(before) = self.before.get_mut(client as usize) {
+        if let Some(before) = self.before.get_mut(client.index()) {
             *before = None;
         }
     }
 
     /// The virtual processor was dispatched, but did not run. `false`: it did run.
     pub(super) fn given_back(&mut self, client: ClientId) -> bool {
-        let Some(before) = self.before.get_mut(client as usize).and_then(Option::take) else { return false };
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        let Some(before) = self.before.get_mut(client.index()).and_then(Option::take) else { return false };
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             *guest = before;
         }
         true
@@ -79,22 +79,22 @@ impl Tracking {
 
     /// The virtual processor left its processor.
     pub(super) fn stopped(&mut self, client: ClientId, preempted: bool, now: Nanoseconds) {
-        if let Some(guest) = self.guests.get_mut(client as usize) {
+        if let Some(guest) = self.guests.get_mut(client.index()) {
             // For a preemption the run is only paused: the time until it is resumed is not the task's.
             guest.paused_ns = preempted.then(|| now.saturating_sub(guest.since_ns));
         }
     }
 
     pub(super) fn was_preempted(&self, client: ClientId) -> bool {
-        self.guests.get(client as usize).is_some_and(|guest| guest.paused_ns.is_some())
+        self.guests.get(client.index()).is_some_and(|guest| guest.paused_ns.is_some())
     }
 
     /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if the run is
     /// judged anew, the slice is the one that its driver interrupted (KeepOnRunQ). So the
     /// inspection window, which is a slice's (§3.5.1), goes on.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, keeps: bool, now: Nanoseconds) {
-        let Some(guest) = self.guests.get_mut(client as usize) else { return };
-        if let Some(before) = self.before.get_mut(client as usize) {
+        let Some(guest) = self.guests.get_mut(client.index()) else { return };
+        if let Some(before) = self.before.get_mut(client.index()) {
             *before = Some(*guest);
         }
         let paused_ns = guest.paused_ns.take();
@@ -116,7 +116,7 @@ impl Tracking {
     /// Another task is switched in. Answers the run of the task before, if that task is known and is another one.
     pub(super) fn switch(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<TaskRun> {
         self.carried_out(client);
-        let guest = self.guests.get_mut(client as usize)?;
+        let guest = self.guests.get_mut(client.index())?;
         if guest.current == Some(task) {
             return None;
         }
@@ -133,7 +133,7 @@ impl Tracking {
     /// A task has ended; its number may come again for another task.
     pub(super) fn exited(&mut self, client: ClientId, task: TaskId) {
         self.carried_out(client);
-        if let Some(guest) = self.guests.get_mut(client as usize)
+        if let Some(guest) = self.guests.get_mut(client.index())
             && guest.current == Some(task)
         {
             guest.current = None;
@@ -142,7 +142,7 @@ impl Tracking {
 
     /// The last `window` tasks of this slice, the running one included.
     pub(super) fn window(&self, client: ClientId, window: u8) -> &[TaskId] {
-        let Some(guest) = self.guests.get(client as usize) else { return &[] };
+        let Some(guest) = self.guests.get(client.index()) else { return &[] };
         // The slice may be younger than the window is long.
         let length = usize::from(guest.seen.min(window.max(1)));
         guest.window.get(..length).unwrap_or(&[])

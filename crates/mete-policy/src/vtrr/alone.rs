@@ -11,7 +11,6 @@
 use alloc::vec::Vec;
 
 use super::slot::Entity;
-use crate::ProcessorId;
 
 /// A client that has a processor alone, or is on its way to the queue or back.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ pub(super) struct LoneClients {
 }
 
 impl LoneClients {
-    pub(super) fn new(processors: ProcessorId) -> LoneClients {
+    pub(super) fn new(processors: u16) -> LoneClients {
         LoneClients {
             members: Vec::with_capacity(processors.into()),
             processors: u64::from(processors.max(1)),
@@ -84,17 +83,17 @@ mod tests {
         let mut alone = LoneClients::new(3);
         assert!(!alone.takes(3, 9), "a third of three processors is one");
         assert!(alone.takes(100, 113));
-        alone.push(member(0, 100));
+        alone.push(member(Entity::new(0), 100));
         assert!(alone.takes(10, 13), "two processors are left");
-        alone.push(member(1, 10));
+        alone.push(member(Entity::new(1), 10));
         assert!(!alone.takes(3, 3), "the last processor is for all the others");
     }
 
     #[test]
     fn vtrr_7_a_share_is_feasible_again_when_the_others_have_more() {
         let mut alone = LoneClients::new(2);
-        alone.push(member(0, 10));
+        alone.push(member(Entity::new(0), 10));
         assert!(alone.pop_feasible(9).is_none());
-        assert!(alone.pop_feasible(10).is_some_and(|member| member.entity == 0));
+        assert!(alone.pop_feasible(10).is_some_and(|member| member.entity == Entity::new(0)));
     }
 }

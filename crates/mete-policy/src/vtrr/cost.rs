@@ -2,7 +2,7 @@
 
 use super::store::CHUNK;
 use super::{GroupVtrr, Reset, Store, Vtrr};
-use crate::{DomainIndex, Policy, Setup, Share, Stop};
+use crate::{ClientId, DomainIndex, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The paper's range (§5.2), and one beyond it.
 const CLIENTS: [u32; 9] = [1, 2, 5, 10, 50, 100, 200, 400, 10_000];
@@ -27,8 +27,8 @@ fn mixed(client: u32) -> Share {
 }
 
 fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share) -> P {
-    for client in 0..clients {
-        policy.add(client, 0, share_of(client), 0);
+    for client in ClientId::first(clients) {
+        policy.add(client, DomainIndex::ROOT, share_of(client.get()), 0);
         let _ = policy.wake(client, 0);
     }
     policy
@@ -38,7 +38,7 @@ fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share
 /// has to give way there.
 fn looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, nth: u32) -> u64 {
     let before = store(policy).looks.get();
-    let decision = policy.pick(0, 0).expect("all are ready");
+    let decision = policy.pick(ProcessorId::new(0), 0).expect("all are ready");
     let half_ns = decision.slice_ns / 2;
     match nth % 4 {
         0 => policy.ran(decision.client, half_ns, Stop::Yielded, 0),
@@ -86,9 +86,13 @@ fn vtrr_5_a_decision_in_a_tree_touches_a_bounded_number_of_clients_a_level() {
             let domains = levels;
             let mut policy = GroupVtrr::new(&Setup { domains, ..Setup::for_clients(clients) });
             // Each domain is in the one before: the clients are dealt out to all levels.
-            (1..domains).for_each(|domain| policy.add_domain(domain, domain - 1, mixed(domain.into())));
-            for client in 0..clients {
-                policy.add(client, (client % u32::from(domains)) as DomainIndex, mixed(client), 0);
+            for domain in 1..domains {
+                let (parent, share) = (DomainIndex::new(domain - 1), mixed(domain.into()));
+                policy.add_domain(DomainIndex::new(domain), parent, share);
+            }
+            for client in ClientId::first(clients) {
+                let domain = DomainIndex::at(client.index() % usize::from(domains));
+                policy.add(client, domain, mixed(client.get()), 0);
                 let _ = policy.wake(client, 0);
             }
             let most = most_looks(&mut policy, |policy| &policy.store, 20_000);

@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
-const ROOT: DomainIndex = 0;
+const ROOT: DomainIndex = DomainIndex::ROOT;
 
 /// A domain: the queue of its members, and its place in its parent's queue.
 struct DomainQueue {
@@ -72,10 +72,10 @@ impl GroupVtrr {
             roster: Roster::new(setup),
             store: Store::new(entities, domains.into()),
             insertion: Insertion::neighbours(),
-            domains: (0..domains).map(|number| DomainQueue::new(number, setup)).collect(),
+            domains: DomainIndex::first(domains).map(|number| DomainQueue::new(number, setup)).collect(),
             homes: vec![ROOT; setup.clients as usize],
             departures: vec![Departure::NEVER; entities as usize],
-            progress: Progress::new(setup, Queue::new(ROOT.into(), setup).quantum_ns()),
+            progress: Progress::new(setup, Queue::new(0, setup).quantum_ns()),
             recent: SlotPlace::NOWHERE,
         }
     }
@@ -83,13 +83,13 @@ impl GroupVtrr {
     /// The time counter of a client in its domain's queue.
     #[must_use]
     pub fn counter(&self, client: ClientId) -> Option<u32> {
-        let home = *self.homes.get(client as usize)?;
-        let slot = self.store.get(self.store.find(client)?)?;
-        Some(self.domains[usize::from(home)].queue.counter(slot))
+        let home = *self.homes.get(client.index())?;
+        let slot = self.store.get(self.store.find(client.into())?)?;
+        Some(self.domains[home.index()].queue.counter(slot))
     }
 
     fn known(&self, domain: DomainIndex) -> bool {
-        self.domains.get(usize::from(domain)).is_some_and(|domain| domain.known)
+        self.domains.get(domain.index()).is_some_and(|domain| domain.known)
     }
 
     fn clients(&self) -> u32 {
@@ -98,36 +98,37 @@ impl GroupVtrr {
 
     /// The number of a domain in its parent's queue: domains come behind the clients.
     fn entity(&self, domain: DomainIndex) -> Entity {
-        self.clients() + Entity::from(domain)
+        Entity::new(self.clients() + u32::from(domain.get()))
     }
 
     /// The domain that an entity is, if it is not a client.
     fn domain(&self, entity: Entity) -> Option<DomainIndex> {
-        entity.checked_sub(self.clients()).and_then(|domain| DomainIndex::try_from(domain).ok())
+        let number = entity.get().checked_sub(self.clients())?;
+        u16::try_from(number).ok().map(DomainIndex::new)
     }
 
     /// The next step up to the root: a domain as an entity, and its parent. The root itself is in no queue.
     fn above(&self, domain: DomainIndex) -> Option<(Entity, DomainIndex)> {
-        (domain != ROOT).then(|| (self.entity(domain), self.domains[usize::from(domain)].parent))
+        (domain != ROOT).then(|| (self.entity(domain), self.domains[domain.index()].parent))
     }
 
     /// Puts a client into its domain's queue, and each domain above into its parent's if it was empty.
     fn enter(&mut self, client: ClientId, home: DomainIndex, now: Nanoseconds) {
-        let (mut member, mut share, mut domain) = (client, self.roster.share(client), home);
+        let (mut member, mut share, mut domain) = (client.into(), self.roster.share(client), home);
         loop {
-            let was_empty = self.domains[usize::from(domain)].queue.is_empty();
+            let was_empty = self.domains[domain.index()].queue.is_empty();
             // Busy until `mark` below, so that the domains above count idle members only once.
             self.insert(member, share, domain, true, now);
             let Some((entity, parent)) = self.above(domain).filter(|_| was_empty) else { break };
-            (member, share, domain) = (entity, self.domains[usize::from(domain)].share, parent);
+            (member, share, domain) = (entity, self.domains[domain.index()].share, parent);
         }
-        self.mark(client, home, false);
+        self.mark(client.into(), home, false);
     }
 
     fn insert(&mut self, member: Entity, share: Share, domain: DomainIndex, busy: bool, now: Nanoseconds) {
         let unused_ns = self.unused_ns(domain, now);
-        let queue = &mut self.domains[usize::from(domain)].queue;
-        let (departure, member) = (self.departures[member as usize], (member, share.get()));
+        let queue = &mut self.domains[domain.index()].queue;
+        let (departure, member) = (self.departures[member.index()], (member, share.get()));
         let place = queue.insert(&mut self.store, &mut self.insertion, member, departure, unused_ns);
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = busy;
@@ -143,7 +144,7 @@ impl GroupVtrr {
     /// Whether a client that runs is charged in a domain's queue: the client, or the domain that it is inside of,
     /// stands there.
     fn is_charged(&self, client: ClientId, domain: DomainIndex) -> bool {
-        let (mut member, mut home) = (client, self.homes.get(client as usize).copied().unwrap_or(ROOT));
+        let (mut member, mut home) = (client.into(), self.homes.get(client.index()).copied().unwrap_or(ROOT));
         while home != domain {
             let Some(above) = self.above(home) else { return false };
             (member, home) = above;
@@ -154,11 +155,11 @@ impl GroupVtrr {
     /// Takes a client out of its domain's queue, and each domain that this leaves empty out of its parent's.
     fn leave(&mut self, client: ClientId, home: DomainIndex) {
         // While its slots are still there: it cannot be selected any more, and perhaps the domains above cannot.
-        self.mark(client, home, true);
-        let (mut member, mut domain) = (client, home);
+        self.mark(client.into(), home, true);
+        let (mut member, mut domain) = (client.into(), home);
         loop {
             self.withdraw(member, domain);
-            let emptied = self.domains[usize::from(domain)].queue.is_empty();
+            let emptied = self.domains[domain.index()].queue.is_empty();
             let Some(above) = self.above(domain).filter(|_| emptied) else { break };
             (member, domain) = above;
         }
@@ -166,8 +167,8 @@ impl GroupVtrr {
 
     fn withdraw(&mut self, member: Entity, domain: DomainIndex) {
         if let Some(place) = self.store.find(member) {
-            let queue = &mut self.domains[usize::from(domain)].queue;
-            self.departures[member as usize] = queue.remove(&mut self.store, &mut self.insertion, place);
+            let queue = &mut self.domains[domain.index()].queue;
+            self.departures[member.index()] = queue.remove(&mut self.store, &mut self.insertion, place);
         }
     }
 
@@ -193,7 +194,7 @@ impl GroupVtrr {
                 return;
             }
             slot.busy = busy;
-            let idle = &mut self.domains[usize::from(domain)].idle;
+            let idle = &mut self.domains[domain.index()].idle;
             // The number of other idle members: only the first and the last idle one change the domain's own slot.
             let others = if busy { *idle - 1 } else { *idle };
             *idle = others + u32::from(!busy);
@@ -204,9 +205,9 @@ impl GroupVtrr {
 
     /// Charges what was used of a quantum to a client and to the domains above it, which go on with it.
     fn settle(&mut self, client: ClientId, home: DomainIndex, ran_ns: Nanoseconds, goes_on: bool) {
-        let (mut member, mut domain, mut goes_on) = (client, home, goes_on);
+        let (mut member, mut domain, mut goes_on) = (client.into(), home, goes_on);
         while let Some(place) = self.store.find(member) {
-            let queue = &mut self.domains[usize::from(domain)].queue;
+            let queue = &mut self.domains[domain.index()].queue;
             queue.settle(&mut self.store, place, ran_ns);
             if goes_on {
                 queue.stand_before(&self.store, place);
@@ -221,25 +222,25 @@ impl GroupVtrr {
     /// The place of a client that runs.
     fn running(&self, client: ClientId) -> Option<SlotPlace> {
         // A number from here on is a domain's, and domains are busy without running.
-        if client >= self.clients() {
+        if client.get() >= self.clients() {
             return None;
         }
         // As a rule the client of the last decision stops next, and its place needs no search.
         if self.runs_at(client, self.recent) {
             return Some(self.recent);
         }
-        self.store.find(client).filter(|&place| self.runs_at(client, place))
+        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
     }
 
     fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy)
+        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
     }
 }
 
 impl DomainQueue {
     /// An empty domain: the root, which is always known, or one that is to be made known.
     fn new(number: DomainIndex, setup: &Setup) -> DomainQueue {
-        let queue = Queue::new(number.into(), setup);
+        let queue = Queue::new(number.get().into(), setup);
         DomainQueue { queue, parent: ROOT, share: Share::ONE, known: number == ROOT, idle: 0 }
     }
 }
@@ -251,7 +252,7 @@ impl Policy for GroupVtrr {
 
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
         let parent = if self.known(parent) { parent } else { ROOT };
-        if let Some(new) = self.domains.get_mut(usize::from(domain)).filter(|domain| !domain.known) {
+        if let Some(new) = self.domains.get_mut(domain.index()).filter(|domain| !domain.known) {
             (new.known, new.parent, new.share) = (true, parent, share);
         }
     }
@@ -260,7 +261,7 @@ impl Policy for GroupVtrr {
         if !self.known(domain) {
             return;
         }
-        self.domains[usize::from(domain)].share = share;
+        self.domains[domain.index()].share = share;
         if let Some((entity, parent)) = self.above(domain) {
             self.change_share(entity, share, parent, now);
         }
@@ -268,16 +269,16 @@ impl Policy for GroupVtrr {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.homes[client as usize] = if self.known(domain) { domain } else { ROOT };
-            self.departures[client as usize] = Departure::NEVER;
+            self.homes[client.index()] = if self.known(domain) { domain } else { ROOT };
+            self.departures[client.index()] = Departure::NEVER;
         }
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         self.roster.remove(client);
         self.progress.leave(client, now);
-        if let Some(&home) = self.homes.get(client as usize)
-            && self.store.find(client).is_some()
+        if let Some(&home) = self.homes.get(client.index())
+            && self.store.find(client.into()).is_some()
         {
             self.leave(client, home);
         }
@@ -285,14 +286,14 @@ impl Policy for GroupVtrr {
 
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         self.roster.set_share(client, share);
-        if let Some(&home) = self.homes.get(client as usize) {
-            self.change_share(client, share, home, now);
+        if let Some(&home) = self.homes.get(client.index()) {
+            self.change_share(client.into(), share, home, now);
         }
     }
 
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
-            self.enter(client, self.homes[client as usize], now);
+            self.enter(client, self.homes[client.index()], now);
         }
         None
     }
@@ -301,7 +302,7 @@ impl Policy for GroupVtrr {
         // A busy slot is never selected, so every domain on the way down has an idle member to select.
         let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
         loop {
-            let queue = &mut self.domains[usize::from(domain)].queue;
+            let queue = &mut self.domains[domain.index()].queue;
             let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
             let entity = self.store.get(place)?.entity;
             match self.domain(entity) {
@@ -309,8 +310,9 @@ impl Policy for GroupVtrr {
                 None => {
                     self.recent = place;
                     self.mark_at(place, domain, true);
-                    self.progress.enter(processor, entity, now);
-                    return Some(Decision { client: entity, slice_ns: quantum_ns, grant: Grant::Share });
+                    let client = entity.client();
+                    self.progress.enter(processor, client, now);
+                    return Some(Decision { client, slice_ns: quantum_ns, grant: Grant::Share });
                 }
             }
         }
@@ -319,8 +321,8 @@ impl Policy for GroupVtrr {
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(place) = self.running(client) else { return };
         self.progress.leave(client, now);
-        let home = self.homes[client as usize];
-        let quantum_ns = self.domains[usize::from(home)].queue.quantum_ns();
+        let home = self.homes[client.index()];
+        let quantum_ns = self.domains[home.index()].queue.quantum_ns();
         // A client that yields gives up the rest of its quantum, and of its domains' (see Vtrr).
         let used_ns = if stop == Stop::Yielded { ran_ns.max(quantum_ns) } else { ran_ns };
         // As a rule the whole quantum was used, as it was charged: then no queue needs a search.
@@ -337,7 +339,7 @@ impl Policy for GroupVtrr {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each("cycles of the root", self.domains[usize::from(ROOT)].queue.cycle());
+        each("cycles of the root", self.domains[ROOT.index()].queue.cycle());
         each("insertions beside a neighbour", self.insertion.beside);
         each("insertions after a search", self.insertion.searched);
     }

@@ -152,13 +152,13 @@ impl Vtrr {
     /// The time counter of a client in the queue: the quanta that it is due in this cycle.
     #[must_use]
     pub fn counter(&self, client: ClientId) -> Option<u32> {
-        let slot = self.store.get(self.store.find(client)?)?;
+        let slot = self.store.get(self.store.find(client.into())?)?;
         Some(self.queue.counter(slot))
     }
 
     /// The clients in the queue, running ones included, in its order, with their counters.
     pub fn run_queue(&self) -> impl Iterator<Item = (ClientId, u32)> {
-        self.queue.slots(&self.store).map(|slot| (slot.entity, self.queue.counter(slot)))
+        self.queue.slots(&self.store).map(|slot| (slot.entity.client(), self.queue.counter(slot)))
     }
 
     /// QVT, the virtual time of the queue; `None` when the queue is empty.
@@ -170,7 +170,7 @@ impl Vtrr {
     /// VFT, the virtual time at which a client in the queue will have had one more quantum.
     #[must_use]
     pub fn virtual_finishing_time(&self, client: ClientId) -> Option<VirtualTime> {
-        let slot = self.store.get(self.store.find(client)?)?;
+        let slot = self.store.get(self.store.find(client.into())?)?;
         Some(self.queue.virtual_finishing_time(slot))
     }
 
@@ -182,24 +182,24 @@ impl Vtrr {
 
     fn enter(&mut self, client: ClientId, busy: bool, now: Nanoseconds) {
         let share = self.roster.share(client).get();
-        self.insert(LoneClient { entity: client, share, busy }, now);
+        self.insert(LoneClient { entity: client.into(), share, busy }, now);
         self.balance(now);
     }
 
     /// Takes a client out of the queue, or off its processor; answers whether it ran.
     fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Option<bool> {
-        let busy = match self.store.find(client) {
+        let busy = match self.store.find(client.into()) {
             Some(place) => self.withdraw(place).map(|member| member.busy),
-            None => self.alone.find(client).map(|member| member.busy),
+            None => self.alone.find(client.into()).map(|member| member.busy),
         };
-        self.alone.remove(client);
+        self.alone.remove(client.into());
         // The sum of shares has changed, and with it which shares are more than one processor.
         self.balance(now);
         busy
     }
 
     fn insert(&mut self, LoneClient { entity, share, busy }: LoneClient, now: Nanoseconds) {
-        let departure = self.departures[entity as usize];
+        let departure = self.departures[entity.index()];
         let unused_ns = self.unused_ns(now);
         let member = (entity, share);
         let place = self.queue.insert(&mut self.store, &mut self.insertion, member, departure, unused_ns);
@@ -212,13 +212,14 @@ impl Vtrr {
     /// What the clients that run in the queue have been charged and not used yet.
     fn unused_ns(&self, now: Nanoseconds) -> Nanoseconds {
         // Clients that run alone are charged nothing in the queue.
-        let in_queue = self.progress.unused(now).filter(|&(client, _)| self.store.find(client).is_some());
+        let in_queue =
+            self.progress.unused(now).filter(|&(client, _)| self.store.find(client.into()).is_some());
         in_queue.map(|(_, unused_ns)| unused_ns).sum()
     }
 
     fn withdraw(&mut self, place: SlotPlace) -> Option<LoneClient> {
         let Slot { entity, share, busy, .. } = *self.store.get(place)?;
-        self.departures[entity as usize] = self.queue.remove(&mut self.store, &mut self.insertion, place);
+        self.departures[entity.index()] = self.queue.remove(&mut self.store, &mut self.insertion, place);
         Some(LoneClient { entity, share, busy })
     }
 
@@ -241,18 +242,18 @@ impl Vtrr {
         // Clients alone first: each has a processor, and they are fewer than the processors.
         if let Some(member) = self.alone.first_idle() {
             member.busy = true;
-            return Some(member.entity);
+            return Some(member.entity.client());
         }
         let place = self.queue.select(&mut self.store)?;
         let slot = self.store.get_mut(place)?;
         slot.busy = true;
         self.recent = place;
-        Some(slot.entity)
+        Some(slot.entity.client())
     }
 
     /// Stops a client that runs alone; `false` if there is no such client.
     fn stops_alone(&mut self, client: ClientId) -> bool {
-        let running = self.alone.find(client).filter(|member| member.busy);
+        let running = self.alone.find(client.into()).filter(|member| member.busy);
         running.map(|member| member.busy = false).is_some()
     }
 
@@ -280,11 +281,11 @@ impl Vtrr {
         if self.runs_at(client, self.recent) {
             return Some(self.recent);
         }
-        self.store.find(client).filter(|&place| self.runs_at(client, place))
+        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
     }
 
     fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy)
+        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
     }
 }
 
@@ -295,7 +296,7 @@ impl Policy for Vtrr {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.departures[client as usize] = Departure::NEVER;
+            self.departures[client.index()] = Departure::NEVER;
         }
     }
 

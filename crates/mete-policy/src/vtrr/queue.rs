@@ -8,7 +8,7 @@ use super::departure::Departure;
 use super::insertion::Insertion;
 use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
 use super::store::{QueueLine, SlotPlace, Store};
-use crate::{Nanoseconds, ProcessorId, Setup};
+use crate::{Nanoseconds, Setup};
 
 /// When the counters of a new cycle are set. The schedule is the same, with one exception. A client may have more
 /// than one quantum left at the end of a cycle (only with several processors, or decisions taken ahead). What
@@ -45,7 +45,7 @@ struct CurrentClient {
 pub(super) struct Queue {
     line: QueueLine,
     current: CurrentClient,
-    processors: ProcessorId,
+    processors: u16,
     quantum_ns: Nanoseconds,
     reset: Reset,
     /// The number of the cycle, from 1.

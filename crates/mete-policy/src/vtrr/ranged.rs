@@ -32,7 +32,7 @@ impl Ranged {
     /// The last client with the same share, else the last with the next larger share that has clients.
     pub(super) fn at_or_before(&self, key: Key) -> Option<Entity> {
         let share = self.at_or_above(key.share() as usize)?;
-        self.last.get(share)?.checked_sub(1)
+        self.last.get(share)?.checked_sub(1).map(Entity::new)
     }
 
     /// A client was put into the queue.
@@ -45,15 +45,18 @@ impl Ranged {
                 index / 64
             });
         }
-        *last = (*last).max(slot.entity + 1);
+        *last = (*last).max(slot.entity.get() + 1);
     }
 
     /// A client is about to leave the queue; `before` stands before it.
     pub(super) fn leaves(&mut self, slot: &Slot, before: Option<&Slot>) {
         let share = slot.share as usize;
-        let Some(last) = self.last.get_mut(share).filter(|last| **last == slot.entity + 1) else { return };
+        let Some(last) = self.last.get_mut(share).filter(|last| **last == slot.entity.get() + 1) else {
+            return;
+        };
         // Clients of a share stand by number, so the one before is the last one now.
-        *last = before.filter(|before| before.share == slot.share).map_or(0, |before| before.entity + 1);
+        *last =
+            before.filter(|before| before.share == slot.share).map_or(0, |before| before.entity.get() + 1);
         if *last == 0 {
             self.clear(share);
         }
@@ -95,8 +98,8 @@ impl Ranged {
 mod tests {
     use super::*;
 
-    fn slot(share: u32, entity: Entity) -> Slot {
-        Slot { share, entity, ..Slot::EMPTY }
+    fn slot(share: u32, entity: u32) -> Slot {
+        Slot { share, entity: Entity::new(entity), ..Slot::EMPTY }
     }
 
     #[test]
@@ -105,7 +108,8 @@ mod tests {
         for (entity, share) in [(1, 3), (2, 64), (3, 4096), (4, 1 << 20), (5, 64)] {
             ranged.inserted(&slot(share, entity));
         }
-        let find = |ranged: &Ranged, share| ranged.at_or_before(Key::new(share, 0));
+        let find =
+            |ranged: &Ranged, share| ranged.at_or_before(Key::new(share, Entity::new(0))).map(Entity::get);
         assert_eq!(
             [1, 3, 4, 65, 5000].map(|share| find(&ranged, share)),
             [Some(1), Some(1), Some(5), Some(3), Some(4)]

@@ -1,9 +1,27 @@
 //! What the run queue knows about one of its clients, and its arithmetic.
 
-use crate::Nanoseconds;
+use crate::id::identifier;
+use crate::{ClientId, Nanoseconds};
 
-/// A member of a queue: a client's number or, in the tree of queues, a domain's (behind the clients').
-pub(super) type Entity = u32;
+identifier! {
+    /// A member of a queue: a client's number or, in the tree of queues, a domain's (behind the clients').
+    pub(super) Entity(u32)
+}
+
+impl From<ClientId> for Entity {
+    #[inline]
+    fn from(client: ClientId) -> Entity {
+        Entity::new(client.get())
+    }
+}
+
+impl Entity {
+    /// The client that it is, where no domain is in the queue.
+    #[inline]
+    pub(super) const fn client(self) -> ClientId {
+        ClientId::new(self.get())
+    }
+}
 
 /// Where an entity belongs in a queue: larger shares first, ties by number (VTRR paper, §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +35,7 @@ impl Key {
 
     pub(super) const fn new(share: u32, entity: Entity) -> Key {
         // Inverted, so that the larger share has the smaller key.
-        Key(((!share as u64) << 32) | entity as u64)
+        Key(((!share as u64) << 32) | entity.get() as u64)
     }
 
     pub(super) const fn share(self) -> u32 {
@@ -42,7 +60,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) const EMPTY: Slot =
-        Slot { entity: 0, share: 0, counter: 0, cycle: 0, used_ns: 0, busy: false };
+        Slot { entity: Entity::new(0), share: 0, counter: 0, cycle: 0, used_ns: 0, busy: false };
 
     pub(super) fn key(&self) -> Key {
         Key::new(self.share, self.entity)

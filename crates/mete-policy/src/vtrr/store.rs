@@ -184,7 +184,7 @@ impl Store {
 
     /// The chunk that an entity is in: a start for [`seek`](Store::seek).
     pub(super) fn home(&self, entity: Entity) -> Option<u32> {
-        self.homes.get(entity as usize).copied().filter(|&chunk| chunk != NONE)
+        self.homes.get(entity.index()).copied().filter(|&chunk| chunk != NONE)
     }
 
     /// An entity's chunk and key, if it is in this queue.
@@ -246,7 +246,7 @@ impl Store {
         }
         self.open(line, place);
         self.slots[place.index()] = slot;
-        self.homes[slot.entity as usize] = place.chunk;
+        self.homes[slot.entity.index()] = place.chunk;
         self.note_first(place.chunk);
         place
     }
@@ -275,7 +275,7 @@ impl Store {
     /// Takes out a slot.
     pub(super) fn remove(&mut self, line: &mut QueueLine, place: SlotPlace) -> Slot {
         let removed = self.slots[place.index()];
-        self.homes[removed.entity as usize] = NONE;
+        self.homes[removed.entity.index()] = NONE;
         self.close(line, place);
         // The first slot may be another now, and walks over chunks compare these keys.
         self.note_first(place.chunk);
@@ -338,7 +338,7 @@ impl Store {
         self.headers[from.chunk as usize].len -= count;
         self.headers[to.chunk as usize].len += count;
         for slot in &self.slots[to.index()..to.index() + count as usize] {
-            self.homes[slot.entity as usize] = to.chunk;
+            self.homes[slot.entity.index()] = to.chunk;
         }
         if line.cursor.chunk == from.chunk && line.cursor.slot >= from.slot {
             line.cursor = SlotPlace { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };

@@ -1,8 +1,9 @@
 //! One processor whose clients compute all the time: what a policy gives to each client, quantum by quantum.
 
-use mete_policy::{ClientId, Policy, Share, Stop};
+use mete_policy::{Share, Stop};
 
 use super::QUANTUM_NS;
+use super::plain::Policy;
 
 /// Makes these clients, in domain 0, known and ready, in the order of their numbers.
 pub fn start(policy: &mut dyn Policy, shares: &[u32]) {
@@ -12,7 +13,7 @@ pub fn start(policy: &mut dyn Policy, shares: &[u32]) {
 }
 
 /// Makes one client known and ready.
-pub fn join(policy: &mut dyn Policy, client: ClientId, domain: u16, share: u32) {
+pub fn join(policy: &mut dyn Policy, client: u32, domain: u16, share: u32) {
     policy.add(client, domain, Share::new(share).expect("a share"), 0);
     let _ = policy.wake(client, 0);
 }
@@ -32,7 +33,7 @@ impl<P: Policy> Line<P> {
     }
 
     /// Runs the client that is picked for its slice; answers the client and the number of quanta.
-    pub fn step(&mut self) -> (ClientId, u64) {
+    pub fn step(&mut self) -> (u32, u64) {
         let decision = self.policy.pick(0, self.now).expect("a client is ready");
         self.end(decision.client, decision.slice_ns, Stop::Expired);
         (decision.client, decision.slice_ns / QUANTUM_NS)
@@ -65,7 +66,7 @@ impl<P: Policy> Line<P> {
     }
 
     /// A client that was picked stops after `ran_ns`.
-    pub fn end(&mut self, client: ClientId, ran_ns: u64, stop: Stop) {
+    pub fn end(&mut self, client: u32, ran_ns: u64, stop: Stop) {
         self.now += ran_ns;
         self.served_ns[client as usize] += ran_ns;
         self.policy.ran(client, ran_ns, stop, self.now);

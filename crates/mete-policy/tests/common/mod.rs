@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
 pub mod line;
+pub mod plain;
 pub mod world;
 
 pub use line::{Line, join, start};

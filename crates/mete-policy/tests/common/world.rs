@@ -1,7 +1,10 @@
 //! A small world that drives any policy through a history of calls and keeps its own books. So it can check for
 //! each policy what the interface promises. It knows no test framework: the fuzz target `policies` uses it, too.
 
-use mete_policy::{Decision, Event, Observation, Policy, Setup, Share, Stop};
+use mete_policy::{
+    ClientId, Decision, DomainIndex, Event, Observation, Policy, ProcessorId, RequestId, Setup, Share, Stop,
+    TaskId,
+};
 
 pub const CLIENTS: u32 = 12;
 pub const PROCESSORS: u16 = 3;
@@ -78,9 +81,9 @@ impl<P: Policy> World<P> {
     /// A world for a policy that was made for [`setup`].
     pub fn new(policy: P) -> World<P> {
         let mut world = World::with(policy, setup());
-        world.policy.add_domain(1, 0, Share::ONE);
-        world.policy.add_domain(2, 0, Share::MAX);
-        world.policy.add_domain(3, 1, Share::ONE);
+        for (domain, parent, share) in [(1, 0, Share::ONE), (2, 0, Share::MAX), (3, 1, Share::ONE)] {
+            world.policy.add_domain(DomainIndex::new(domain), DomainIndex::new(parent), share);
+        }
         world
     }
 
@@ -107,17 +110,19 @@ impl<P: Policy> World<P> {
             Step::Add(client, domain, weight) => self.add(client, domain, weight),
             Step::Remove(client) => {
                 let now = self.time();
-                self.policy.remove(client, now);
+                self.policy.remove(ClientId::new(client), now);
                 self.enter(client, State::Absent);
             }
             Step::Share(client, weight) => {
                 let now = self.time();
-                self.policy.set_share(client, share(weight), now);
+                self.policy.set_share(ClientId::new(client), share(weight), now);
             }
-            Step::AddDomain(domain, parent, weight) => self.policy.add_domain(domain, parent, share(weight)),
+            Step::AddDomain(domain, parent, weight) => {
+                self.policy.add_domain(DomainIndex::new(domain), DomainIndex::new(parent), share(weight));
+            }
             Step::DomainShare(domain, weight) => {
                 let now = self.time();
-                self.policy.set_domain_share(domain, share(weight), now);
+                self.policy.set_domain_share(DomainIndex::new(domain), share(weight), now);
             }
             Step::Wake(client) => {
                 self.wake(client);
@@ -132,12 +137,12 @@ impl<P: Policy> World<P> {
             Step::RanFor(client, ran_ns, why) => self.ran(client, ran_ns, stop(why)),
             Step::GiveBack(processor) => {
                 if let Some(&Some(decision)) = self.latest.get(usize::from(processor)) {
-                    self.ran(decision.client, 0, Stop::Preempted);
+                    self.ran(decision.client.get(), 0, Stop::Preempted);
                 }
             }
             Step::Tick(processor) => {
                 let now = self.time();
-                let answer = self.policy.tick(processor, now);
+                let answer = self.policy.tick(ProcessorId::new(processor), now);
                 self.answers.push(Answer::Tick(answer));
             }
             Step::Observe(kind, client, number) => self.observe(kind, client, number),
@@ -168,7 +173,7 @@ impl<P: Policy> World<P> {
 
     fn add(&mut self, client: u32, domain: u16, weight: u32) {
         let now = self.time();
-        self.policy.add(client, domain, share(weight), now);
+        self.policy.add(ClientId::new(client), DomainIndex::new(domain), share(weight), now);
         if self.state(client) == State::Absent {
             self.enter(client, State::Blocked);
         }
@@ -176,7 +181,7 @@ impl<P: Policy> World<P> {
 
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
-        let answer = self.policy.wake(client, now);
+        let answer = self.policy.wake(ClientId::new(client), now).map(ProcessorId::get);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
         if self.state(client) == State::Blocked {
@@ -195,7 +200,7 @@ impl<P: Policy> World<P> {
     fn wake_and_obey(&mut self, client: u32) {
         let Some(processor) = self.wake(client) else { return };
         if let Some(decision) = self.latest[usize::from(processor)] {
-            self.ran(decision.client, decision.slice_ns / 3, Stop::Preempted);
+            self.ran(decision.client.get(), decision.slice_ns / 3, Stop::Preempted);
         }
         self.pick(processor);
     }
@@ -209,7 +214,7 @@ impl<P: Policy> World<P> {
     fn pick(&mut self, processor: u16) {
         let ready = self.in_state(State::Ready);
         let now = self.time();
-        let decision = self.policy.pick(processor, now);
+        let decision = self.policy.pick(ProcessorId::new(processor), now);
         self.answers.push(Answer::Pick(decision));
         let name = self.policy.name();
         let Some(latest) = self.latest.get_mut(usize::from(processor)) else {
@@ -223,7 +228,7 @@ impl<P: Policy> World<P> {
         );
         let Some(decision) = decision else { return };
         *latest = Some(decision);
-        let client = decision.client;
+        let client = decision.client.get();
         assert_eq!(self.state(client), State::Ready, "{name}: client {client} can be picked");
         assert!(decision.slice_ns > 0, "{name}: client {client} may run for some time");
         self.enter(client, State::Running);
@@ -233,30 +238,32 @@ impl<P: Policy> World<P> {
     fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
         self.pass(ran_ns);
         let now = self.time();
-        self.policy.ran(client, ran_ns, stop, now);
+        self.policy.ran(ClientId::new(client), ran_ns, stop, now);
         if self.state(client) == State::Running {
             self.enter(client, if stop == Stop::Blocked { State::Blocked } else { State::Ready });
             for latest in &mut self.latest {
-                latest.take_if(|decision| decision.client == client);
+                latest.take_if(|decision| decision.client.get() == client);
             }
         }
     }
 
     fn observe(&mut self, kind: u8, client: u32, number: u16) {
-        let other = u32::from(number) % self.setup.clients.saturating_add(2);
+        let other = ClientId::new(u32::from(number) % self.setup.clients.saturating_add(2));
+        let (client, task) = (ClientId::new(client), TaskId::new(number % 300));
+        let request = RequestId::new(number);
         let observation = match kind % 9 {
-            0 => Observation::TaskSwitch { client, task: number % 300 },
-            1 => Observation::BlockRead { client, request: number },
-            2 => Observation::EventPending { client, event: Event::Block(number) },
+            0 => Observation::TaskSwitch { client, task },
+            1 => Observation::BlockRead { client, request },
+            2 => Observation::EventPending { client, event: Event::Block(request) },
             3 => Observation::EventPending { client, event: Event::Packet { port: number % 3 } },
             4 => Observation::EventPending { client, event: Event::Other },
             5 => Observation::Notify { from: client, to: other },
             6 => Observation::Driver { client },
-            7 => Observation::TaskExit { client, task: number % 300 },
+            7 => Observation::TaskExit { client, task },
             _ => Observation::DriverTime { driver: other, client, used_ns: u64::from(number) },
         };
         let now = self.time();
-        let answer = self.policy.observe(observation, now);
+        let answer = self.policy.observe(observation, now).map(ProcessorId::get);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
     }

@@ -3,7 +3,12 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use mete_policy::{Policy, Setup, Share, Stop};
+#[path = "../common/plain.rs"]
+#[allow(clippy::duplicate_mod, reason = "a test may use `common` beside this")]
+pub mod plain;
+
+use mete_policy::{Setup, Share, Stop};
+use plain::Policy;
 
 /// Divisible by the shares that exact tests use.
 pub const QUANTUM_NS: u64 = 1_000_000;

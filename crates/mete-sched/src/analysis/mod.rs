@@ -102,8 +102,8 @@ impl Analysis {
             given_roles: roles,
             roles: vec![Role::Bystander; domains],
             processors: vec![None; domains],
-            demand: vec![0; domains],
-            queue: vec![0; processors],
+            demand: vec![Permille::ZERO; domains],
+            queue: vec![Permille::ZERO; processors],
             utilisation: vec![None; processors],
         };
         Analysis {
@@ -298,23 +298,18 @@ impl Derived {
     fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
         for domain in DomainId::all_below(self.roles.len()) {
             let nth = domain.index();
-            self.processors[nth] = findings.processor_of(domain).map(|p| p as ProcessorId);
-            self.demand[nth] = permille(findings.service.period_ns(domain), length_ns);
+            self.processors[nth] = findings.processor_of(domain).map(ProcessorId::at);
+            self.demand[nth] = Permille::of(findings.service.period_ns(domain), length_ns);
         }
         for processor in 0..self.queue.len() {
             // Time that was charged in advance may make the sum larger than the period.
             let busy = findings.service.busy_ns(processor);
-            self.utilisation[processor] = busy.map(|ns| permille(ns, length_ns).min(1000));
+            self.utilisation[processor] = busy.map(|ns| Permille::of(ns, length_ns).min(Permille::WHOLE));
             // Without samples of the run queue, a processor in use counts as one task.
-            let fallback = self.utilisation[processor].unwrap_or(0);
+            let fallback = self.utilisation[processor].unwrap_or_default();
             self.queue[processor] = findings.queues.mean(processor, polls).unwrap_or(fallback);
         }
     }
-}
-
-/// A part of a period in thousandths. 128 bits, because 1000 times a sum of nanoseconds need not fit into 64.
-fn permille(ns: u64, length_ns: u64) -> Permille {
-    (u128::from(ns) * 1000 / u128::from(length_ns)).min(u128::from(u32::MAX)) as Permille
 }
 
 impl Findings {

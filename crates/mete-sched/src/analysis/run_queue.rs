@@ -22,7 +22,7 @@ pub struct RunQueues {
 
 impl RunQueues {
     pub(super) fn new(processors: usize) -> RunQueues {
-        let queue = Queue { history: [0; HISTORY], polls: 0, sum: 0, samples: 0 };
+        let queue = Queue { history: [Permille::ZERO; HISTORY], polls: 0, sum: 0, samples: 0 };
         RunQueues { queues: vec![queue; processors] }
     }
 
@@ -30,10 +30,10 @@ impl RunQueues {
     pub fn mean(&self, processor: usize, polls: usize) -> Option<Permille> {
         let (mut sum, mut count) = (0u64, 0u64);
         for length in self.history(processor).take(polls) {
-            sum += u64::from(length);
+            sum += u64::from(length.get());
             count += 1;
         }
-        (count > 0).then(|| (sum / count) as Permille)
+        (count > 0).then(|| Permille::new((sum / count) as u32))
     }
 
     /// The means of past polls, newest first.
@@ -56,7 +56,7 @@ impl RunQueues {
     pub(super) fn end_poll(&mut self) {
         for queue in self.queues.iter_mut().filter(|queue| queue.samples > 0) {
             // A ring: the newest mean overwrites the oldest.
-            queue.history[queue.polls % HISTORY] = (queue.sum * 1000 / queue.samples) as Permille;
+            queue.history[queue.polls % HISTORY] = Permille::of(queue.sum, queue.samples);
             queue.polls += 1;
             (queue.sum, queue.samples) = (0, 0);
         }
@@ -77,11 +77,12 @@ mod tests {
         }
         queues.end_poll();
         assert_eq!(
-            queues.history(0).collect::<Vec<_>>(),
+            queues.history(0).map(Permille::get).collect::<Vec<_>>(),
             [3500, 1500],
             "a poll without samples adds nothing"
         );
-        assert_eq!((queues.mean(0, 5), queues.mean(0, 1), queues.mean(1, 1)), (Some(2500), Some(3500), None));
+        let mean = |processor, polls| queues.mean(processor, polls).map(Permille::get);
+        assert_eq!((mean(0, 5), mean(0, 1), mean(1, 1)), (Some(2500), Some(3500), None));
     }
 
     #[test]
@@ -91,7 +92,7 @@ mod tests {
             queues.sample(0, tasks);
             queues.end_poll();
         }
-        let history: Vec<_> = queues.history(0).collect();
+        let history: Vec<_> = queues.history(0).map(Permille::get).collect();
         assert_eq!((history.len(), history[0], history[HISTORY - 1]), (HISTORY, 265_000, 10_000));
     }
 }

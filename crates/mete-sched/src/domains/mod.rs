@@ -76,12 +76,12 @@ const MAX_ANCESTORS: usize = 64;
 
 /// The domain that a placement policy means by a number of its own.
 pub const fn of_policy(number: DomainIndex) -> DomainId {
-    DomainId::new(number)
+    DomainId::new(number.get())
 }
 
 /// The number by which a placement policy knows a domain.
 pub const fn for_policy(domain: DomainId) -> DomainIndex {
-    domain.get()
+    DomainIndex::new(domain.get())
 }
 
 /// The user's domains in a table of this number of domains, in order.

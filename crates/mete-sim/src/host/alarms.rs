@@ -15,7 +15,7 @@ struct Alarm {
     processor: ProcessorId,
 }
 
-const SILENT: Alarm = Alarm { moment: Moment::NEVER, processor: 0 };
+const SILENT: Alarm = Alarm { moment: Moment::NEVER, processor: ProcessorId::new(0) };
 
 /// One alarm for each processor.
 ///
@@ -33,7 +33,7 @@ impl Alarms {
 
     /// Sets a processor's alarm and replaces the one that was set.
     pub(super) fn set(&mut self, processor: usize, moment: Moment) {
-        self.replay(processor, Alarm { moment, processor: processor as ProcessorId });
+        self.replay(processor, Alarm { moment, processor: ProcessorId::at(processor) });
     }
 
     /// Silences a processor's alarm, if it is set.
@@ -68,8 +68,8 @@ impl Alarms {
         if moment.at_ns() >= end_ns {
             return None;
         }
-        self.replay(usize::from(processor), SILENT);
-        Some((moment.at_ns(), usize::from(processor)))
+        self.replay(processor.index(), SILENT);
+        Some((moment.at_ns(), processor.index()))
     }
 }
 

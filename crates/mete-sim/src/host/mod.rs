@@ -62,7 +62,7 @@ pub enum Payer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
     /// How many processors there are; at least 1.
-    pub processors: ProcessorId,
+    pub processors: u16,
     /// How long a switch takes: the time until a client computes that was not the last on its processor.
     pub switch_ns: Nanoseconds,
     /// The client that pays for it.
@@ -176,7 +176,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         domain: mete_policy::DomainIndex,
         share: mete_policy::Share,
     ) {
-        let index = client as usize;
+        let index = client.index();
         if self.clients.len() <= index {
             self.clients.resize(index + 1, NOBODY);
         }
@@ -318,7 +318,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let Some(tick_ns) = self.policy.tick_ns() else { return };
         let next_ns = self.now_ns.saturating_add(tick_ns.max(1));
         self.queue.push(next_ns, Class::Tick, QueuedEvent::Tick(index));
-        if self.policy.tick(index as ProcessorId, self.now_ns) {
+        if self.policy.tick(ProcessorId::at(index), self.now_ns) {
             self.later(index, Todo::Preempt);
         }
         // A tick may make clients eligible that the policy held back.
@@ -357,7 +357,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.become_ready(client);
         self.recorder.woke(client, self.now_ns);
         let victim = self.policy.wake(client, self.now_ns);
-        let Some(processor) = victim.map(usize::from) else { return };
+        let Some(processor) = victim.map(ProcessorId::index) else { return };
         match self.model.make_way_ns(client, self.is_remote(client, processor)) {
             0 => self.preempt(victim),
             after_ns => self.preempt_after(processor, after_ns),
@@ -365,14 +365,15 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn become_ready(&mut self, client: ClientId) {
-        self.clients[client as usize].state = ClientState::Ready;
+        self.clients[client.index()].state = ClientState::Ready;
         self.ready += 1;
         self.is_fill_due = true;
     }
 
     fn preempt(&mut self, victim: Option<ProcessorId>) {
         // A policy may name a processor that the host does not have; then there is nothing to take.
-        if let Some(processor) = victim.map(usize::from).filter(|&index| index < self.processors.len()) {
+        if let Some(processor) = victim.map(ProcessorId::index).filter(|&index| index < self.processors.len())
+        {
             self.later(processor, Todo::Preempt);
         }
     }
@@ -447,7 +448,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn state(&self, client: ClientId) -> ClientState {
-        self.clients.get(client as usize).map_or(ClientState::Absent, |client| client.state)
+        self.clients.get(client.index()).map_or(ClientState::Absent, |client| client.state)
     }
 
     /// The present time.
@@ -462,7 +463,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     /// The processor time that a client has had, without context switches.
     pub fn ran_ns(&self, client: ClientId) -> Nanoseconds {
-        self.clients.get(client as usize).map_or(0, |client| client.ran_ns)
+        self.clients.get(client.index()).map_or(0, |client| client.ran_ns)
     }
 
     /// What each processor did with its time. It is exact when [`Host::run_until`] has returned.

@@ -137,7 +137,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         if self.processors[index].phase != Phase::Idle {
             return;
         }
-        let Some(decision) = self.policy.pick(index as ProcessorId, self.now_ns) else { return };
+        let Some(decision) = self.policy.pick(ProcessorId::at(index), self.now_ns) else { return };
         let client = decision.client;
         if self.state(client) != ClientState::Ready {
             // A policy that names a client that cannot run is wrong, and its tests fail here. The host goes
@@ -149,8 +149,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.count(index);
         self.ready -= 1;
         self.idle -= 1;
-        self.clients[client as usize].state = ClientState::Running(index);
-        self.recorder.dispatched(index as ProcessorId, client, decision.grant, self.now_ns);
+        self.clients[client.index()].state = ClientState::Running(index);
+        self.recorder.dispatched(ProcessorId::at(index), client, decision.grant, self.now_ns);
         self.switch(index, client, decision.slice_ns.max(1));
     }
 
@@ -261,7 +261,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.stop(index, Stop::Blocked);
         self.policy.remove(client, self.now_ns);
         self.recorder.exited(client, self.now_ns);
-        self.clients[client as usize].state = ClientState::Absent;
+        self.clients[client.index()].state = ClientState::Absent;
         self.later(index, Todo::Pick);
     }
 
@@ -283,11 +283,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         // The client may be stopped during a switch that it does not pay for, before its time begins.
         let ran_ns = self.now_ns.saturating_sub(processor.charged_from_ns);
         if stop == Stop::Blocked {
-            self.clients[client as usize].state = ClientState::Blocked;
+            self.clients[client.index()].state = ClientState::Blocked;
         } else {
             self.become_ready(client);
         }
-        self.recorder.stopped(index as ProcessorId, client, ran_ns, stop, self.now_ns);
+        self.recorder.stopped(ProcessorId::at(index), client, ran_ns, stop, self.now_ns);
         self.policy.ran(client, ran_ns, stop, self.now_ns);
     }
 
@@ -303,7 +303,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         match (processor.phase, processor.client) {
             (Phase::Running, Some(client)) => {
                 processor.times.run_ns += passed_ns;
-                self.clients[client as usize].ran_ns += passed_ns;
+                self.clients[client.index()].ran_ns += passed_ns;
             }
             (Phase::Switching, _) => processor.times.switch_ns += passed_ns,
             _ => processor.times.idle_ns += passed_ns,

@@ -10,7 +10,7 @@
 //! cost the largest share less than 2⁻²⁰ ns. A call takes time in the depth of domains, not in the number of
 //! clients.
 
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
 
 /// The bits of a nanosecond's fraction. The length of a run times its processors fits into 64 bits.
 const FRACTION_BITS: u32 = 60;
@@ -54,7 +54,7 @@ pub struct Fluid {
 impl Fluid {
     /// A server with this number of processors, at time 0, without clients.
     #[must_use]
-    pub fn new(processors: ProcessorId) -> Fluid {
+    pub fn new(processors: u16) -> Fluid {
         let root = Group { parent: 0, share: 1, competing: 0, served: 0, seen: 0 };
         Fluid {
             processors: u64::from(processors),
@@ -70,14 +70,14 @@ impl Fluid {
     /// Adds a domain. Domains are numbered from 1 on, in the order in which they are added; a parent comes
     /// before its children.
     pub fn add_domain(&mut self, parent: DomainIndex, share: Share) {
-        let parent = usize::from(parent).min(self.groups.len() - 1);
+        let parent = parent.index().min(self.groups.len() - 1);
         self.groups.push(Group { parent, share: share.get().into(), competing: 0, served: 0, seen: 0 });
         self.path.reserve(self.groups.len());
     }
 
     /// Adds a client that waits. Clients are numbered in the order in which they are added.
     pub fn add(&mut self, domain: DomainIndex, share: Share) {
-        let group = usize::from(domain).min(self.groups.len() - 1);
+        let group = domain.index().min(self.groups.len() - 1);
         self.members.push(Member { group, share: share.get().into(), is_active: false, due: 0, seen: 0 });
     }
 
@@ -93,10 +93,10 @@ impl Fluid {
 
     /// A client's share changes.
     pub fn set_share(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
-        let is_active = self.members.get(client as usize).is_some_and(|member| member.is_active);
+        let is_active = self.members.get(client.index()).is_some_and(|member| member.is_active);
         // What the client is due until now is due by its old share.
         self.deactivate(client, now_ns);
-        if let Some(member) = self.members.get_mut(client as usize) {
+        if let Some(member) = self.members.get_mut(client.index()) {
             member.share = share.get().into();
         }
         if is_active {
@@ -106,7 +106,7 @@ impl Fluid {
 
     /// A domain's share changes; the root has no share.
     pub fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
-        let index = usize::from(domain);
+        let index = domain.index();
         if index == 0 || index >= self.groups.len() {
             return;
         }
@@ -132,18 +132,18 @@ impl Fluid {
     /// Forgets what all clients were due. Clients that compete go on competing.
     pub fn forget(&mut self, now_ns: Nanoseconds) {
         for client in 0..self.members.len() {
-            self.due(client as ClientId, now_ns);
+            self.due(ClientId::at(client), now_ns);
             self.members[client].due = 0;
         }
     }
 
     fn due(&mut self, client: ClientId, now_ns: Nanoseconds) -> u128 {
-        let Some(&Member { group, is_active, .. }) = self.members.get(client as usize) else { return 0 };
+        let Some(&Member { group, is_active, .. }) = self.members.get(client.index()) else { return 0 };
         if is_active {
             self.pass_to(group, now_ns);
         }
         let served = self.groups[group].served;
-        let member = &mut self.members[client as usize];
+        let member = &mut self.members[client.index()];
         if is_active {
             member.due += u128::from(member.share) * (served - member.seen);
         }
@@ -152,7 +152,7 @@ impl Fluid {
     }
 
     fn change(&mut self, client: ClientId, now_ns: Nanoseconds, is_active: bool) {
-        let Some(&Member { group, share, is_active: was_active, .. }) = self.members.get(client as usize)
+        let Some(&Member { group, share, is_active: was_active, .. }) = self.members.get(client.index())
         else {
             return;
         };
@@ -162,7 +162,7 @@ impl Fluid {
         // What clients are due up to now is due by the old set of competitors.
         self.pass_to(group, now_ns);
         self.due(client, now_ns);
-        self.members[client as usize].is_active = is_active;
+        self.members[client.index()].is_active = is_active;
         if is_active {
             self.active += 1;
             self.join(group, share);

@@ -76,7 +76,7 @@ impl Ledger {
     /// A client runs from `now` on. `false` if there is no such client.
     #[inline]
     pub(super) fn serve(&mut self, client: ClientId, now: Nanoseconds, ran_ns: Nanoseconds) -> bool {
-        let Some(account) = self.accounts.get_mut(client as usize) else { return false };
+        let Some(account) = self.accounts.get_mut(client.index()) else { return false };
         // While a client waits its error falls, so it is lowest just before its turn.
         let before = account.error(self.total, now as i64);
         account.received_ns += ran_ns as i64;

@@ -29,7 +29,7 @@ mod experiment;
 mod ledger;
 mod shares;
 
-use mete_policy::{ClientId, Nanoseconds, Policy, Setup, Stop};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Stop};
 
 pub use experiment::{Experiment, Point, Tally};
 pub use ledger::Errors;
@@ -130,7 +130,7 @@ pub fn watch<P: Policy>(
     let (mut now, mut decisions) = (0, 0);
     while now < end {
         let idle = QuantaError::Idle { policy: policy.name(), clients: shares.clients() };
-        let Some(decision) = policy.pick(0, now) else { return Err(idle) };
+        let Some(decision) = policy.pick(ProcessorId::new(0), now) else { return Err(idle) };
         // The last slice is cut off at the end of the schedule.
         let slice = decision.slice_ns.clamp(1, end - now);
         let (ran_ns, stop) = match tick_ns {
@@ -151,10 +151,10 @@ pub fn watch<P: Policy>(
 }
 
 fn admit(policy: &mut impl Policy, shares: &Shares) {
-    for (client, &share) in (0..).zip(shares.as_slice()) {
-        policy.add(client, 0, share, 0);
+    for (client, &share) in (0..).map(ClientId::new).zip(shares.as_slice()) {
+        policy.add(client, DomainIndex::ROOT, share, 0);
     }
-    for client in 0..shares.clients() {
+    for client in ClientId::first(shares.clients()) {
         // No client runs yet that could give way.
         let _ = policy.wake(client, 0);
     }
@@ -171,7 +171,7 @@ fn ticked<P: Policy>(
     // The policy's tick is due at multiples of its period, not at distances from the slice's beginning.
     let mut next = (from / tick + 1) * tick;
     while next <= end {
-        if policy.tick(0, next) {
+        if policy.tick(ProcessorId::new(0), next) {
             return (next - from, Stop::Preempted);
         }
         next += tick;

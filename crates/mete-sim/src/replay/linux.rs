@@ -37,7 +37,7 @@ pub struct Kernel {
     /// The time that a thread is given at once (`base_slice_ns`).
     pub slice_ns: Nanoseconds,
     /// How many processors there are.
-    pub processors: ProcessorId,
+    pub processors: u16,
 }
 
 /// The tick of the kernels that most distributions build (HZ=250).
@@ -62,7 +62,7 @@ impl Kernel {
     /// What the recording tells of the kernel: the tick by the ends of its slices, the slice by the kernel's
     /// name.
     #[must_use]
-    pub fn of(recording: &Recording, processors: ProcessorId) -> Kernel {
+    pub fn of(recording: &Recording, processors: u16) -> Kernel {
         let is_older = recording.machine.kernel.as_deref().and_then(version).is_some_and(|of| of < (6, 15));
         let slice_ns = SLICES_NS[usize::from(is_older)];
         // `get_update_sysctl_factor`: logarithmic scaling, up to eight processors.
@@ -144,11 +144,11 @@ impl Linux {
     }
 
     fn task(&self, client: ClientId) -> &Task {
-        &self.tasks[client as usize]
+        &self.tasks[client.index()]
     }
 
     fn task_mut(&mut self, client: ClientId) -> &mut Task {
-        &mut self.tasks[client as usize]
+        &mut self.tasks[client.index()]
     }
 
     fn slice(&self, client: ClientId) -> i64 {
@@ -299,7 +299,7 @@ impl Linux {
         if let Some(only) = task.only {
             return only;
         }
-        let waker = self.wakers.get(client as usize).and_then(Cell::get);
+        let waker = self.wakers.get(client.index()).and_then(Cell::get);
         let waker = waker.map(|waker| self.task(waker)).filter(|waker| waker.state == TaskState::Running);
         match waker {
             // A new thread is woken by its parent.
@@ -484,11 +484,11 @@ impl Policy for Linux {
             self.push(to, client);
         }
         self.task_mut(client).state = TaskState::Ready;
-        (self.takes(to, client) || is_over).then_some(to as ProcessorId)
+        (self.takes(to, client) || is_over).then_some(ProcessorId::at(to))
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        let here = usize::from(processor);
+        let here = processor.index();
         if here >= self.queues.len() {
             return None;
         }
@@ -539,7 +539,7 @@ impl Policy for Linux {
     }
 
     fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        let here = usize::from(processor);
+        let here = processor.index();
         let is_over = self.update(here, now);
         self.balance(here, now);
         if self.running(here) >= 2
@@ -568,7 +568,7 @@ mod tests {
     }
 
     /// These threads, all asleep.
-    fn asleep(processors: ProcessorId, threads: &[(i32, u64)]) -> Linux {
+    fn asleep(processors: u16, threads: &[(i32, u64)]) -> Linux {
         let recording = Recording {
             scripts: threads.iter().copied().map(thread).collect(),
             processors: processors.into(),
@@ -580,7 +580,9 @@ mod tests {
         };
         let wakers = threads.iter().map(|_| Cell::new(None)).collect();
         let mut linux = Linux::new(&recording, Kernel { processors, ..KERNEL }, wakers);
-        (0..).zip(threads).for_each(|(client, _)| linux.add(client, 0, Share::ONE, 0));
+        (0..)
+            .zip(threads)
+            .for_each(|(client, _)| linux.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, 0));
         linux
     }
 
@@ -593,109 +595,132 @@ mod tests {
         // By nice values: the more a thread weighs, the sooner it should have had its slice.
         let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
         for client in 0..3 {
-            assert_eq!(linux.wake(client, 0), None, "nobody runs who could make way");
+            assert_eq!(linux.wake(ClientId::new(client), 0), None, "nobody runs who could make way");
         }
-        assert_eq!(picked(&mut linux, 0, 0), Some(1));
-        linux.ran(1, 0, Stop::Blocked, 0);
-        assert_eq!(picked(&mut linux, 0, 0), Some(2));
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(1)));
+        linux.ran(ClientId::new(1), 0, Stop::Blocked, 0);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(2)));
     }
 
     #[test]
     fn new_1_real_time_threads_are_above_all_others_and_in_the_order_of_their_priorities() {
         let mut linux = asleep(1, &[(120, 0), (98, 0), (10, 0)]);
-        let _ = linux.wake(0, 0);
-        assert_eq!(picked(&mut linux, 0, 0), Some(0));
-        assert_eq!(linux.wake(1, MS), Some(0), "it takes the processor");
-        assert_eq!(linux.wake(2, MS), Some(0));
-        linux.ran(0, MS, Stop::Preempted, MS);
-        assert_eq!(picked(&mut linux, 0, MS), Some(2));
-        linux.ran(2, MS, Stop::Blocked, 2 * MS);
-        assert_eq!(picked(&mut linux, 0, 2 * MS), Some(1));
-        assert_eq!(linux.wake(2, 3 * MS), Some(0), "also from a less urgent one");
-        linux.ran(1, MS, Stop::Blocked, 3 * MS);
-        assert_eq!(picked(&mut linux, 0, 3 * MS), Some(2));
-        assert_eq!(linux.wake(1, 4 * MS), None, "which does not take it back");
-        linux.ran(2, MS, Stop::Blocked, 4 * MS);
-        assert_eq!(picked(&mut linux, 0, 4 * MS), Some(1));
+        let _ = linux.wake(ClientId::new(0), 0);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        assert_eq!(linux.wake(ClientId::new(1), MS), Some(ProcessorId::new(0)), "it takes the processor");
+        assert_eq!(linux.wake(ClientId::new(2), MS), Some(ProcessorId::new(0)));
+        linux.ran(ClientId::new(0), MS, Stop::Preempted, MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), MS), Some(ClientId::new(2)));
+        linux.ran(ClientId::new(2), MS, Stop::Blocked, 2 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 2 * MS), Some(ClientId::new(1)));
+        assert_eq!(
+            linux.wake(ClientId::new(2), 3 * MS),
+            Some(ProcessorId::new(0)),
+            "also from a less urgent one"
+        );
+        linux.ran(ClientId::new(1), MS, Stop::Blocked, 3 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 3 * MS), Some(ClientId::new(2)));
+        assert_eq!(linux.wake(ClientId::new(1), 4 * MS), None, "which does not take it back");
+        linux.ran(ClientId::new(2), MS, Stop::Blocked, 4 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 4 * MS), Some(ClientId::new(1)));
     }
 
     #[test]
     fn new_1_a_thread_that_went_to_sleep_behind_the_others_comes_back_before_them() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(0, 0);
-        let _ = linux.wake(1, 0);
-        assert_eq!(picked(&mut linux, 0, 0), Some(0));
-        linux.ran(0, 10 * MS, Stop::Preempted, 10 * MS);
-        assert_eq!(picked(&mut linux, 0, 10 * MS), Some(1));
-        linux.ran(1, MS, Stop::Blocked, 11 * MS);
-        assert_eq!(picked(&mut linux, 0, 11 * MS), Some(0));
-        assert_eq!(linux.wake(1, 11 * MS + MS / 2), Some(0), "it is owed what the other one had more");
+        let _ = linux.wake(ClientId::new(0), 0);
+        let _ = linux.wake(ClientId::new(1), 0);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(1)));
+        linux.ran(ClientId::new(1), MS, Stop::Blocked, 11 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 11 * MS), Some(ClientId::new(0)));
+        assert_eq!(
+            linux.wake(ClientId::new(1), 11 * MS + MS / 2),
+            Some(ProcessorId::new(0)),
+            "it is owed what the other one had more"
+        );
     }
 
     #[test]
     fn new_1_a_thread_that_went_to_sleep_ahead_is_owed_nothing_however_long_it_sleeps() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(0, 0);
-        let _ = linux.wake(1, 0);
-        assert_eq!(picked(&mut linux, 0, 0), Some(0));
-        linux.ran(0, 5 * MS, Stop::Blocked, 5 * MS);
-        assert!(linux.task(0).state == TaskState::Delayed, "it is kept until the other one has caught up");
-        assert_eq!(picked(&mut linux, 0, 5 * MS), Some(1));
-        assert!(linux.tick(0, 17 * MS), "its slice is over");
-        linux.ran(1, 12 * MS, Stop::Preempted, 17 * MS);
-        assert_eq!(picked(&mut linux, 0, 17 * MS), Some(1));
-        assert!(linux.task(0).state == TaskState::Blocked);
-        assert_eq!(linux.wake(0, 18 * MS), None);
+        let _ = linux.wake(ClientId::new(0), 0);
+        let _ = linux.wake(ClientId::new(1), 0);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        linux.ran(ClientId::new(0), 5 * MS, Stop::Blocked, 5 * MS);
+        assert!(
+            linux.task(ClientId::new(0)).state == TaskState::Delayed,
+            "it is kept until the other one has caught up"
+        );
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 5 * MS), Some(ClientId::new(1)));
+        assert!(linux.tick(ProcessorId::new(0), 17 * MS), "its slice is over");
+        linux.ran(ClientId::new(1), 12 * MS, Stop::Preempted, 17 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 17 * MS), Some(ClientId::new(1)));
+        assert!(linux.task(ClientId::new(0)).state == TaskState::Blocked);
+        assert_eq!(linux.wake(ClientId::new(0), 18 * MS), None);
     }
 
     #[test]
     fn new_1_an_idle_processor_takes_a_waiting_thread_whose_caches_are_cold() {
         let mut linux = asleep(2, &[(120, 0), (120, 0), (120, 0)]);
-        let _ = linux.wake(0, 0);
-        assert_eq!(picked(&mut linux, 0, 0), Some(0));
-        let _ = linux.wake(1, 0);
-        assert_eq!(picked(&mut linux, 1, 0), Some(1), "the other processor was idle");
-        let _ = linux.wake(2, 0);
-        assert_eq!(linux.task(2).place, 0, "none is idle: where it ran last");
-        linux.ran(0, 10 * MS, Stop::Preempted, 10 * MS);
-        assert_eq!(picked(&mut linux, 0, 10 * MS), Some(2));
+        let _ = linux.wake(ClientId::new(0), 0);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        let _ = linux.wake(ClientId::new(1), 0);
+        assert_eq!(
+            picked(&mut linux, ProcessorId::new(1), 0),
+            Some(ClientId::new(1)),
+            "the other processor was idle"
+        );
+        let _ = linux.wake(ClientId::new(2), 0);
+        assert_eq!(linux.task(ClientId::new(2)).place, 0, "none is idle: where it ran last");
+        linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(2)));
         let hot = 10 * MS + CACHE_HOT_NS / 2;
-        linux.ran(1, hot, Stop::Blocked, hot);
-        assert_eq!(picked(&mut linux, 1, hot), None, "the first one has just left its processor");
+        linux.ran(ClientId::new(1), hot, Stop::Blocked, hot);
+        assert_eq!(
+            picked(&mut linux, ProcessorId::new(1), hot),
+            None,
+            "the first one has just left its processor"
+        );
         let cold = 10 * MS + CACHE_HOT_NS;
-        let _ = linux.tick(0, cold);
-        assert_eq!(picked(&mut linux, 1, cold), Some(0));
+        let _ = linux.tick(ProcessorId::new(0), cold);
+        assert_eq!(picked(&mut linux, ProcessorId::new(1), cold), Some(ClientId::new(0)));
     }
 
     #[test]
     fn new_1_a_woken_thread_goes_to_the_waker_s_processor_if_that_has_less_to_do() {
         for (of_waker, of_other, expected) in [(5, 90, 1), (90, 5, 0)] {
             let mut linux = asleep(2, &[(120, of_other), (120, of_waker), (120, 10)]);
-            let _ = linux.wake(0, 0);
-            picked(&mut linux, 0, 0);
-            let _ = linux.wake(1, 0);
-            assert_eq!(picked(&mut linux, 1, 0), Some(1));
-            linux.wakers[2].set(Some(1));
-            let _ = linux.wake(2, MS);
-            assert_eq!(linux.task(2).place, expected, "waker {of_waker} %, other {of_other} %");
+            let _ = linux.wake(ClientId::new(0), 0);
+            picked(&mut linux, ProcessorId::new(0), 0);
+            let _ = linux.wake(ClientId::new(1), 0);
+            assert_eq!(picked(&mut linux, ProcessorId::new(1), 0), Some(ClientId::new(1)));
+            linux.wakers[2].set(Some(ClientId::new(1)));
+            let _ = linux.wake(ClientId::new(2), MS);
+            assert_eq!(
+                linux.task(ClientId::new(2)).place,
+                expected,
+                "waker {of_waker} %, other {of_other} %"
+            );
         }
     }
 
     #[test]
     fn new_1_queues_that_differ_by_two_are_evened_out_at_a_tick_now_and_then() {
         let mut linux = asleep(2, &[(120, 0); 4]);
-        let _ = linux.wake(0, 0);
-        picked(&mut linux, 0, 0);
-        let _ = linux.wake(1, 0);
-        picked(&mut linux, 1, 0);
-        let _ = linux.wake(2, 0);
-        let _ = linux.wake(3, 0);
+        let _ = linux.wake(ClientId::new(0), 0);
+        picked(&mut linux, ProcessorId::new(0), 0);
+        let _ = linux.wake(ClientId::new(1), 0);
+        picked(&mut linux, ProcessorId::new(1), 0);
+        let _ = linux.wake(ClientId::new(2), 0);
+        let _ = linux.wake(ClientId::new(3), 0);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1]);
-        let _ = linux.tick(1, MS);
+        let _ = linux.tick(ProcessorId::new(1), MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1], "not at each tick");
-        let _ = linux.tick(1, 100 * MS);
+        let _ = linux.tick(ProcessorId::new(1), 100 * MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
-        let _ = linux.tick(1, 200 * MS);
+        let _ = linux.tick(ProcessorId::new(1), 200 * MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mete_policy::{ClientId, Nanoseconds, Policy, Share};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, Share};
 
 use super::linux::Wakers;
 use super::machine::{Machine, WakeSource};
@@ -100,18 +100,18 @@ impl<'a> Replay<'a> {
     ) -> Host<P, Replay<'a>, R> {
         let scripts = self.scripts;
         let mut host = Host::new(hardware, policy, self, recorder);
-        for (client, script) in (0..).zip(scripts) {
+        for (client, script) in (0..).map(ClientId::new).zip(scripts) {
             match script.steps.first() {
                 Some(Recorded { compute_ns: 0, action: Action::Await }) => {
-                    host.add_blocked(client, 0, Share::ONE);
+                    host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
                 }
                 Some(Recorded { compute_ns: 0, action: Action::Sleep { ns } }) => {
-                    host.add_blocked(client, 0, Share::ONE);
+                    host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
                     host.prepare(|_, context| {
                         context.notify_after(*ns, client, Signal::WaitIsOver);
                     });
                 }
-                _ => host.add(client, 0, Share::ONE, 0),
+                _ => host.add(client, DomainIndex::ROOT, Share::ONE, 0),
             }
         }
         host
@@ -125,17 +125,17 @@ impl<'a> Replay<'a> {
     /// Whether a thread has done all that it did in the recording.
     #[must_use]
     pub fn is_done(&self, client: ClientId) -> bool {
-        let index = client as usize;
+        let index = client.index();
         self.progress.get(index).is_none_or(|progress| progress.step >= self.scripts[index].steps.len())
     }
 
     fn recorded(&self, client: ClientId) -> Option<Recorded> {
-        let index = client as usize;
+        let index = client.index();
         self.scripts.get(index)?.steps.get(self.progress[index].step).copied()
     }
 
     fn go_on(&mut self, client: ClientId) {
-        let index = client as usize;
+        let index = client.index();
         self.progress[index].waiting = Waiting::No;
         self.progress[index].step += 1;
         self.progress[index].left_ns = self.recorded(client).map_or(0, |step| step.compute_ns);
@@ -143,11 +143,11 @@ impl<'a> Replay<'a> {
 
     /// Carries out what follows when the step's computing is done.
     fn act(&mut self, client: ClientId, action: Action, context: &mut Context<'_, Self>) -> Step {
-        let progress = &mut self.progress[client as usize];
+        let progress = &mut self.progress[client.index()];
         match action {
             Action::Wake(woken) => {
                 self.wakers[woken].set(Some(client));
-                context.notify(woken as ClientId, Signal::Woken);
+                context.notify(ClientId::at(woken), Signal::Woken);
             }
             Action::Sleep { ns } => {
                 progress.waiting = Waiting::ForOutside;
@@ -176,7 +176,7 @@ impl Model for Replay<'_> {
     type Event = ();
 
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
-        match (self.progress[client as usize].left_ns, self.recorded(client)) {
+        match (self.progress[client.index()].left_ns, self.recorded(client)) {
             (0, Some(step)) => self.act(client, step.action, context),
             (0, None) => Step::Exit,
             (left_ns, _) => Step::Compute(left_ns),
@@ -184,18 +184,18 @@ impl Model for Replay<'_> {
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let progress = &mut self.progress[client as usize];
+        let progress = &mut self.progress[client.index()];
         progress.left_ns = progress.left_ns.saturating_sub(ran_ns);
     }
 
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
-        let progress = &mut self.progress[client as usize];
+        let progress = &mut self.progress[client.index()];
         match (progress.waiting, signal) {
             (Waiting::ForThread, Signal::Woken) | (Waiting::ForOutside, Signal::WaitIsOver) => {
                 progress.woken_ns = Some(context.now_ns);
                 // A timer or a device has woken it, not a recorded thread.
                 if signal == Signal::WaitIsOver {
-                    self.wakers[client as usize].set(None);
+                    self.wakers[client.index()].set(None);
                 }
                 self.go_on(client);
                 Reaction::Wake
@@ -209,12 +209,12 @@ impl Model for Replay<'_> {
     }
 
     fn waker(&self, client: ClientId) -> Option<ClientId> {
-        self.wakers[client as usize].get()
+        self.wakers[client.index()].get()
     }
 
     /// Only a woken thread finds a processor that has to leave its idle state first.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
-        match self.progress[client as usize].woken_ns {
+        match self.progress[client.index()].woken_ns {
             Some(_) => self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts),
             None => 0,
         }
@@ -225,7 +225,7 @@ impl Model for Replay<'_> {
     }
 
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
-        let progress = &mut self.progress[client as usize];
+        let progress = &mut self.progress[client.index()];
         if let Some(woken_ns) = progress.woken_ns.take() {
             progress.waits.record(context.now_ns - woken_ns);
         }

@@ -1,6 +1,6 @@
 //! What became of a recording's threads under a policy.
 
-use mete_policy::{ClientId, Entry, Nanoseconds, Policy, ProcessorId, Setup, Share};
+use mete_policy::{ClientId, DomainIndex, Entry, Nanoseconds, Policy, Setup, Share};
 
 use super::linux::{Kernel, Linux};
 use super::model::Replay;
@@ -15,7 +15,7 @@ use crate::watch::Watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How many processors there are; [`Recording::processors`] is the number on the recorded machine.
-    pub processors: ProcessorId,
+    pub processors: u16,
     /// The policy's quantum, in nanoseconds.
     pub quantum_ns: Nanoseconds,
     /// What a context switch costs, in nanoseconds.
@@ -136,7 +136,7 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
     run_to_the_end(&mut host, clients, recording.duration_ns)?;
-    let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(client as ClientId)).collect();
+    let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
         host.model().waits().map(|waits| (waits.count() > 0).then(|| waits.clone())).collect();
@@ -153,9 +153,9 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
 }
 
 /// The ideal server: equal shares for all.
-fn fluid(clients: usize, processors: ProcessorId) -> Fluid {
+fn fluid(clients: usize, processors: u16) -> Fluid {
     let mut fluid = Fluid::new(processors);
-    (0..clients).for_each(|_| fluid.add(0, Share::ONE));
+    (0..clients).for_each(|_| fluid.add(DomainIndex::ROOT, Share::ONE));
     fluid
 }
 
@@ -165,7 +165,7 @@ fn run_to_the_end<P: Policy, R: Recorder>(
     clients: usize,
     stretch_ns: Nanoseconds,
 ) -> Result<(), Stalled> {
-    while !(0..clients).all(|client| host.model().is_done(client as ClientId)) {
+    while !(0..clients).all(|client| host.model().is_done(ClientId::at(client))) {
         host.run_until(host.now_ns().saturating_add(stretch_ns.max(1_000_000)))?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, ProcessorId, Share};
+use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, Share};
 use toml::Spanned;
 
 use super::bvt;
@@ -23,11 +23,11 @@ use crate::host::Hardware;
 use crate::scene::guest::KernelCosts;
 use crate::scene::{Disk, Event};
 
-const MOST_PROCESSORS: ProcessorId = 4096;
+const MOST_PROCESSORS: u16 = 4096;
 /// The niceness of a guest's task, as Unix has it.
 const NICE: RangeInclusive<i32> = -20..=19;
 const MOST_TASKS: usize = 1 << 15;
-const MOST_DOMAINS: usize = DomainIndex::MAX as usize - 1;
+const MOST_DOMAINS: usize = DomainIndex::MAX.index() - 1;
 
 pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     let mut names = Names::new(vcpus::unit(&table.guest)?);
@@ -93,7 +93,7 @@ fn clients(
 }
 
 /// The scenario's duration, and how much of it is the warm-up.
-fn times(table: &ScenarioTable, processors: ProcessorId) -> Result<(Nanoseconds, Nanoseconds), Fault> {
+fn times(table: &ScenarioTable, processors: u16) -> Result<(Nanoseconds, Nanoseconds), Fault> {
     let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
     let warm_up_ns = ns("warm_up_ms", &table.warm_up_ms, NS_PER_MS)?;
     if warm_up_ns >= duration_ns {
@@ -112,8 +112,8 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
     let mut domains = Vec::new();
     for table in tables {
         // A parent stands before its children, so that no domain is its own ancestor.
-        let parent = table.parent.as_ref().map_or(Ok(0), |parent| {
-            names.domains.find("parent", parent).map(|number| number as DomainIndex + 1)
+        let parent = table.parent.as_ref().map_or(Ok(DomainIndex::ROOT), |parent| {
+            names.domains.find("parent", parent).map(|number| DomainIndex::at(number + 1))
         })?;
         names.domains.add(&table.name)?;
         let io_threshold = table.io_threshold_ms.as_ref();
@@ -162,7 +162,7 @@ fn guests(
         };
         let plan = guest_plan(table, track_ns, &name, tasks.clone())?;
         let first = Client { name, domain, share, start_ns, body: ClientPlan::Guest(plan) };
-        clients.extend(vcpus::spread(first, clients.len() as ClientId));
+        clients.extend(vcpus::spread(first, ClientId::at(clients.len())));
     }
     match domains.len() > MOST_DOMAINS {
         true => Err(Fault::new(table.count.span(), format!("count: at most {MOST_DOMAINS} domains in all"))),
@@ -297,13 +297,13 @@ fn change(
     match (&table.client, &table.domain) {
         (Some(name), None) => {
             let client = names.clients.find("client", name)?;
-            let domain = usize::from(clients[client].domain);
+            let domain = clients[client].domain.index();
             // Domains that no table defines come after those that are defined: this one is the guest's own.
             let own = domain > names.domains.count();
-            let own = own.then(|| domain_change(at_ns, domain as DomainIndex, share));
+            let own = own.then(|| domain_change(at_ns, DomainIndex::at(domain), share));
             let vcpus = clients[client].vcpus();
             let each = (0..vcpus).map(|vcpu| {
-                let (client, share) = (client as ClientId + vcpu, vcpus::part(share, vcpus));
+                let (client, share) = (ClientId::at(client + vcpu as usize), vcpus::part(share, vcpus));
                 Change { at_ns, event: Event::SetShare { client, share } }
             });
             Ok(own.into_iter().chain(each).collect())

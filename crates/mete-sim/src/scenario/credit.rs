@@ -4,7 +4,7 @@
 //! so that the parts of TAVS can be switched on and off one by one. [`CreditSettings`] says what each setting
 //! means and gives the papers' values.
 
-use mete_policy::{CreditSettings, Nanoseconds, TavsSettings};
+use mete_policy::{CreditSettings, Nanoseconds, Permille, TavsSettings};
 use serde::Deserialize;
 
 use super::value::whole;
@@ -125,10 +125,10 @@ fn evidence(key: &str, size: Option<i16>, otherwise: i16) -> Result<i16, String>
     within(key, size, otherwise, 0, i16::MAX)
 }
 
-fn permille(ratio: f64) -> Result<u32, String> {
+fn permille(ratio: f64) -> Result<Permille, String> {
     let in_range = (0.0..=1.0).contains(&ratio);
     if in_range {
-        Ok(libm::round(ratio * 1e3) as u32)
+        Ok(Permille::new(libm::round(ratio * 1e3) as u32))
     } else {
         Err(format!("policy.credit.boost_ratio: 0 to 1, not {ratio}"))
     }

@@ -97,7 +97,7 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
         value.distribution(per_unit).map_err(|what| Fault::new(table.name.span(), format!("{key}: {what}")))
     };
     let mut client = |to: &Spanned<String>, port| {
-        let client = names.clients.find("to", to)? as ClientId;
+        let client = ClientId::at(names.clients.find("to", to)?);
         names.ports.send(client, port, to.span());
         Ok(client)
     };

@@ -62,8 +62,8 @@ impl Domain {
         io_threshold_ns: Option<Nanoseconds>,
         domains: &mut Vec<Domain>,
     ) -> DomainIndex {
-        domains.push(Domain { name: name.to_owned(), parent: 0, share, io_threshold_ns });
-        domains.len() as DomainIndex
+        domains.push(Domain { name: name.to_owned(), parent: DomainIndex::ROOT, share, io_threshold_ns });
+        DomainIndex::at(domains.len())
     }
 }
 
@@ -197,7 +197,7 @@ impl Scenario {
     pub fn setup(&self, seed: u64) -> Setup {
         Setup {
             clients: self.clients.len() as u32,
-            domains: self.domains.len() as DomainIndex + 1,
+            domains: self.domains.len() as u16 + 1,
             processors: self.hardware.processors,
             quantum_ns: self.quantum_ns,
             seed,
@@ -223,7 +223,7 @@ impl Scenario {
         let mut policy = Credit::new(setup, self.credit.settings(base).unwrap_or(base));
         for (index, domain) in self.domains.iter().enumerate() {
             if let Some(threshold_ns) = domain.io_threshold_ns {
-                policy.set_io_threshold(index as DomainIndex + 1, threshold_ns);
+                policy.set_io_threshold(DomainIndex::at(index + 1), threshold_ns);
             }
         }
         policy
@@ -232,12 +232,12 @@ impl Scenario {
     /// The scenario's host under a policy, at time 0.
     pub fn host<P: Policy, R: Recorder>(&self, mut policy: P, recorder: R, seed: u64) -> Host<P, Scene, R> {
         for (index, domain) in self.domains.iter().enumerate() {
-            policy.add_domain(index as DomainIndex + 1, domain.parent, domain.share);
+            policy.add_domain(DomainIndex::at(index + 1), domain.parent, domain.share);
         }
         // The policy knows all domains now, so that clients can be added to them.
         let mut host = Host::new(self.hardware, policy, self.scene(seed), recorder);
         for (number, client) in self.clients.iter().enumerate() {
-            host.add(number as ClientId, client.domain, client.share, client.start_ns);
+            host.add(ClientId::at(number), client.domain, client.share, client.start_ns);
         }
         host.prepare(|scene, context| {
             scene.start(context);
@@ -282,12 +282,12 @@ impl Scenario {
     /// The name of a client. A guest's virtual processors have the guest's name.
     #[must_use]
     pub fn called(&self, client: ClientId) -> Option<&str> {
-        let own = self.clients.get(client as usize).map(|client| client.name.as_str());
+        let own = self.clients.get(client.index()).map(|client| client.name.as_str());
         self.plan(client).map(|plan| plan.name.as_str()).or(own)
     }
 
     fn plan(&self, client: ClientId) -> Option<&GuestPlan> {
-        match &self.clients.get(client as usize)?.body {
+        match &self.clients.get(client.index())?.body {
             ClientPlan::Guest(plan) => Some(plan),
             ClientPlan::Vcpu { of } => self.plan(*of),
             ClientPlan::Task(_) | ClientPlan::Driver(_) => None,

@@ -116,7 +116,7 @@ impl Names {
 
     pub(super) fn domain(&self, name: Option<&Spanned<String>>) -> Result<DomainIndex, Fault> {
         // Domain 0 is the root, which has no table.
-        name.map_or(Ok(0), |name| Ok(self.domains.find("domain", name)? as DomainIndex + 1))
+        name.map_or(Ok(DomainIndex::ROOT), |name| Ok(DomainIndex::at(self.domains.find("domain", name)? + 1)))
     }
 
     pub(super) fn take(&mut self, lock: &str, span: Range<usize>) -> usize {

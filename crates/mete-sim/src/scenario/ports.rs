@@ -34,8 +34,7 @@ pub(super) struct Ports {
 impl Ports {
     /// The programs that are read from now on are those of `count` clients from `first` on.
     pub(super) fn of(&mut self, first: usize, count: u32) {
-        let first = first as ClientId;
-        self.whose = first..first.saturating_add(count);
+        self.whose = ClientId::at(first)..ClientId::at(first.saturating_add(count as usize));
     }
 
     /// A program receives on this port, which is also the result.

@@ -104,7 +104,7 @@ impl StepPlace {
     }
 
     fn send(&self, to: &Spanned<String>, port: u16, bytes: &Varying, names: &mut Names) -> Result<Op, Fault> {
-        let to = names.clients.find("to", to)? as ClientId;
+        let to = ClientId::at(names.clients.find("to", to)?);
         names.ports.send(to, port, self.0.clone());
         // A reply comes to the port that the message came from.
         names.ports.ask_from(port, self.0.clone());

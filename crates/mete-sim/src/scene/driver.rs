@@ -186,7 +186,7 @@ impl Driver {
 
     /// A guest asks for something, through its ring and event channel.
     pub(super) fn ask(&mut self, from: ClientId, job: DriverJob, context: &mut Context<'_, Scene>) {
-        let index = from as usize;
+        let index = from.index();
         if self.asked.len() <= index {
             self.asked.resize(index + 1, 0);
         }
@@ -244,7 +244,7 @@ impl Driver {
     }
 
     fn ring(&mut self, client: ClientId) -> &mut SendRing {
-        let index = client as usize;
+        let index = client.index();
         if self.rings.len() <= index {
             self.rings.resize(index + 1, SendRing::default());
         }
@@ -257,7 +257,7 @@ impl Driver {
     /// (`net_tx_action_dealloc`). The result says whether there was such a packet.
     fn answer_sent(&mut self, context: &mut Context<'_, Scene>) -> bool {
         while let Some(to) = self.sent.pop_front() {
-            if self.rings.get_mut(to as usize).is_some_and(SendRing::sent) {
+            if self.rings.get_mut(to.index()).is_some_and(SendRing::sent) {
                 context.observe(Observation::Notify { from: self.client, to });
                 context.notify(to, Signal::Sent);
                 return true;
@@ -269,7 +269,7 @@ impl Driver {
 
     /// A guest takes an event of its network device.
     pub(super) fn look(&mut self, client: ClientId) {
-        if let Some(ring) = self.rings.get_mut(client as usize) {
+        if let Some(ring) = self.rings.get_mut(client.index()) {
             ring.look(self.costs.tell_sent);
         }
     }
@@ -282,7 +282,7 @@ impl Driver {
     fn take(&mut self, job: DriverJob) {
         if let (DriverJob::Transmit(..) | DriverJob::Request(_), Some(client)) = (job, job.client()) {
             // `ask` has counted this job, so the guest has an entry, and it is not 0.
-            self.asked[client as usize] -= 1;
+            self.asked[client.index()] -= 1;
         }
         if let DriverJob::Receive(_) = job {
             self.received = self.received.saturating_sub(1);

@@ -190,7 +190,7 @@ impl Inbox {
             self.requests.push(None);
         }
         self.requests[free] = Some(task);
-        free as RequestId
+        RequestId::at(free)
     }
 
     /// From now on at most this number of reads may be under way; 0: any number.
@@ -221,7 +221,7 @@ impl Inbox {
 
     /// The task that waited for a read. The request number is free again.
     pub(super) fn complete(&mut self, request: RequestId) -> Option<u16> {
-        let task = self.requests.get_mut(usize::from(request))?.take()?;
+        let task = self.requests.get_mut(request.index())?.take()?;
         self.under_way = self.under_way.saturating_sub(1);
         Some(task)
     }

@@ -90,9 +90,9 @@ impl Locks {
 mod tests {
     use super::*;
 
-    const A: TaskId = TaskId { client: 0, task: 0 };
-    const B: TaskId = TaskId { client: 1, task: 0 };
-    const C: TaskId = TaskId { client: 1, task: 1 };
+    const A: TaskId = TaskId { client: ClientId::new(0), task: 0 };
+    const B: TaskId = TaskId { client: ClientId::new(1), task: 0 };
+    const C: TaskId = TaskId { client: ClientId::new(1), task: 1 };
 
     #[test]
     fn a_lock_is_handed_on_in_turn_and_by_its_holder_alone() {
@@ -107,10 +107,17 @@ mod tests {
     #[test]
     fn a_spin_lock_goes_to_the_first_task_that_tries_when_it_is_free() {
         let mut locks = Locks::default();
-        assert!(locks.try_take(0, A, 0) && !locks.try_take(0, B, 1) && !locks.try_take(0, C, 2));
-        assert!(!locks.try_take(0, B, 1), "it may try as often as it likes");
-        assert_eq!(locks.release(0, A), [1, 2]);
-        assert!(locks.try_take(0, C, 2) && !locks.try_take(0, B, 1), "the later one was there");
-        assert_eq!(locks.release(0, C), [1]);
+        assert!(
+            locks.try_take(0, A, ClientId::new(0))
+                && !locks.try_take(0, B, ClientId::new(1))
+                && !locks.try_take(0, C, ClientId::new(2))
+        );
+        assert!(!locks.try_take(0, B, ClientId::new(1)), "it may try as often as it likes");
+        assert_eq!(locks.release(0, A), [1, 2].map(ClientId::new));
+        assert!(
+            locks.try_take(0, C, ClientId::new(2)) && !locks.try_take(0, B, ClientId::new(1)),
+            "the later one was there"
+        );
+        assert_eq!(locks.release(0, C), [ClientId::new(1)]);
     }
 }

@@ -175,7 +175,7 @@ impl Scene {
     /// number. Packets come to the first virtual processor; the answer to a read, and a task's timer, come to
     /// the one that asked.
     pub fn add_guest(&mut self, mut guest: Guest) -> ClientId {
-        let (first, vcpus) = (self.bodies.len() as ClientId, guest.vcpus());
+        let (first, vcpus) = (ClientId::at(self.bodies.len()), guest.vcpus());
         guest.begin_at(first);
         self.add(ClientBody::Guest(guest));
         // The siblings only refer to the guest at its first number.
@@ -203,7 +203,7 @@ impl Scene {
     /// waited too long.
     fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<'_, Scene>) {
         let now_ns = context.now_ns();
-        let inbox = match self.bodies.get_mut(client as usize) {
+        let inbox = match self.bodies.get_mut(client.index()) {
             Some(ClientBody::Single(single)) => single.inbox(),
             Some(ClientBody::Guest(guest)) => guest.inbox(),
             // Packets come only to a guest's first virtual processor.
@@ -225,13 +225,13 @@ impl Scene {
 
     fn add(&mut self, body: ClientBody) -> ClientId {
         self.bodies.push(body);
-        (self.bodies.len() - 1) as ClientId
+        ClientId::at(self.bodies.len() - 1)
     }
 
     /// The guest that a client is, or is a virtual processor of.
     #[must_use]
     pub fn guest(&self, client: ClientId) -> Option<&Guest> {
-        match self.bodies.get(client as usize)? {
+        match self.bodies.get(client.index())? {
             ClientBody::Guest(guest) => Some(guest),
             ClientBody::Sibling(first) => self.guest(*first),
             ClientBody::Single(_) | ClientBody::Driver => None,
@@ -241,7 +241,7 @@ impl Scene {
     /// The tasks of a client that wait for what others have to do: the task's number, what it waits for, and
     /// since when.
     pub fn awaited(&self, client: ClientId) -> Vec<(u16, Awaited, Nanoseconds)> {
-        match self.bodies.get(client as usize) {
+        match self.bodies.get(client.index()) {
             Some(ClientBody::Single(single)) => {
                 single.awaited().map(|(awaited, since_ns)| (0, awaited, since_ns)).into_iter().collect()
             }
@@ -253,7 +253,7 @@ impl Scene {
     /// How long a client has spun for locks.
     #[must_use]
     pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
-        match self.bodies.get(client as usize) {
+        match self.bodies.get(client.index()) {
             Some(ClientBody::Single(single)) => single.spun_ns(),
             Some(ClientBody::Guest(_) | ClientBody::Sibling(_)) => {
                 self.guest(client).map_or(0, |guest| guest.spun_ns(client))
@@ -265,7 +265,7 @@ impl Scene {
     /// How many packets a client has thrown away because no task listened on their ports.
     #[must_use]
     pub fn dropped(&self, client: ClientId) -> u64 {
-        self.bodies.get(client as usize).map_or(0, |body| match body {
+        self.bodies.get(client.index()).map_or(0, |body| match body {
             ClientBody::Single(single) => single.dropped(),
             ClientBody::Guest(guest) => guest.dropped(),
             ClientBody::Sibling(_) | ClientBody::Driver => 0,
@@ -281,7 +281,7 @@ fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context
 
 /// The guest whose first virtual processor is `first`.
 fn guest_at(bodies: &mut [ClientBody], first: ClientId) -> Option<&mut Guest> {
-    match bodies.get_mut(first as usize) {
+    match bodies.get_mut(first.index()) {
         Some(ClientBody::Guest(guest)) => Some(guest),
         _ => None,
     }
@@ -321,7 +321,7 @@ impl Model for Scene {
 
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
         let Scene { bodies, world } = self;
-        match &mut bodies[client as usize] {
+        match &mut bodies[client.index()] {
             ClientBody::Single(single) => single.next(client, world, context),
             ClientBody::Guest(guest) => guest.next(client, world, context),
             // A sibling always names a guest; the other answers are never used.
@@ -333,7 +333,7 @@ impl Model for Scene {
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        match &mut self.bodies[client as usize] {
+        match &mut self.bodies[client.index()] {
             ClientBody::Single(single) => single.advance(ran_ns),
             ClientBody::Guest(guest) => guest.advance(client, ran_ns),
             &mut ClientBody::Sibling(first) => {
@@ -347,7 +347,7 @@ impl Model for Scene {
 
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
         let now_ns = context.now_ns();
-        match &mut self.bodies[client as usize] {
+        match &mut self.bodies[client.index()] {
             ClientBody::Single(single) => single.deliver(client, signal, &mut self.world, context),
             ClientBody::Guest(guest) => guest.deliver(client, signal, now_ns),
             &mut ClientBody::Sibling(first) => guest_at(&mut self.bodies, first)
@@ -371,7 +371,7 @@ impl Model for Scene {
     }
 
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
-        match (self.bodies.get(client as usize)?, signal) {
+        match (self.bodies.get(client.index())?, signal) {
             (ClientBody::Single(_), _)
             | (_, Signal::Granted { .. } | Signal::Local { .. } | Signal::Room { .. } | Signal::Released) => {
                 None

@@ -75,7 +75,7 @@ impl Case {
         let (client, task) = self.watched;
         let client = scenario.clients.iter().position(|known| known.name == client);
         let place = client.and_then(|client| {
-            let client = client as ClientId;
+            let client = ClientId::at(client);
             let task = scenario.guest_tasks(client).position(|known| known == task)?;
             Some((client, task as u16))
         });
@@ -105,7 +105,7 @@ impl Outcome {
     /// A client's part of all processor time, in percent. It includes the switches to the client, which Xen charges
     /// to it and counts as its own.
     pub(crate) fn got_percent(&self, client: ClientId) -> Option<f64> {
-        self.report.clients.get(client as usize).map(|client| self.had_percent(client))
+        self.report.clients.get(client.index()).map(|client| self.had_percent(client))
     }
 
     /// The average of the same over the clients whose names begin with `prefix`.

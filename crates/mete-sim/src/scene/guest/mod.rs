@@ -82,7 +82,7 @@ impl Guest {
         Guest {
             costs,
             vcpus: vec![kernel; vcpus.max(1)].into_iter().map(Vcpu::new).collect(),
-            first: 0,
+            first: ClientId::new(0),
             tasks: Vec::new(),
             left: 0,
             inbox: Inbox::default(),
@@ -163,11 +163,11 @@ impl Guest {
 
     /// The index of the virtual processor that is this client.
     fn at(&self, client: ClientId) -> usize {
-        (client - self.first) as usize
+        client.index() - self.first.index()
     }
 
     fn client(&self, at: usize) -> ClientId {
-        self.first + at as ClientId
+        ClientId::at(self.first.index() + at)
     }
 
     pub(super) fn deliver(&mut self, client: ClientId, signal: Signal, now_ns: Nanoseconds) -> Reaction {
@@ -360,7 +360,10 @@ impl Guest {
         }
         vcpu.switches += 1;
         self.work(at, self.costs.switch_ns.saturating_add(self.costs.track_ns));
-        context.observe(Observation::TaskSwitch { client: self.client(at), task: chosen as u16 });
+        context.observe(Observation::TaskSwitch {
+            client: self.client(at),
+            task: mete_policy::TaskId::at(chosen),
+        });
         Some(Step::Continue)
     }
 
@@ -393,7 +396,7 @@ impl Guest {
             }
             Turn::Exit => {
                 self.left -= 1;
-                context.observe(Observation::TaskExit { client: on, task: current as u16 });
+                context.observe(Observation::TaskExit { client: on, task: mete_policy::TaskId::at(current) });
                 self.exit(at, current, context)
             }
         }

@@ -259,10 +259,11 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mete_policy::ClientId;
 
     const MS: Nanoseconds = 1_000_000;
     const HERE: Peer = Peer::Remote(0);
-    const THERE: Peer = Peer::Client { client: 1, port: 7 };
+    const THERE: Peer = Peer::Client { client: ClientId::new(1), port: 7 };
 
     /// A sender that has more to send than any test takes.
     fn sender(window: u64) -> Sender {

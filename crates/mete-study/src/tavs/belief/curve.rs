@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use mete_measure::reason::Reason;
 use mete_plot::Series;
-use mete_policy::{CreditSettings, DomainIndex, Nanoseconds};
+use mete_policy::{CreditSettings, DomainIndex, Nanoseconds, TaskId};
 
 use crate::simulated::Case;
 
@@ -45,7 +45,7 @@ impl Curve {
 pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>, Reason> {
     let scenario = case.scenario()?;
     let (client, _) = case.watched(&scenario)?;
-    let domain: DomainIndex = scenario.clients.get(client as usize).map_or(0, |client| client.domain);
+    let domain = scenario.clients.get(client.index()).map_or(DomainIndex::ROOT, |client| client.domain);
     let policy = scenario.credit(&scenario.setup(1), CreditSettings::TAVS);
     let mut host = scenario.host(policy, (), 1);
     let tasks = scenario.guest_tasks(client);
@@ -60,7 +60,9 @@ pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>,
             host.policy_mut().set_io_threshold(domain, (to_ms * 1e6) as Nanoseconds);
         }
         for (task, curve) in (0..).zip(&mut curves) {
-            curve.points.extend(host.policy().belief(client, task).map(|belief| (now_s, f64::from(belief))));
+            curve.points.extend(
+                host.policy().belief(client, TaskId::new(task)).map(|belief| (now_s, f64::from(belief))),
+            );
         }
     }
     Ok(curves)

@@ -23,7 +23,7 @@ const THROUGHPUT: Measure =
     Measure::new("throughput", "Mbit/s", |outcome| mbit_per_s(outcome).filter(|_| outcome.line == PORTS));
 
 fn seconds(outcome: &Outcome) -> Option<f64> {
-    let client = outcome.report.clients.get(outcome.client as usize);
+    let client = outcome.report.clients.get(outcome.client.index());
     client.filter(|_| outcome.line == HACKBENCH).map(|client| client.ran_ns as f64 / 1e9)
 }
 
@@ -93,7 +93,7 @@ mod tests {
     fn tavs_8_the_slowdown_is_in_proportion_to_what_an_event_costs() {
         let time = |track_ns| {
             let outcome = hackbench(track_ns).run(1).expect("it runs");
-            let watched = &outcome.report.clients[outcome.client as usize];
+            let watched = &outcome.report.clients[outcome.client.index()];
             assert!(
                 outcome.report.waiting.is_empty() && watched.ran_ns < outcome.report.measured_ns,
                 "all have come"

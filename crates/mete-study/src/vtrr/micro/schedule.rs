@@ -1,7 +1,7 @@
 //! One policy's schedule of five clients, quantum by quantum.
 
 use mete_measure::reason::Reason;
-use mete_policy::{Share, by_name};
+use mete_policy::{ClientId, Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
 
 /// The paper's five clients.
@@ -38,7 +38,7 @@ impl WatchedSchedule {
     /// A client's turns. Turns that follow each other at once are joined.
     pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
         let mut stretches: Vec<(u64, u64)> = Vec::new();
-        for turn in self.turns.iter().filter(|turn| turn.client as usize == client) {
+        for turn in self.turns.iter().filter(|turn| turn.client.index() == client) {
             let end = turn.from_ns + turn.ran_ns;
             match stretches.last_mut() {
                 Some(last) if last.1 == turn.from_ns => last.1 = end,
@@ -65,14 +65,14 @@ impl WatchedSchedule {
 
     /// The number of quanta after which the order of clients repeats; `None` if it does not within half of the time.
     pub(super) fn period(&self) -> Option<usize> {
-        let quanta: Vec<u32> = self.turns.iter().flat_map(quanta).collect();
+        let quanta: Vec<ClientId> = self.turns.iter().flat_map(quanta).collect();
         // A period of more than half of the schedule could not be seen to repeat.
         (1..=quanta.len() / 2)
             .find(|period| quanta.iter().zip(&quanta[*period..]).all(|(now, then)| now == then))
     }
 }
 
-fn quanta(turn: &Turn) -> impl Iterator<Item = u32> {
+fn quanta(turn: &Turn) -> impl Iterator<Item = ClientId> {
     std::iter::repeat_n(turn.client, (turn.ran_ns / QUANTUM_NS) as usize)
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     fn schedule(clients: &[u32]) -> WatchedSchedule {
         let turn = |(nth, &client): (usize, &u32)| Turn {
-            client,
+            client: ClientId::new(client),
             from_ns: nth as u64 * QUANTUM_NS,
             ran_ns: QUANTUM_NS,
         };

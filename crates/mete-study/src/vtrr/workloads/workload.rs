@@ -125,7 +125,7 @@ struct Dones(Vec<Vec<Nanoseconds>>);
 impl Recorder for Dones {
     fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
         if let Note::Done { client, .. } = note
-            && let Some(done_ns) = self.0.get_mut(client as usize)
+            && let Some(done_ns) = self.0.get_mut(client.index())
         {
             done_ns.push(now_ns);
         }
