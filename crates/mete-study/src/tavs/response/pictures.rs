@@ -39,7 +39,7 @@ fn usage(found: &Ran, title: &str, lines: &[&str]) -> String {
     let names: Vec<String> =
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
-        let clients = ClientId::first(names.len());
+        let clients = (0..names.len()).map(ClientId::at);
         let got: Vec<Estimate> =
             clients.filter_map(|client| client_percent(outcomes(line), client)).collect();
         let means = got.iter().map(|got| got.mean).collect();
