@@ -10,7 +10,8 @@ use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
 use mete_command::{failure, interrupt, lab};
-use mete_study::study::{Figure, StudyEntry, StudyOptions, StudyResults, Verdict};
+use mete_measure::Verdict;
+use mete_study::study::{Figure, StudyEntry, StudyOptions, StudyResults};
 use mete_study::{by_name, studies};
 use serde::Serialize;
 
@@ -134,7 +135,7 @@ fn table<'a>(ran: impl IntoIterator<Item = &'a StudyResults>) -> Table {
     let mut table = Table::new(heads);
     for figure in ran.into_iter().flat_map(|study| &study.figures) {
         let Figure { figure, paper, ours, verdict } = figure;
-        table.row([figure, paper, ours, Verdict::text(*verdict)].map(str::to_owned));
+        table.row([figure, paper, ours, Verdict::claim_text(*verdict)].map(str::to_owned));
     }
     table
 }

@@ -12,7 +12,8 @@
 //! | [`pairs`] | two or more settings in short pieces, in an order that a coin decides, until the quotient is known |
 //! | [`processor`] | which processor to measure on, and staying there |
 //! | [`statistics`] | medians, quartiles, intervals of confidence |
-//! | [`report`] | rows with their bars and verdicts |
+//! | [`report`] | rows with their bars |
+//! | [`verdict`] | whether a bar is met, or a paper's claim holds here |
 //! | [`reason`] | why something could not be measured |
 //! | [`machine`] | where and when it was measured |
 
@@ -25,8 +26,10 @@ pub mod processor;
 pub mod reason;
 pub mod report;
 pub mod statistics;
+pub mod verdict;
 
 pub use interleave::interleave;
 pub use machine::Machine;
 pub use reason::Reason;
-pub use report::{Bar, Met, Report, Row};
+pub use report::{Bar, Report, Row};
+pub use verdict::Verdict;

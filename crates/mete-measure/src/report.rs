@@ -13,6 +13,7 @@ use mete_plot::short;
 use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::statistics::{Interval, Summary};
+use crate::verdict::{self, Verdict};
 
 /// The bound that a median must meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,44 +33,6 @@ impl Bar {
             Bar::AtMost(limit) => value <= limit,
             Bar::Below(limit) => value < limit,
             Bar::AtLeast(limit) => value >= limit,
-        }
-    }
-}
-
-/// Whether a bar is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Met {
-    /// Yes: the whole interval of the median meets the bar.
-    Yes,
-    /// No: no part of the interval meets the bar.
-    No,
-    /// There is no verdict, for one of three reasons. The bar lies within the interval. Or the interval reaches down
-    /// to zero: no cost and no quotient of costs is zero, so noise is a part of the measured value. Or there are
-    /// fewer than six samples, which give no interval.
-    TooNoisy,
-}
-
-impl Met {
-    fn of(bar: Bar, interval: Option<Interval>) -> Met {
-        match interval {
-            // Bars are monotone: if both ends meet one, so does every value between them.
-            Some(Interval { low, high }) if low > 0.0 => match (bar.holds(low), bar.holds(high)) {
-                (true, true) => Met::Yes,
-                (false, false) => Met::No,
-                _ => Met::TooNoisy,
-            },
-            _ => Met::TooNoisy,
-        }
-    }
-
-    /// In words.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Met::Yes => "yes",
-            Met::No => "NO",
-            Met::TooNoisy => "too noisy",
         }
     }
 }
@@ -117,8 +80,9 @@ pub struct Row {
     pub samples: usize,
     /// The bar that the median should meet, if there is one.
     pub bar: Option<Bar>,
-    /// Whether the bar is met; `None` without a bar or without a sample.
-    pub verdict: Option<Met>,
+    /// Whether the bar is met; `None` without a bar.
+    #[serde(serialize_with = "verdict::of_bar")]
+    pub verdict: Option<Verdict>,
     /// The same for scripts: `None` also where noise allows no verdict.
     pub holds: Option<bool>,
     /// How to read the value, or why it is missing.
@@ -166,43 +130,36 @@ impl Row {
         }
     }
 
-    /// Sets the bar and the verdict. The verdict is that of the interval: see [`Met`].
+    /// Sets the bar and the verdict. The verdict is that of the interval: see [`Verdict`].
     pub fn bar(self, bar: Bar) -> Row {
         let interval = self.low.zip(self.high).map(|(low, high)| Interval { low, high });
-        // Without a median nothing was measured, and there is no verdict.
-        let met = self.median.map(|_| Met::of(bar, interval));
-        Row { bar: Some(bar), ..self }.judged(met)
+        let verdict = match self.median {
+            Some(_) => Verdict::of_interval(bar, interval),
+            None => Verdict::NotMeasured,
+        };
+        Row { bar: Some(bar), ..self }.judged(verdict)
     }
 
     /// Sets the bar of counts, such as lost events. Each count must meet the bar, because counts have no noise.
     pub fn bar_of_each(self, bar: Bar) -> Row {
         let holds = self.min.zip(self.max).map(|(min, max)| bar.holds(min) && bar.holds(max));
-        let met = holds.map(|holds| if holds { Met::Yes } else { Met::No });
-        Row { bar: Some(bar), ..self }.judged(met)
+        let verdict = holds.map_or(Verdict::NotMeasured, Verdict::of);
+        Row { bar: Some(bar), ..self }.judged(verdict)
     }
 
     /// The same row, but its bar is not met, regardless of its samples.
     pub fn failed(self) -> Row {
-        self.judged(Some(Met::No))
+        self.judged(Verdict::Fails)
     }
 
-    fn judged(self, verdict: Option<Met>) -> Row {
-        let holds = verdict.and_then(|met| match met {
-            Met::Yes => Some(true),
-            Met::No => Some(false),
-            Met::TooNoisy => None,
-        });
-        Row { verdict, holds, ..self }
+    fn judged(self, verdict: Verdict) -> Row {
+        Row { verdict: Some(verdict), holds: verdict.holds(), ..self }
     }
 
     /// The words of a table for the verdict.
     #[must_use]
     pub fn verdict_text(&self) -> &'static str {
-        match (self.bar, self.verdict) {
-            (_, Some(met)) => met.text(),
-            (Some(_), None) => "not measured",
-            (None, None) => "",
-        }
+        self.verdict.map_or("", Verdict::bar_text)
     }
 
     /// The interval of the median, where there is one.
@@ -282,7 +239,7 @@ impl Report {
             let [low, high] = [row.low, row.high].map(|end| number(end.filter(|end| end.is_finite())));
             let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
             let holds = match row.verdict {
-                Some(Met::TooNoisy) => "too noisy".to_owned(),
+                Some(Verdict::TooNoisy) => "too noisy".to_owned(),
                 _ => row.holds.map(|holds| holds.to_string()).unwrap_or_default(),
             };
             let (name, note) = (quoted(&row.name), quoted(&row.note));

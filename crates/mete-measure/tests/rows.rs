@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
-use mete_measure::{Bar, Met, Reason, Report, Row};
+use mete_measure::{Bar, Reason, Report, Row, Verdict};
 
 fn rows() -> Vec<Row> {
     vec![
@@ -51,7 +51,7 @@ fn log_17_what_cannot_be_measured_is_a_row_that_says_why_and_has_no_verdict() {
     assert!(row.bar.is_some(), "the bar is still said");
 }
 
-fn verdict(bar: Bar, samples: &[f64]) -> Option<Met> {
+fn verdict(bar: Bar, samples: &[f64]) -> Option<Verdict> {
     Row::new("x", "ns", Ok(samples.to_vec())).bar(bar).verdict
 }
 
@@ -62,14 +62,14 @@ fn spread(from: f64, to: f64) -> Vec<f64> {
 
 #[test]
 fn log_17_a_bar_is_met_by_all_of_the_medians_interval_and_its_limit_belongs_to_it() {
-    assert_eq!(verdict(Bar::AtMost(1.15), &[1.15; 6]), Some(Met::Yes));
-    assert_eq!(verdict(Bar::Below(0.1), &[0.1; 6]), Some(Met::No));
-    assert_eq!(verdict(Bar::AtLeast(6.0), &[6.0; 6]), Some(Met::Yes));
-    assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 2.9)), Some(Met::Yes));
-    assert_eq!(verdict(Bar::AtMost(3.0), &spread(3.1, 5.0)), Some(Met::No));
+    assert_eq!(verdict(Bar::AtMost(1.15), &[1.15; 6]), Some(Verdict::Holds));
+    assert_eq!(verdict(Bar::Below(0.1), &[0.1; 6]), Some(Verdict::Fails));
+    assert_eq!(verdict(Bar::AtLeast(6.0), &[6.0; 6]), Some(Verdict::Holds));
+    assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 2.9)), Some(Verdict::Holds));
+    assert_eq!(verdict(Bar::AtMost(3.0), &spread(3.1, 5.0)), Some(Verdict::Fails));
     // Half of the samples meet the bar, and so does the median.
-    assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 4.9)), Some(Met::TooNoisy));
-    assert_eq!(verdict(Bar::AtLeast(3.0), &spread(1.2, 5.0)), Some(Met::TooNoisy));
+    assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 4.9)), Some(Verdict::TooNoisy));
+    assert_eq!(verdict(Bar::AtLeast(3.0), &spread(1.2, 5.0)), Some(Verdict::TooNoisy));
 }
 
 /// Costs are differences of two times. A difference that is not greater than its noise is not a measured value, and
@@ -78,26 +78,26 @@ fn log_17_a_bar_is_met_by_all_of_the_medians_interval_and_its_limit_belongs_to_i
 fn log_17_a_difference_within_its_spread_meets_no_bar() {
     for samples in [spread(-16.0, 14.0), spread(-1.0, 1.5), spread(-3.0, -1.0), vec![0.0; 20]] {
         for bar in [Bar::AtMost(3.0), Bar::Below(3.0), Bar::AtLeast(1.0)] {
-            assert_eq!(verdict(bar, &samples), Some(Met::TooNoisy), "{bar} {samples:?}");
+            assert_eq!(verdict(bar, &samples), Some(Verdict::TooNoisy), "{bar} {samples:?}");
         }
     }
     let unknown = [vec![f64::NAN; 6], spread(0.2, 0.4)].concat();
-    assert_eq!(verdict(Bar::AtMost(0.6), &unknown), Some(Met::Yes), "some blocks without a quotient");
+    assert_eq!(verdict(Bar::AtMost(0.6), &unknown), Some(Verdict::Holds), "some blocks without a quotient");
     let unknown = [vec![f64::NAN; 10], spread(0.2, 0.4)].concat();
     assert_eq!(
         verdict(Bar::AtMost(0.6), &unknown),
-        Some(Met::TooNoisy),
+        Some(Verdict::TooNoisy),
         "more of them than the interval leaves out"
     );
 }
 
 #[test]
 fn log_17_few_samples_are_no_verdict_but_on_counts() {
-    assert_eq!(verdict(Bar::AtMost(3.0), &[1.0; 5]), Some(Met::TooNoisy));
+    assert_eq!(verdict(Bar::AtMost(3.0), &[1.0; 5]), Some(Verdict::TooNoisy));
     let lost = |samples: &[f64]| {
         Row::new("lost", "events", Ok(samples.to_vec())).bar_of_each(Bar::AtMost(0.0)).verdict
     };
-    assert_eq!((lost(&[0.0]), lost(&[0.0, 0.0, 1.0])), (Some(Met::Yes), Some(Met::No)));
+    assert_eq!((lost(&[0.0]), lost(&[0.0, 0.0, 1.0])), (Some(Verdict::Holds), Some(Verdict::Fails)));
 }
 
 #[test]

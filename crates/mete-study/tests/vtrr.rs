@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use mete_base::Progress;
-use mete_study::study::{StudyOptions, StudyResults, Verdict};
+use mete_measure::Verdict;
+use mete_study::study::{StudyOptions, StudyResults};
 use mete_study::{by_name, studies};
 
 /// A quick run of the study of this name.
@@ -36,7 +37,7 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
     }
     assert_eq!(first.figures, second.figures);
     let bound = first.figures.iter().find(|figure| figure.figure.contains("bound")).unwrap();
-    assert_eq!(bound.verdict, Verdict::Agrees, "a theorem about WFQ: {bound:?}");
+    assert_eq!(bound.verdict, Verdict::Holds, "a theorem about WFQ: {bound:?}");
     assert_eq!(file(&first, "surfaces.csv").len(), 1 + 3 * 10 * 8, "a line for each point of three surfaces");
 }
 
@@ -56,7 +57,7 @@ fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
 fn vtrr_6_schedules_and_workloads_are_as_the_paper_says() {
     let (micro, workloads) = (run("vtrr-micro", &mut ()), run("vtrr-workloads", &mut ()));
     for figure in micro.figures.iter().chain(&workloads.figures) {
-        assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
+        assert_eq!(figure.verdict, Verdict::Holds, "{figure:?}");
     }
     assert!(file(&micro, "schedules.svg").len() > 20);
     for policy in ["goodness", "wfq", "vtrr"] {

@@ -10,8 +10,9 @@ use std::fs;
 
 use common::{StopAfter, all_are_said, alone, names, traces};
 use mete_base::Progress;
+use mete_measure::Verdict;
 use mete_study::by_name;
-use mete_study::study::{StudyEntry, StudyOptions, StudyResults, Verdict};
+use mete_study::study::{StudyEntry, StudyOptions, StudyResults};
 
 #[test]
 fn log_17_a_study_that_is_stopped_says_so() {

@@ -14,10 +14,11 @@
 //! The code says what came out, as a [`Finding`]: values for the sentence, and a verdict.
 
 use mete_measure::reason::Reason;
+use mete_measure::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::figure::{Figure, Verdict};
+use super::figure::Figure;
 use super::kept::{Kept, KeptFinding};
 use super::page;
 

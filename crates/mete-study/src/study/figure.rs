@@ -1,53 +1,8 @@
 //! A figure of a paper beside our result.
 
-use serde::{Deserialize, Serialize};
-
-use mete_measure::report::Met;
 use mete_measure::statistics::Summary;
-
-/// Whether our result says the same as the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It says the same.
-    Agrees,
-    /// It says something else.
-    Differs,
-    /// The measurements differ too much between repetitions for a verdict: see [`is_noisy`] and [`Met::TooNoisy`].
-    TooNoisy,
-    /// It was not measured, or could not be measured here; `ours` says why.
-    NotMeasured,
-}
-
-impl Verdict {
-    /// The verdict if the paper's statement holds here, or does not.
-    #[must_use]
-    pub fn of(holds: bool) -> Verdict {
-        if holds { Verdict::Agrees } else { Verdict::Differs }
-    }
-
-    /// In words.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Verdict::Agrees => "agrees",
-            Verdict::Differs => "DIFFERS",
-            Verdict::TooNoisy => "too noisy",
-            Verdict::NotMeasured => "not measured",
-        }
-    }
-}
-
-/// The verdict on a statement that is the bar of a measured row.
-impl From<Met> for Verdict {
-    fn from(met: Met) -> Verdict {
-        match met {
-            Met::Yes => Verdict::Agrees,
-            Met::No => Verdict::Differs,
-            Met::TooNoisy => Verdict::TooNoisy,
-        }
-    }
-}
+use mete_measure::verdict::{self, Verdict};
+use serde::Serialize;
 
 /// The greatest quotient of the median of a time's repetitions and the least of them.
 const NOISE: f64 = 1.1;
@@ -72,6 +27,7 @@ pub struct Figure {
     /// What was found here.
     pub ours: String,
     /// Whether both say the same.
+    #[serde(with = "verdict::of_claim")]
     pub verdict: Verdict,
 }
 

@@ -2,11 +2,11 @@
 
 use mete_measure::reason::Reason;
 use mete_measure::report::Report;
+use mete_measure::verdict::{self, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::claims::Finding;
-use super::figure::Verdict;
 use super::{Study, StudyFile};
 
 /// The file `results.json`.
@@ -37,6 +37,7 @@ pub(crate) struct Kept {
 pub(crate) struct KeptFinding {
     /// The claim's id.
     pub id: String,
+    #[serde(with = "verdict::of_claim")]
     pub verdict: Verdict,
     /// The values of the claim's sentence.
     pub values: Value,

@@ -35,8 +35,8 @@ use mete_measure::report::{Report, Row};
 use serde::Serialize;
 
 pub(crate) use claims::{Finding, Findings};
+pub use figure::Figure;
 pub(crate) use figure::is_noisy;
-pub use figure::{Figure, Verdict};
 
 pub(crate) use kept::Kept;
 pub(crate) use rows::KeptRows;

@@ -13,12 +13,13 @@
 use std::sync::LazyLock;
 
 use mete_measure::reason::Reason;
+use mete_measure::verdict::Verdict;
 use mete_plot::short;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use super::figure::{Figure, Verdict};
+use super::figure::Figure;
 use super::kept::Kept;
 
 /// The layouts that pages extend, by name.
@@ -76,5 +77,5 @@ pub(super) fn render(template: &str, kept: &Kept, figures: &[Figure]) -> Result<
 
 fn claim(figure: &Figure) -> Value {
     let Figure { figure, paper, ours, verdict } = figure;
-    context! { figure, paper, ours, verdict => verdict.text() }
+    context! { figure, paper, ours, verdict => verdict.claim_text() }
 }

@@ -4,7 +4,8 @@ use mete_measure::statistics::Interval;
 use serde_json::json;
 
 use super::waited::{Curve, Waited};
-use crate::study::{Finding, Findings, Verdict};
+use crate::study::{Finding, Findings};
+use mete_measure::Verdict;
 
 /// The paper's highest degree of parallelism.
 const MOST: usize = 32;
@@ -55,9 +56,9 @@ fn growth(curves: &[Curve]) -> Option<Finding> {
     // What is sure of one load counts for all.
     let verdict =
         ends.iter().map(|(_, few, many)| has_grown(few, many)).max_by_key(|verdict| match verdict {
-            Verdict::Agrees => 0,
+            Verdict::Holds => 0,
             Verdict::TooNoisy => 1,
-            Verdict::Differs | Verdict::NotMeasured => 2,
+            Verdict::Fails | Verdict::NotMeasured => 2,
         })?;
     let loads = ends
         .iter()
@@ -70,8 +71,8 @@ fn growth(curves: &[Curve]) -> Option<Finding> {
 fn has_grown(few: &Waited, many: &Waited) -> Verdict {
     let [few, many] = [few, many].map(|waited| Interval::of_median(&waited.parts));
     match (few, many) {
-        (Some(few), Some(many)) if many.low > GROWS * few.high => Verdict::Agrees,
-        (Some(few), Some(many)) if many.high <= GROWS * few.low => Verdict::Differs,
+        (Some(few), Some(many)) if many.low > GROWS * few.high => Verdict::Holds,
+        (Some(few), Some(many)) if many.high <= GROWS * few.low => Verdict::Fails,
         _ => Verdict::TooNoisy,
     }
 }
@@ -94,7 +95,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::study::Verdict::{Agrees, Differs, NotMeasured, TooNoisy};
+    use mete_measure::Verdict::{Fails, Holds, NotMeasured, TooNoisy};
 
     /// The claims of `claims.toml`, in its order.
     const CLAIMS: [&str; 5] = ["spinning", "growth", "network", "full-link", "big-lock"];
@@ -121,28 +122,22 @@ mod tests {
 
     #[test]
     fn klog_9_locks_as_in_the_paper_agree_but_for_the_lock_that_is_gone() {
-        assert_eq!(verdicts(&papers()), [Agrees, Agrees, Agrees, NotMeasured, Differs]);
+        assert_eq!(verdicts(&papers()), [Holds, Holds, Holds, NotMeasured, Fails]);
         let ours = [curve("make", [0.2, 0.1]), curve("network", [0.1, 13.0])];
-        assert_eq!(verdicts(&ours), [NotMeasured, Differs, Differs, NotMeasured, Differs]);
+        assert_eq!(verdicts(&ours), [NotMeasured, Fails, Fails, NotMeasured, Fails]);
         assert_eq!(verdicts(&[]), [NotMeasured; 5]);
     }
 
     #[test]
     fn klog_9_a_network_load_that_spins_for_far_less_than_the_papers_differs_as_well() {
         let of = |percent| verdicts(&[curve("network", [0.01, percent])])[2];
-        assert_eq!(
-            [1.12, 2.9, 3.0, 6.0, 12.0, 12.1].map(of),
-            [Differs, Differs, Agrees, Agrees, Agrees, Differs]
-        );
+        assert_eq!([1.12, 2.9, 3.0, 6.0, 12.0, 12.1].map(of), [Fails, Fails, Holds, Holds, Holds, Fails]);
     }
 
     #[test]
     fn klog_9_spinning_grows_only_where_it_doubles_under_every_load() {
         let of = |make: [f64; 2]| verdicts(&[curve("make", make), curve("network", [0.1, 6.0])])[1];
-        assert_eq!(
-            [[1.0, 2.1], [1.0, 2.0], [1.0, 1.0], [0.0, 0.0]].map(of),
-            [Agrees, Differs, Differs, Differs]
-        );
+        assert_eq!([[1.0, 2.1], [1.0, 2.0], [1.0, 1.0], [0.0, 0.0]].map(of), [Holds, Fails, Fails, Fails]);
     }
 
     #[test]
@@ -152,7 +147,7 @@ mod tests {
         curves[0].points[0].1.parts = noisy;
         assert_eq!(verdicts(&curves)[1], TooNoisy);
         curves[1].points[1].1.parts = vec![0.1; 10];
-        assert_eq!(verdicts(&curves)[1], Differs, "what is sure of one load counts");
+        assert_eq!(verdicts(&curves)[1], Fails, "what is sure of one load counts");
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
     use crate::klogger::loggers::cost;
     use crate::klogger::loggers::stage::{ALL, Logger};
-    use crate::study::Verdict::{self, Agrees, Differs, TooNoisy};
+    use mete_measure::Verdict::{self, Fails, Holds, TooNoisy};
     use mete_measure::interleave::interleave;
     use mete_measure::reason::Reason;
 
@@ -45,10 +45,10 @@ mod tests {
     #[test]
     fn klog_9_loggers_as_in_the_paper_agree_and_what_is_absent_is_named() {
         let mut costs = cost::of(&interleave("test", 3, &ALL, &mut (), measure));
-        assert_eq!(verdicts(&costs), [Some(Agrees), Some(Differs), None]);
+        assert_eq!(verdicts(&costs), [Some(Holds), Some(Fails), None]);
         assert_eq!((costs[2].name, costs[2].event.note.as_str()), ("perf", "perf is not here"));
         costs[4].is_noisy = true;
-        assert_eq!((costs[4].name, verdicts(&costs)), ("printk", vec![Some(TooNoisy), Some(Differs), None]));
+        assert_eq!((costs[4].name, verdicts(&costs)), ("printk", vec![Some(TooNoisy), Some(Fails), None]));
         costs[0].is_noisy = true;
         assert_eq!((costs[0].name, verdicts(&costs)), (OURS, vec![Some(TooNoisy), Some(TooNoisy), None]));
     }

@@ -64,7 +64,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::study::Verdict;
+    use mete_measure::Verdict;
 
     fn verdicts(points: &[(usize, f64, f64)]) -> Vec<Verdict> {
         let point = |&(hogs, lost, migrations_a_second)| PlayerResult {
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn klog_9_a_player_as_in_the_paper_agrees_and_one_that_just_gets_less_differs() {
         let papers = [(0, 0.0, 1.0), (3, 60.0, 30.0), (7, 40.0, 5.0), (10, 30.0, 4.0)];
-        assert_eq!(verdicts(&papers), [Verdict::Agrees; 3]);
+        assert_eq!(verdicts(&papers), [Verdict::Holds; 3]);
         let steady = [(0, 0.0, 1.0), (3, 40.0, 1.0), (7, 60.0, 5.0), (10, 80.0, 9.0)];
-        assert_eq!(verdicts(&steady), [Verdict::Agrees, Verdict::Differs, Verdict::Differs]);
+        assert_eq!(verdicts(&steady), [Verdict::Holds, Verdict::Fails, Verdict::Fails]);
         assert_eq!(verdicts(&[]), [Verdict::NotMeasured; 3]);
     }
 
@@ -96,11 +96,11 @@ mod tests {
                 [1, 2, 3, 6, 10].into_iter().zip(migrations).map(|(hogs, of)| (hogs, 0.0, of)).collect();
             verdicts(&points)[2]
         };
-        assert_eq!(followed([2.0, 30.0, 4.0, 6.0, 4.0]), Verdict::Agrees);
-        assert_eq!(followed([4.0; 5]), Verdict::Differs, "as many as before");
-        assert_eq!(followed([4.2, 3.0, 2.0, 1.7, 1.7]), Verdict::Differs, "half as many, but for the margin");
-        assert_eq!(followed([0.8, 0.0, 0.0, 0.0, 0.0]), Verdict::Differs, "one migration is none");
-        assert_eq!(followed([30.0, 4.0, 4.0, 20.0, 1.0]), Verdict::Differs, "they come back");
+        assert_eq!(followed([2.0, 30.0, 4.0, 6.0, 4.0]), Verdict::Holds);
+        assert_eq!(followed([4.0; 5]), Verdict::Fails, "as many as before");
+        assert_eq!(followed([4.2, 3.0, 2.0, 1.7, 1.7]), Verdict::Fails, "half as many, but for the margin");
+        assert_eq!(followed([0.8, 0.0, 0.0, 0.0, 0.0]), Verdict::Fails, "one migration is none");
+        assert_eq!(followed([30.0, 4.0, 4.0, 20.0, 1.0]), Verdict::Fails, "they come back");
         assert_eq!(verdicts(&[(0, 0.0, 1.0), (3, 0.0, 9.0)])[2], Verdict::NotMeasured);
     }
 }

@@ -37,7 +37,7 @@ fn direct(lengths: &Lengths) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::klogger::cdf::Distribution;
-    use crate::study::Verdict::{self, Agrees, Differs, NotMeasured, TooNoisy};
+    use mete_measure::Verdict::{self, Fails, Holds, NotMeasured, TooNoisy};
 
     /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and without
     /// interrupts up to `longer_clean` us more.
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn klog_9_noise_that_interrupts_leave_as_it_is_agrees_and_what_is_left_has_no_cause() {
-        assert_eq!(verdicts(1_500.0, 1_450.0, 0.0), [Agrees, Agrees]);
-        assert_eq!(verdicts(600.0, 300.0, 0.0), [Differs, Differs]);
-        assert_eq!(verdicts(600.0, 900.0, 0.0)[1], Differs, "what grows is affected, too");
+        assert_eq!(verdicts(1_500.0, 1_450.0, 0.0), [Holds, Holds]);
+        assert_eq!(verdicts(600.0, 300.0, 0.0), [Fails, Fails]);
+        assert_eq!(verdicts(600.0, 900.0, 0.0)[1], Fails, "what grows is affected, too");
         assert_eq!(verdicts(0.0, 0.0, 0.0)[1], NotMeasured);
         assert_eq!(verdicts_on(&Lengths::default()), [NotMeasured; 2]);
     }
@@ -64,6 +64,6 @@ mod tests {
     #[test]
     fn klog_9_there_is_no_verdict_on_noise_that_others_make() {
         assert_eq!(verdicts(1_500.0, 1_450.0, 11.0), [TooNoisy, TooNoisy]);
-        assert_eq!(verdicts(1_500.0, 1_450.0, 10.0), [Agrees, Agrees]);
+        assert_eq!(verdicts(1_500.0, 1_450.0, 10.0), [Holds, Holds]);
     }
 }

@@ -52,7 +52,7 @@ fn computation(computation: &ProgramQuanta) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::klogger::cdf::Distribution;
-    use crate::study::Verdict;
+    use mete_measure::Verdict;
 
     fn quanta(name: &str, us: &[f64]) -> ProgramQuanta {
         ProgramQuanta {
@@ -76,10 +76,10 @@ mod tests {
             quanta(MAKE, &[1_000.0, 1_000.0]),
             quanta(COMPUTATION, &[50_000.0, 60_000.0, 100_000.0]),
         ];
-        assert_eq!(verdicts(&papers), [Verdict::Agrees; 3]);
+        assert_eq!(verdicts(&papers), [Verdict::Holds; 3]);
         let others =
             [quanta("find", &[200.0]), quanta(MAKE, &[9.0]), quanta(COMPUTATION, &[100_000.0, 200_000.0])];
-        assert_eq!(verdicts(&others), [Verdict::Differs; 3]);
+        assert_eq!(verdicts(&others), [Verdict::Fails; 3]);
         assert_eq!(verdicts(&[]), [Verdict::NotMeasured; 3]);
     }
 }

@@ -41,7 +41,7 @@ fn unless_disturbed(finding: Finding, of: [&SwitchCosts; 2]) -> Finding {
 mod tests {
     use super::*;
     use crate::klogger::cdf::Distribution;
-    use crate::study::Verdict;
+    use mete_measure::Verdict;
 
     fn costs(processes: usize, choosing: f64, ms_a_second: f64) -> SwitchCosts {
         let of = |ns| Distribution::of(vec![ns]);
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn klog_9_scheduling_as_in_the_paper_agrees_and_others_differ() {
-        assert_eq!(verdicts(&papers()), [Verdict::Agrees; 2]);
+        assert_eq!(verdicts(&papers()), [Verdict::Holds; 2]);
         let ours = [costs(1, 900.0, 0.1), costs(2, 900.0, 1.0), costs(8, 900.0, 1.0), costs(128, 1e3, 1.0)];
-        assert_eq!(verdicts(&ours), [Verdict::Differs; 2]);
+        assert_eq!(verdicts(&ours), [Verdict::Fails; 2]);
         assert_eq!(verdicts(&ours[..1]), [Verdict::NotMeasured; 2]);
     }
 
@@ -76,7 +76,7 @@ mod tests {
     fn klog_9_there_is_no_verdict_on_switches_most_of_which_take_far_longer_than_the_least() {
         let mut all = papers();
         all[3].choosing = Distribution::of(vec![3_000.0, 9_000.0, 9_100.0]);
-        assert_eq!(verdicts(&all), [Verdict::Agrees, Verdict::TooNoisy]);
+        assert_eq!(verdicts(&all), [Verdict::Holds, Verdict::TooNoisy]);
         all[0].choosing = Distribution::of(vec![800.0, 881.0, 900.0]);
         assert_eq!(verdicts(&all), [Verdict::TooNoisy; 2]);
     }
@@ -85,7 +85,7 @@ mod tests {
     fn klog_9_there_is_no_verdict_on_switches_beside_others() {
         let mut all = papers();
         all[2].others_percent = 10.5;
-        assert_eq!(verdicts(&all), [Verdict::TooNoisy, Verdict::Agrees]);
+        assert_eq!(verdicts(&all), [Verdict::TooNoisy, Verdict::Holds]);
         let total = of(&all).swap_remove(0).1.expect("both numbers were measured");
         assert_eq!(total.others_percent, Some(10.5));
     }

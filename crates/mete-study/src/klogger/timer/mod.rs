@@ -14,9 +14,8 @@ use serde_json::json;
 
 use self::ticks::{EVENTS, TickCosts};
 use crate::klogger::of_trace::{self, loss};
-use crate::study::{
-    Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, Verdict, texts,
-};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use mete_measure::Verdict;
 
 /// How long the timer is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{LOOKED_UP_NS, PORTS, THROUGHPUT, slowdown_percent};
 use crate::simulated::Ran;
-use crate::study::{Finding, Findings, Verdict};
+use crate::study::{Finding, Findings};
 
 /// By how much tracking 400 tasks slows hackbench in the paper.
 const PAPERS_PERCENT: f64 = 0.06;
@@ -26,7 +26,7 @@ pub(super) fn of(found: &Ran<Vec<f64>>) -> Findings {
 fn tracking(of_100_ns: f64, measured_ns: &[f64]) -> Option<Finding> {
     let percents = measured_ns.iter().map(|ns| of_100_ns * ns / 100.0).collect();
     let row = Row::new("", "percent", Ok(percents)).bar(Bar::AtMost(LIKE * PAPERS_PERCENT));
-    let (percent, met) = (row.median?, row.verdict?);
+    let (percent, verdict) = (row.median?, row.verdict?);
     let values = json!({
         "percent": percent,
         "interval": row.interval_text(|percent| format!("{percent:.2}")),
@@ -34,7 +34,7 @@ fn tracking(of_100_ns: f64, measured_ns: &[f64]) -> Option<Finding> {
         "processor": Machine::here().processor,
         "of_100_ns": of_100_ns,
     });
-    Some(Finding { verdict: Verdict::from(met), ..Finding::new(values, true) })
+    Some(Finding { verdict, ..Finding::new(values, true) })
 }
 
 fn ports(found: &Ran<Vec<f64>>) -> Option<Finding> {
@@ -45,6 +45,7 @@ fn ports(found: &Ran<Vec<f64>>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use mete_measure::Verdict;
     use mete_measure::reason::Reason;
     use mete_measure::report::Report;
 
@@ -58,8 +59,8 @@ mod tests {
             let samples: Vec<f64> = (0..21).map(|nth| least + step * f64::from(nth)).collect();
             tracking(2.0, &samples).expect("it was measured").verdict
         };
-        assert_eq!(of(2.0, 4.0), Verdict::Agrees);
-        assert_eq!(of(20.0, 40.0), Verdict::Differs);
+        assert_eq!(of(2.0, 4.0), Verdict::Holds);
+        assert_eq!(of(20.0, 40.0), Verdict::Fails);
         assert_eq!(of(5.0, 13.0), Verdict::TooNoisy, "on both sides of three times the paper's");
         assert_eq!(of(-4.0, 8.0), Verdict::TooNoisy, "nothing at all is within the interval");
         let mut report = Report::new("");

@@ -56,7 +56,7 @@ fn single(found: &PolicyCosts) -> Option<Finding> {
 mod tests {
     use super::super::points::{CLIENTS, PolicyCost};
     use super::*;
-    use crate::study::Verdict;
+    use mete_measure::Verdict;
 
     /// Costs that grow as the paper says. Those for which `is_noisy` holds allow no verdict.
     fn points(is_noisy: impl Fn(&str, u32) -> bool) -> PolicyCosts {
@@ -82,21 +82,21 @@ mod tests {
 
     #[test]
     fn vtrr_5_there_is_no_verdict_on_times_that_are_too_noisy_and_one_on_all_others() {
-        use Verdict::{Agrees, TooNoisy};
-        assert_eq!(verdicts(&points(|_, _| false)), [Agrees; 4]);
+        use Verdict::{Holds, TooNoisy};
+        assert_eq!(verdicts(&points(|_, _| false)), [Holds; 4]);
         assert_eq!(
             verdicts(&points(|policy, clients| policy == "vtrr" && clients == 20)),
-            [TooNoisy, Agrees, Agrees, Agrees],
+            [TooNoisy, Holds, Holds, Holds],
             "only the first looks at VTRR with 20 clients"
         );
         assert_eq!(
             verdicts(&points(|policy, clients| policy == "wfq-linear" && clients == 400)),
-            [Agrees, TooNoisy, TooNoisy, Agrees]
+            [Holds, TooNoisy, TooNoisy, Holds]
         );
         assert_eq!(verdicts(&points(|_, _| true)), [TooNoisy; 4]);
         assert_eq!(
             verdicts(&points(|_, clients| clients > 400)),
-            [Agrees; 4],
+            [Holds; 4],
             "beyond what the paper measured"
         );
     }
