@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
+use mete_measure::Bar;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use crate::context::{Context, Turn};
 

@@ -8,11 +8,12 @@ use mete_log::clock::UserClock;
 use mete_log::{
     Cursor, DomainId, Entries, EventId, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, ring,
 };
+use mete_measure::Bar;
 use mete_measure::interleave::{interleave, quotients};
 use mete_measure::machine::Machine;
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use crate::context::Context;
 use crate::user::scheduler::{Logging, ROWS, Scheduler};

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use mete_demo::{Piece, Requests, Setting};
+use mete_measure::Bar;
 use mete_measure::pairs::{Goal, PIECES, Pairs, beside};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use crate::context::Context;
 

@@ -8,10 +8,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mete_convert::{Ctf, CtfVersion, Text, convert};
+use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_trace::thread::processor_time_ns;
 use mete_trace::{Filter, Trace};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * Rules by which a process belongs to a domain: by its number, its parent, its user, its name or its program.
- * The scheduler writes them in order (src/select.rs); the first rule that selects a process counts.
+ * The scheduler writes them in order (src/kernel/select.rs); the first rule that selects a process counts.
  * src/glob.rs matches patterns by the same steps.
  */
 #ifndef METE_RULE_H

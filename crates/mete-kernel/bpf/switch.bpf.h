@@ -24,7 +24,7 @@ struct phase {
 	__u16 domain;
 	__u16 moved_to; /* the domain of the running task now, if `moved` says that it has changed */
 	__u32 pid; /* of the task that got the processor */
-	__u64 missed; /* the number of switches that the kernel did not report; src/missed.rs reads it */
+	__u64 missed; /* the number of switches that the kernel did not report; src/kernel/missed.rs reads it */
 	__u64 seen; /* when the last switch was, on the run-queue clock */
 	__u64 moved; /* when the running task first changed its domain, on the monotonic clock, or 0 */
 	__u64 moved_last; /* when it did so last */

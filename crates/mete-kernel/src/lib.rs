@@ -40,9 +40,7 @@
 #![cfg(target_os = "linux")]
 
 mod areas;
-mod attach;
 pub mod bench;
-mod bind;
 mod capability;
 mod cgroup;
 mod characteristic;
@@ -52,22 +50,17 @@ mod glob;
 mod kernel;
 mod load;
 mod map;
-mod memory;
-mod missed;
 pub mod perf;
 mod plain;
 mod privilege;
 mod program;
 pub mod record;
-mod select;
 mod skeleton;
 mod tracefs;
 
-pub use bind::{Bound, DomainTable, Principal};
 pub use capability::{Capability, capabilities};
 pub use characteristic::{Characteristic, event};
 pub use counter::Counter;
 pub use error::KernelError;
 pub use glob::Glob;
-pub use kernel::Kernel;
-pub use select::{DividedBy, Division, ProcessKind, Rule, Selects};
+pub use kernel::{Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects};

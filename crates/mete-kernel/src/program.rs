@@ -1,9 +1,9 @@
 //! Programs: attached to their hooks, to timers and to perf events, or run once.
 
-use std::io::Read;
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-use libbpf_rs::{Iter, Link, Object, ProgramInput, ProgramMut};
+use libbpf_rs::{Iter, Link, Object, ProgramInput, ProgramMut, libbpf_sys};
 use mete_base::processors;
 
 use crate::{KernelError, perf};
@@ -77,4 +77,21 @@ pub(crate) fn attach_to_event(program: &ProgramMut<'_>, event: OwnedFd) -> libbp
     // The link closes the descriptor when it is dropped, so it must not be closed here, too.
     let _ = event.into_raw_fd();
     Ok(link)
+}
+
+/// The number of runs that the kernel left out of all loaded programs of an object.
+pub(crate) fn runs_missed(object: &Object) -> Result<u64, KernelError> {
+    let loaded = object.progs().filter(|program| program.autoload());
+    let missed = loaded.map(|program| runs_missed_of(program.as_fd()));
+    missed.sum::<io::Result<u64>>().map_err(|source| KernelError::Programs { source })
+}
+
+fn runs_missed_of(program: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut bytes = size_of_val(&info) as u32;
+    // SAFETY: the kernel writes at most `bytes` bytes into `info`. All pointers in it are zero, so the kernel writes
+    // nothing to where they point.
+    let failed =
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut bytes) };
+    if failed == 0 { Ok(info.recursion_misses) } else { Err(io::Error::last_os_error()) }
 }

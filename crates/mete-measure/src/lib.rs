@@ -12,8 +12,8 @@
 //! | [`pairs`] | two or more settings in short pieces, in an order that a coin decides, until the quotient is known |
 //! | [`processor`] | which processor to measure on, and staying there |
 //! | [`statistics`] | medians, quartiles, intervals of confidence |
-//! | [`report`] | rows with their bars |
-//! | [`verdict`] | whether a bar is met, or a paper's claim holds here |
+//! | [`report`] | rows with their bars, and tables of them |
+//! | [`verdict`] | bars; whether one is met, or a paper's claim holds here |
 //! | [`reason`] | why something could not be measured |
 //! | [`machine`] | where and when it was measured |
 
@@ -31,5 +31,5 @@ pub mod verdict;
 pub use interleave::interleave;
 pub use machine::Machine;
 pub use reason::Reason;
-pub use report::{Bar, Report, Row};
-pub use verdict::Verdict;
+pub use report::{Report, Row};
+pub use verdict::{Bar, Verdict};

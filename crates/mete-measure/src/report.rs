@@ -1,6 +1,6 @@
 //! Results: rows with their bars and verdicts, as JSON, as CSV and as a table.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
@@ -13,45 +13,7 @@ use mete_plot::short;
 use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::statistics::{Interval, Summary};
-use crate::verdict::{self, Verdict};
-
-/// The bound that a median must meet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bar {
-    /// The median must not be greater.
-    AtMost(f64),
-    /// The median must be smaller.
-    Below(f64),
-    /// The median must not be smaller.
-    AtLeast(f64),
-}
-
-impl Bar {
-    /// Whether a value meets the bar, regardless of its spread.
-    pub fn holds(self, value: f64) -> bool {
-        match self {
-            Bar::AtMost(limit) => value <= limit,
-            Bar::Below(limit) => value < limit,
-            Bar::AtLeast(limit) => value >= limit,
-        }
-    }
-}
-
-impl fmt::Display for Bar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bar::AtMost(limit) => write!(f, "<= {limit}"),
-            Bar::Below(limit) => write!(f, "< {limit}"),
-            Bar::AtLeast(limit) => write!(f, ">= {limit}"),
-        }
-    }
-}
-
-impl Serialize for Bar {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+use crate::verdict::{self, Bar, Verdict};
 
 /// One result.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,9 +1,48 @@
-//! Verdicts: whether what was measured is what should be.
+//! Bars and verdicts: what should be measured, and whether it was.
+
+use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::report::Bar;
 use crate::statistics::Interval;
+
+/// The bound that a median must meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bar {
+    /// The median must not be greater.
+    AtMost(f64),
+    /// The median must be smaller.
+    Below(f64),
+    /// The median must not be smaller.
+    AtLeast(f64),
+}
+
+impl Bar {
+    /// Whether a value meets the bar, regardless of its spread.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bar::AtMost(limit) => value <= limit,
+            Bar::Below(limit) => value < limit,
+            Bar::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bar::AtMost(limit) => write!(f, "<= {limit}"),
+            Bar::Below(limit) => write!(f, "< {limit}"),
+            Bar::AtLeast(limit) => write!(f, ">= {limit}"),
+        }
+    }
+}
+
+impl Serialize for Bar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// Whether a measured row meets its bar, or a paper's claim holds here, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
 use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
+use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave};
 use mete_measure::processor::{self, Batch, Pinned};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_measure::statistics::median;
 
 use super::generated::Generated;

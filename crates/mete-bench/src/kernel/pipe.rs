@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{DomainId, Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
+use mete_measure::Bar;
 use mete_measure::interleave::interleave;
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use super::perf_record;
 use super::tracefs::{Instance, Tracefs};

@@ -4,10 +4,11 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
+use mete_measure::Bar;
 use mete_measure::interleave::interleave;
 use mete_measure::processor;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use super::perf_record::{check_tracing, with_tracing};
 use super::pipe::{RECORDED, bench};

@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mete_measure::Bar;
 use mete_measure::interleave::interleave;
 use mete_measure::processor;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 
 use super::generated::Generated;
 use crate::context::Context;

@@ -7,10 +7,11 @@ pub mod surfaces;
 
 use std::time::Instant;
 
+use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_policy::{Eevdf, Vtrr, Wfq};
 
 use crate::context::Context;

@@ -10,10 +10,11 @@ mod tracing;
 mod tracy;
 pub mod writer;
 
+use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor::Pinned;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_measure::statistics::median;
 
 use crate::context::Context;

@@ -3,10 +3,11 @@
 use std::sync::Barrier;
 use std::thread;
 
+use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor;
 use mete_measure::reason::Reason;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_measure::statistics::median;
 
 use super::loops::{self, timed};

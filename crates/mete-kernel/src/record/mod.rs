@@ -36,7 +36,7 @@ use mete_trace::layout;
 
 use crate::load::{Quiet, load_object, processors};
 use crate::program::attach_to_event;
-use crate::{DomainTable, KernelError, missed, perf, privilege, program, tracefs};
+use crate::{DomainTable, KernelError, perf, privilege, program, tracefs};
 
 pub use absent::absent_points;
 pub use areas::Areas;
@@ -153,7 +153,7 @@ impl Recording {
     ///
     /// [`KernelError::Programs`] if the kernel does not say.
     pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        missed::runs_of(&self.object)
+        program::runs_missed(&self.object)
     }
 }
 

@@ -11,55 +11,15 @@
 //! missing = "needs hardware counters"            # if it cannot be measured anywhere; may be left out
 //! ```
 //!
-//! The code says what came out, as a [`Finding`]: values for the sentence, and a verdict.
+//! The code says what came out, as a [`Finding`](super::Finding): values for the sentence, and a verdict.
 
 use mete_measure::reason::Reason;
 use mete_measure::verdict::Verdict;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::figure::Figure;
 use super::kept::{Kept, KeptFinding};
 use super::page;
-
-/// The findings of a study by the ids of their claims.
-pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
-
-/// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
-const BUSY: f64 = 10.0;
-
-/// What came out of one claim.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Finding {
-    /// The values of the claim's sentence by name.
-    pub values: Value,
-    pub verdict: Verdict,
-    /// Percent of all processors that other programs used, where that is too much for a verdict.
-    pub others_percent: Option<f64>,
-}
-
-impl Finding {
-    /// A finding whose verdict is that the paper's claim holds here, or does not. `values` is a structure or a map.
-    pub(crate) fn new(values: impl Serialize, holds: bool) -> Finding {
-        // Values are structures of numbers and texts, which can always be serialised.
-        let values = serde_json::to_value(values).unwrap_or_default();
-        Finding { values, verdict: Verdict::of(holds), others_percent: None }
-    }
-
-    /// The same finding, without a verdict if the times behind it are noisy.
-    pub(crate) fn unless_noisy(self, is_noisy: bool) -> Finding {
-        if is_noisy { Finding { verdict: Verdict::TooNoisy, ..self } } else { self }
-    }
-
-    /// The same finding, without a verdict if its programs had to share the machine with others, which used this
-    /// percentage of all processors.
-    pub(crate) fn unless_busy(self, others_percent: f64) -> Finding {
-        if others_percent <= BUSY {
-            return self;
-        }
-        Finding { others_percent: Some(others_percent), ..self }.unless_noisy(true)
-    }
-}
 
 /// The file `claims.toml`.
 #[derive(Deserialize)]
@@ -111,6 +71,7 @@ fn busy(found: &KeptFinding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Finding;
 
     #[test]
     fn klog_9_on_a_machine_that_others_use_there_is_no_verdict_and_the_page_says_how_much_they_do() {

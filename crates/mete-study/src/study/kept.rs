@@ -6,7 +6,7 @@ use mete_measure::verdict::{self, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::claims::Finding;
+use super::finding::Finding;
 use super::{Study, StudyFile};
 
 /// The file `results.json`.

@@ -14,7 +14,8 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `claims` | what a paper says, and what came out here |
+//! | `claims` | what a paper says, beside what came out here |
+//! | `finding` | what came out of a claim |
 //! | `figure` | one claim beside its result, as it is shown |
 //! | `kept` | what `results.json` holds |
 //! | `page` | pages from templates |
@@ -22,6 +23,7 @@
 
 mod claims;
 mod figure;
+mod finding;
 mod kept;
 mod page;
 mod rows;
@@ -34,9 +36,9 @@ use mete_measure::reason::Reason;
 use mete_measure::report::{Report, Row};
 use serde::Serialize;
 
-pub(crate) use claims::{Finding, Findings};
 pub use figure::Figure;
 pub(crate) use figure::is_noisy;
+pub(crate) use finding::{Finding, Findings};
 
 pub(crate) use kept::Kept;
 pub(crate) use rows::KeptRows;

@@ -1,7 +1,8 @@
 //! What came out of the paper's claims on the cost of tracking.
 
+use mete_measure::Bar;
 use mete_measure::machine::Machine;
-use mete_measure::report::{Bar, Row};
+use mete_measure::report::Row;
 use mete_measure::statistics::median;
 use serde_json::json;
 

@@ -6,14 +6,15 @@ use libbpf_rs::Link;
 use mete_base::processors;
 use mete_log::EventId;
 
+use super::Kernel;
+use super::memory::Memory;
 use crate::characteristic::{Characteristic, event};
 use crate::counter::Counter;
-use crate::memory::Memory;
 use crate::program::NamedProgram;
 use crate::skeleton::mete::MeteSkel;
 use crate::skeleton::mete::types::{bss_switching, switching};
 use crate::skeleton::{globals, program, table};
-use crate::{Kernel, KernelError, perf};
+use crate::{KernelError, perf};
 
 /// What is attached at the moment.
 #[derive(Default)]

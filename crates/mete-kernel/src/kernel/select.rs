@@ -3,11 +3,12 @@
 
 use mete_log::{DomainId, Shape};
 
+use super::Kernel;
+use crate::KernelError;
 use crate::glob::{Glob, Token};
 use crate::skeleton::mete::types::{bss_selecting, by_key, class, pattern_tokens, rule, selecting, token};
 use crate::skeleton::numbers::{by_kind, mete_limit, rule_kind, token_kind};
 use crate::skeleton::{globals, program, table};
-use crate::{Kernel, KernelError};
 
 const MAX_RULES: usize = mete_limit::MAX_RULES.0 as usize;
 const MAX_TOKENS: usize = mete_limit::MAX_TOKENS.0 as usize;

@@ -1,5 +1,11 @@
 //! The kernel component as a value: its loaded programs, its log areas and what is attached.
 
+mod attach;
+mod bind;
+mod memory;
+mod missed;
+mod select;
+
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -8,9 +14,11 @@ use libbpf_rs::skel::OpenSkel;
 use mete_log::Area;
 use mete_log::layout::PAGE;
 
+use self::attach::Attached;
+use self::bind::Bindings;
+pub use self::bind::{Bound, DomainTable, Principal};
+pub use self::select::{DividedBy, Division, ProcessKind, Rule, Selects};
 use crate::areas::LogAreas;
-use crate::attach::Attached;
-use crate::bind::Bindings;
 use crate::load::{load_skeleton, processors};
 use crate::map::Mapping;
 use crate::skeleton::map;
@@ -81,7 +89,7 @@ impl Kernel {
 /// Sets what must be known between opening and loading: the sizes of maps, the constants, and which programs have a
 /// hook in this kernel.
 fn configure(open: &mut OpenMeteSkel<'static>, processors: usize) -> libbpf_rs::Result<()> {
-    let pids = crate::bind::table_entries();
+    let pids = bind::table_entries();
     let btf = Btf::from_vmlinux()?;
     let maps = &mut open.maps;
     for per_processor in [&mut maps.areas, &mut maps.phases, &mut maps.deliveries] {

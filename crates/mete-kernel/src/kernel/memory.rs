@@ -3,10 +3,11 @@
 use libbpf_rs::Link;
 use mete_log::Shape;
 
+use super::Kernel;
+use crate::KernelError;
 use crate::skeleton::mete::MeteSkel;
 use crate::skeleton::mete::types::{bss_counted, bss_memory, bss_missed};
 use crate::skeleton::{globals, program, table};
-use crate::{Kernel, KernelError};
 
 const CHARACTERISTIC: &str = "memory";
 

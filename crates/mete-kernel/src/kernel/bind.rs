@@ -13,11 +13,12 @@ use mete_log::layout::PAGE;
 use mete_log::{DomainId, Shape};
 use rustix::process::{Pid, test_kill_process};
 
+use super::Kernel;
+use crate::KernelError;
 use crate::cgroup::Cgroup;
 use crate::map::{Mapping, NamedMap};
 use crate::skeleton::mete::types::cgroup_key;
 use crate::skeleton::{globals, map, numbers, table};
-use crate::{Kernel, KernelError};
 
 /// A user of resources that can be bound to a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
