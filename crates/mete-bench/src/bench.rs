@@ -18,8 +18,8 @@ pub struct Options {
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
-    /// Where the processes of `mete demo` run whose requests are counted, with logging and without. If not given, they are
-    /// not started, and their rows say so.
+    /// Whether the demo's processes stay on their processors while their requests are counted, with logging and without.
+    /// If not given, they are not started, and their rows say so.
     pub requests: Option<Placement>,
     /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
     /// within one percent.

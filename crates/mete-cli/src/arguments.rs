@@ -6,7 +6,7 @@ use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
 use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
 
-/// Measure what schedulers need to know, and deal the processor out by it
+/// Measure what schedulers need to know, and schedule by it
 #[derive(Debug, Parser)]
 #[command(name = "mete", version, after_help = EXAMPLES, max_term_width = 100, infer_subcommands = true)]
 pub struct Arguments {
@@ -39,7 +39,7 @@ pub enum Subcommand {
     Doctor(doctor::Options),
     /// Log what schedulers need to know, and print it for each accounting domain
     Log(log::Options),
-    /// Log real processes and act on it: drivers, clients, a report with plots
+    /// Log real processes and act on the logs: drivers, clients, a report with plots
     Demo(DemoOptions),
     /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
     Schedule(schedule::Options),

@@ -1,5 +1,5 @@
-//! Subcommands of `mete` that other programs do, so that their libraries and their size are not everyone's: the demo,
-//! the bench and the studies. Here is what they take, and how they are started.
+//! Subcommands that separate programs carry out, so that `mete` stays small: the demo, the bench and the studies. Here
+//! is what they take, and how they are started.
 
 mod bench;
 mod demo;
@@ -17,8 +17,7 @@ pub use study::{STUDIES, StudyOptions};
 
 use crate::command_line;
 
-/// Replaces this process by the program that does a subcommand, which lies beside this program. The program gets
-/// `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
+/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
     match beside(name) {
         Ok(program) => {
