@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{BLOCK_BYTES, NUMBERED, Scratch, record, trace_description, write_file};
-use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES, checksum, offset};
+use mete_trace::block::{DEFAULT_BLOCK_BYTES, HEADER_BYTES, checksum, offset};
 use mete_trace::description::file_name;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head, MISSED_RUNS};
 use mete_trace::{
@@ -509,7 +509,7 @@ fn klog_5_requests_have_little_records_written_at_once() {
     let (seen, accounts) = see(&trace, Filter::default().events([NUMBERED]));
     assert_eq!(seen.records, [(1, 0)]);
     assert!(!accounts[1].ended);
-    assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BYTES), "a small block takes little room");
+    assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BLOCK_BYTES), "a small block takes little room");
 }
 
 /// Otherwise the rest would wait just as long for the next flush.

@@ -19,7 +19,7 @@ use crate::command_line;
 
 /// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
-    match beside(name) {
+    match program_beside(name) {
         Ok(program) => {
             let typed = command_line::typed().into_iter().skip(2);
             let error = Command::new(&program).args(first).args(typed).exec();
@@ -37,7 +37,7 @@ pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
 /// # Errors
 ///
 /// If the place of this program is not known.
-pub fn beside(name: &str) -> anyhow::Result<PathBuf> {
+pub fn program_beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
     Ok(own.with_file_name(name))
 }
