@@ -16,7 +16,7 @@ help: ## list the targets
 setup: ## install what the build needs and this machine lacks
 	@scripts/setup.sh
 
-demo: setup ## log real processes, let the scheduler act on it, write a report
+demo: setup ## log real processes, let the scheduler act on the logs, write a report
 	@$(RUN) cargo build --release --package mete-demo --bins
 	@$(RUN) cargo run --quiet --release --package mete-demo --bin mete-demo -- $(ARGS)
 

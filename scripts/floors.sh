@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks that each crate uses only crates on floors below its own, as the table in ARCHITECTURE.md has them.
+# Checks that each crate uses only crates on floors below its own, and those that the table in ARCHITECTURE.md names.
 set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -10,6 +10,21 @@ floor_of() { awk -F'[|`]' -v crate="$1" '$4 == crate { print $2 + 0; exit }' ARC
 
 # used_by FOLDER: the crates of ours among its dependencies, those of its tests left out.
 used_by() { awk '/^\[/ { own = /^\[dependencies\]/ } own && /^mete-/ { print $1 }' "$1/Cargo.toml"; }
+
+# below FLOOR: the crates on lower floors.
+below() { awk -F'[|`]' -v floor="$1" '$2 ~ /^ [0-9]+ $/ && $2 + 0 < floor { print $4 }' ARCHITECTURE.md; }
+
+# listed CRATE FLOOR: the crates that its row says it uses, by their names or as all below but those that are named.
+listed() {
+	local cell names
+	cell=$(awk -F'|' -v crate=" \`$1\`" 'index($3, crate) == 1 { print $5; exit }' ARCHITECTURE.md)
+	# shellcheck disable=SC2016 # The backticks are Markdown's.
+	names=$(grep -o '`[a-z]*`' <<<"$cell" | sed 's/`\(.*\)`/mete-\1/')
+	case $cell in
+	*"all below but"*) below "$2" | grep -vxF "$names" ;;
+	*) echo "$names" ;;
+	esac
+}
 
 wrong=0
 for folder in crates/*; do
@@ -25,5 +40,10 @@ for folder in crates/*; do
 		say "$crate on floor $floor uses $used, which is not below it: see ARCHITECTURE.md"
 		wrong=1
 	done
+	differing=$(comm -3 <(used_by "$folder" | sort) <(listed "$crate" "$floor" | grep . | sort) | tr -d '\t' | xargs)
+	if [ -n "$differing" ]; then
+		say "$crate uses other crates than its row in ARCHITECTURE.md says: $differing"
+		wrong=1
+	fi
 done
 exit $wrong

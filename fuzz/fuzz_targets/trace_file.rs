@@ -25,7 +25,7 @@ fn read(path: &Path) {
     }
     let account = reader.account();
     assert_eq!((account.records, account.lost), (records, lost));
-    let filter = Filter::default().from(5).until(1 << 40);
+    let filter = Filter::default().from_ticks(5).until_ticks(1 << 40);
     let reader = ProcessorReader::between(open(), filter.from, filter.until);
     let mut merged = Merge::new(vec![reader], Vec::new(), filter);
     while let Some(item) = merged.next() {

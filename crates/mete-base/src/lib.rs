@@ -1,6 +1,6 @@
 //! What several crates need and none of them owns.
 //!
-//! | module | for |
+//! | item | for |
 //! |---|---|
 //! | [`draft`], [`folder_draft`] | files and folders that appear whole or not at all |
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |

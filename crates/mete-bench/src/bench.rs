@@ -18,9 +18,9 @@ pub struct Options {
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
-    /// Where the processes of `mete demo` run whose requests are counted, with logging and without. If not given, they are
-    /// not started, and their rows say so.
-    pub requests: Option<Placement>,
+    /// Whether the demo's processes stay on their processors while their requests are counted, with logging and without.
+    /// If not given, they are not started, and their rows say so.
+    pub request_placement: Option<Placement>,
     /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
     /// within one percent.
     pub requests_for: Option<Duration>,
@@ -59,8 +59,8 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let scheduler = options.scheduler.as_deref();
-    let (requests, requests_for) = (options.requests, options.requests_for);
-    let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
+    let &Options { is_quick, request_placement, requests_for, .. } = options;
+    let mut context = Context { is_quick, scheduler, request_placement, requests_for, progress };
     // After a cancellation the remaining groups have no rows, not even rows that say why.
     for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
         if !context.is_cancelled() {

@@ -13,7 +13,7 @@ pub enum BesideError {
     #[error("a share of {0} cannot be: shares are 1 to {most}", most = Share::MAX.get())]
     Share(u32),
     /// The catalog has no policy of this name.
-    #[error("there is no policy {0:?} in the catalog; `mete sim --list` shows it")]
+    #[error("there is no policy {0:?} in the catalog; `mete sim --list` shows all policies")]
     Unknown(String),
     /// The schedule cannot be simulated.
     #[error(transparent)]

@@ -18,7 +18,7 @@ pub(crate) struct Context<'a> {
     /// Makes the scheduler whose polling is measured.
     pub scheduler: Option<&'a MakeScheduler>,
     /// Where the processes run whose requests are counted.
-    pub requests: Option<Placement>,
+    pub request_placement: Option<Placement>,
     /// The longest time for which requests are counted.
     pub requests_for: Option<Duration>,
     pub progress: &'a mut dyn Progress,

@@ -6,8 +6,10 @@
 //! | phase | modules |
 //! |---|---|
 //! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, `polling`, `requests` |
-//! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`], [`recording`] |
+//! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`] |
+//! | what is recorded | [`recording`], `recorded`, `tracing_mount` |
 //! | what watches | [`realtime`], [`watch`] |
+//! | what all share | [`bench()`], `context`, [`scratch`] |
 //! | policies in the simulator | [`beside`] |
 //!
 //! Principles:

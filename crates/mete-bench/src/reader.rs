@@ -14,6 +14,7 @@ use mete_measure::machine::Machine;
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
+use mete_measure::statistics::median;
 
 use crate::context::Context;
 use crate::user::scheduler::{Logging, ROWS, Scheduler};
@@ -70,9 +71,7 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
         Row::new(name(what), "GB/s", speeds)
     };
     let ratio = |over, under| quotients(&samples.of(over)?, &samples.of(under)?);
-    let in_pieces = ratio(ReadMethod::MemcpyInPieces, ReadMethod::Reader)
-        .ok()
-        .and_then(|r| mete_measure::statistics::median(&r));
+    let in_pieces = ratio(ReadMethod::MemcpyInPieces, ReadMethod::Reader).ok().and_then(|r| median(&r));
     let in_pieces = in_pieces.map(|ratio| {
         format!(
             "{ratio:.2} of a memcpy that, as the reader does, copies into one small buffer again and again"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mete_demo::{Piece, Requests, Setting};
 use mete_measure::Bar;
-use mete_measure::pairs::{Goal, PIECES, Pairs, beside};
+use mete_measure::pairs::{Goal, PIECES, Pairs, several_pairs};
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
 
@@ -92,7 +92,7 @@ struct RequestCosts {
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
     let placement = context
-        .requests
+        .request_placement
         .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?;
     let mut requests = Requests::start(placement).map_err(reason)?;
     // Each setting beyond three takes its share of pieces, so the time grows in steps of three settings.
@@ -101,7 +101,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCos
 
     let mut pieces = vec![Vec::new(); settings.len() + 1];
     let placement = requests.placement();
-    let all = beside(
+    let all = several_pairs(
         goal,
         settings.len(),
         || !context.is_cancelled(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mete_measure::reason::Reason;
 use mete_schema::Schema;
-use mete_trace::block::{Builder, DEFAULT_BYTES};
+use mete_trace::block::{Builder, DEFAULT_BLOCK_BYTES};
 use mete_trace::description::{
     Circumstances, Clock, ClockAnchor, FORMAT, Machine, TraceFile, VERSION, file_name, recording_text,
 };
@@ -43,7 +43,7 @@ impl ProcessorPart {
     fn create(directory: &Path, processor: u32) -> std::io::Result<ProcessorPart> {
         let sink = FileSink::create(&directory.join(file_name(processor)))?;
         Ok(ProcessorPart {
-            builder: Builder::new(RECORDING, processor, DEFAULT_BYTES),
+            builder: Builder::new(RECORDING, processor, DEFAULT_BLOCK_BYTES),
             sink,
             serial: 0,
             time: BEGIN_NS,
@@ -113,7 +113,7 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
         version: VERSION,
         recording: recording_text(RECORDING),
         finished: true,
-        block_bytes: DEFAULT_BYTES,
+        block_bytes: DEFAULT_BLOCK_BYTES,
         files: (0..processors).map(file).collect(),
         clock: Clock { source: ClockSource::Counter, anchors: vec![anchor(BEGIN_NS), anchor(end_ns)] },
         machine: Machine::here(),

@@ -6,7 +6,7 @@ use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
 use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
 
-/// Measure what schedulers need to know, and deal the processor out by it
+/// Measure what schedulers need to know, and schedule by it
 #[derive(Debug, Parser)]
 #[command(name = "mete", version, after_help = EXAMPLES, max_term_width = 100, infer_subcommands = true)]
 pub struct Arguments {
@@ -36,25 +36,25 @@ may be.";
 #[derive(Debug, clap::Subcommand)]
 pub enum Subcommand {
     /// Say what this machine can do, what depends on it, and how to get what is missing
-    Doctor(doctor::Options),
+    Doctor(doctor::DoctorOptions),
     /// Log what schedulers need to know, and print it for each accounting domain
-    Log(log::Options),
-    /// Log real processes and act on it: drivers, clients, a report with plots
+    Log(log::LogOptions),
+    /// Log real processes and act on the logs: drivers, clients, a report with plots
     Demo(DemoOptions),
     /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
-    Schedule(schedule::Options),
+    Schedule(schedule::ScheduleOptions),
     /// Measure what logging costs on this machine, beside other tools, against the project's bars
     Bench(BenchOptions),
     /// Try scheduling policies on a simulated machine
-    Sim(sim::Options),
+    Sim(sim::SimOptions),
     /// Do the work of a recorded schedule again under other policies
-    Replay(replay::Options),
+    Replay(replay::ReplayOptions),
     /// Measure the papers' figures again on this machine
     Study(StudyOptions),
     /// Check, explain or format a schema: events of a subsystem, and where they are logged
-    Schema(schema::Options),
+    Schema(schema::SchemaOptions),
     /// Record what a schema describes into a trace: every event of the kernel, and how many are lost
-    Record(record::Options),
+    Record(record::RecordOptions),
     /// Change parameters of a running recorder: what is recorded, how much is kept free
     Set(parameters::SetOptions),
     /// Print parameters of a running recorder
@@ -65,7 +65,7 @@ pub enum Subcommand {
     Convert(trace::ConvertOptions),
     /// Write man pages or shell completions
     #[command(hide = true)]
-    Generate(generate::Options),
+    Generate(generate::GenerateOptions),
 }
 
 impl Arguments {

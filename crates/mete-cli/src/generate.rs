@@ -15,7 +15,7 @@ use mete_sim::scenario;
 
 /// Options of `mete generate`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct GenerateOptions {
     /// What to write
     #[arg(value_enum)]
     what: Generated,
@@ -33,7 +33,7 @@ enum Generated {
 }
 
 /// Writes the files for a command line, and names them.
-pub fn run(options: &Options, command: clap::Command, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(options: &GenerateOptions, command: clap::Command, output: &mut Output) -> anyhow::Result<()> {
     let directory = &options.out;
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make the directory {}", directory.display()))?;

@@ -26,7 +26,7 @@ use crate::parse::known_policy;
 /// Options of `mete replay`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct ReplayOptions {
     /// A directory that `mete record --schema scheduler` wrote; or a file with the text of `perf sched script`,
     /// `perf script` or an ftrace `trace` file, or one that `mete sim --trace` wrote; - is standard input
     recording: PathBuf,
@@ -77,7 +77,7 @@ the other results can be trusted. Such a recording has no groups and no masks of
 other policies, all threads have equal shares and may run on any processor.";
 
 /// Reads, runs and prints.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(options: &ReplayOptions, output: &mut Output) -> anyhow::Result<()> {
     let recording = read(&options.recording)?;
     let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
@@ -111,7 +111,7 @@ fn policy(name: &str) -> Result<String, String> {
 
 /// The policies to run, each once. The recorded machine's policy is always among them if it is known: it shows how far
 /// the replay is from the recording.
-fn policies(options: &Options, recording: &Recording, kernel: Kernel) -> Vec<(&'static str, Under)> {
+fn policies(options: &ReplayOptions, recording: &Recording, kernel: Kernel) -> Vec<(&'static str, Under)> {
     let mut all: Vec<(&'static str, Under)> = Vec::new();
     let is_linux = !recording.machine.is_simulated;
     for name in options.policy.iter().map(String::as_str).chain(is_linux.then_some(LINUX)) {
@@ -155,7 +155,7 @@ fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
     }
 }
 
-fn kernel(options: &Options, recording: &Recording) -> Kernel {
+fn kernel(options: &ReplayOptions, recording: &Recording) -> Kernel {
     Kernel::of(recording, options.processors.unwrap_or(recorded_processors(recording)))
 }
 
@@ -163,7 +163,7 @@ fn recorded_processors(recording: &Recording) -> u16 {
     u16::try_from(recording.processors).unwrap_or(u16::MAX)
 }
 
-fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {
+fn outcomes(options: &ReplayOptions, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {
     let policies = policies(options, recording, kernel(options, recording));
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let settings = Settings {
@@ -187,7 +187,7 @@ fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outc
 
 /// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of processors.
 fn distance(
-    options: &Options,
+    options: &ReplayOptions,
     recording: &Recording,
     recorded: &[ClientReport],
     outcomes: &[Outcome],

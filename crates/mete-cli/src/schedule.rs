@@ -27,7 +27,7 @@ use crate::report::{self, Interval, Logged, Queues, service_ns, tables};
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-pub struct Options {
+pub struct ScheduleOptions {
     /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most
     #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
     policy: Policy,
@@ -117,7 +117,7 @@ no transactions between any client and driver were seen, so nothing could be dec
 other containers or network namespaces are not counted: there, put probes into the driver";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then puts everything back.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         bail!("there is only one processor, so there is nothing to choose between: mete log works here");
     }
@@ -137,7 +137,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(interrupt::ended(is_done))
 }
 
-impl Options {
+impl ScheduleOptions {
     /// Whether the options go together.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl Options {
 
 /// What is shown while the scheduler works.
 struct Shown<'a> {
-    options: &'a Options,
+    options: &'a ScheduleOptions,
     output: &'a mut Output,
     progress: Progress,
     told: ToldNotices,
@@ -208,7 +208,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn new<'a>(options: &'a Options, output: &'a mut Output, scheduler: &Scheduler) -> Shown<'a> {
+    fn new<'a>(options: &'a ScheduleOptions, output: &'a mut Output, scheduler: &Scheduler) -> Shown<'a> {
         Shown {
             options,
             output,

@@ -21,7 +21,7 @@ use serde::Serialize;
 /// Options of `mete schema`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct SchemaOptions {
     /// What to do with a schema.
     #[command(subcommand)]
     action: Action,
@@ -40,7 +40,7 @@ enum Action {
     Format(FormatOptions),
     /// Print encoders and decoders of a schema's events, for programs
     #[command(after_help = GENERATE_EXAMPLES)]
-    Generate(GenerateOptions),
+    Generate(SchemaGenerateOptions),
 }
 
 const EXAMPLES: &str = "\
@@ -106,7 +106,7 @@ struct FormatOptions {
 }
 
 #[derive(Debug, clap::Args)]
-struct GenerateOptions {
+struct SchemaGenerateOptions {
     /// The language of the code
     #[arg(value_enum)]
     language: Language,
@@ -124,7 +124,7 @@ enum Language {
 }
 
 /// Does what was asked for.
-pub fn run(options: &Options) -> anyhow::Result<()> {
+pub fn run(options: &SchemaOptions) -> anyhow::Result<()> {
     match &options.action {
         Action::Check(options) => run_check(options, &mut Output::new(options.json)),
         Action::Explain(options) => run_explain(options, &mut Output::new(options.json)),
@@ -263,7 +263,7 @@ fn run_format(options: &FormatOptions, output: &mut Output) -> anyhow::Result<()
     }
 }
 
-fn run_generate(options: &GenerateOptions, output: &mut Output) -> anyhow::Result<()> {
+fn run_generate(options: &SchemaGenerateOptions, output: &mut Output) -> anyhow::Result<()> {
     let sources = sources(&options.files)?;
     let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
     let text = match options.language {

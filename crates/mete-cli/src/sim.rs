@@ -33,7 +33,7 @@ use crate::sweep;
 /// Options of `mete sim`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct SimOptions {
     /// A scenario file, or the name of a scenario that comes with the program: --list shows them
     scenario: Option<String>,
     /// List the scenarios that come with the program, and the policies
@@ -88,7 +88,7 @@ Examples:
 
 A seed gives the same run on every machine. Scenario files are described in docs/scenarios.md.";
 
-impl Options {
+impl SimOptions {
     /// Whether there is anything to do, and the options go together.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ fn seeds(text: &str) -> Result<u64, String> {
 }
 
 /// Simulates and prints.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &SimOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let Some(name) = options.scenario.as_ref().filter(|_| !options.list) else {
         return list(output).map(|()| ExitCode::SUCCESS);
     };
@@ -168,7 +168,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 
 /// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock.
 fn costs(
-    options: &Options,
+    options: &SimOptions,
     scenario: &Scenario,
     policies: &[String],
     seed: u64,
@@ -177,7 +177,7 @@ fn costs(
 }
 
 fn show(
-    options: &Options,
+    options: &SimOptions,
     name: &str,
     reports: &[Report],
     costs: &[Option<Cost>],
@@ -213,7 +213,12 @@ fn say_who_waits(report: &Report) {
     failure::say(&format!("{}: at the end {}{more}", report.policy, named.join(", ")));
 }
 
-fn cost_of(options: &Options, scenario: &Scenario, policy: &str, seed: u64) -> anyhow::Result<Option<Cost>> {
+fn cost_of(
+    options: &SimOptions,
+    scenario: &Scenario,
+    policy: &str,
+    seed: u64,
+) -> anyhow::Result<Option<Cost>> {
     if !options.cost {
         return Ok(None);
     }
@@ -240,13 +245,13 @@ fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
     )
 }
 
-fn settings(options: &Options) -> Vec<String> {
+fn settings(options: &SimOptions) -> Vec<String> {
     let length = options.length.map(|length| format!("duration_ms={}", length.as_secs_f64() * 1e3));
     options.set.iter().cloned().chain(length).collect()
 }
 
 /// An error in the words of the command line, with the name that may have been meant.
-fn refused(options: &Options, error: ScenarioError) -> anyhow::Error {
+fn refused(options: &SimOptions, error: ScenarioError) -> anyhow::Error {
     match (error, options.length) {
         (ScenarioError::Setting { setting, what }, Some(length)) if !options.set.contains(&setting) => {
             anyhow!("--for {length:?}: {what}; take a longer time, or --set warm_up_ms=0 beside it")
@@ -272,7 +277,7 @@ fn meant_key(said: &str) -> Option<String> {
     nearest(written, known).map(str::to_owned)
 }
 
-fn policies(options: &Options, scenario: &Scenario) -> Vec<String> {
+fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<String> {
     if options.policy.is_empty() { vec![scenario.policy.clone()] } else { options.policy.clone() }
 }
 

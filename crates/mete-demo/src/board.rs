@@ -1,5 +1,5 @@
 //! The board: pages of counters that the parts write and the demo reads. Messages instead would be scheduled, too, and
-//! so change what is measured. Compiled into both programs, each of which uses a half of it.
+//! so change what is measured.
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
@@ -28,7 +28,6 @@ pub struct Counts {
 
 impl Counts {
     /// Counts one request.
-    #[allow(dead_code, reason = "the demo itself only reads")]
     pub fn count(&self, crossed: bool) {
         // Relaxed: the counters order no other memory; the demo reads sums.
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -36,13 +35,11 @@ impl Counts {
     }
 
     /// Counts how long a request took.
-    #[allow(dead_code, reason = "the demo itself only reads")]
     pub fn took(&self, ns: u64) {
         self.latencies[latencies::bucket(ns)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// How long requests took so far.
-    #[allow(dead_code, reason = "the parts only write")]
     pub fn latencies(&self) -> Latencies {
         Latencies(std::array::from_fn(|bucket| self.latencies[bucket].load(Ordering::Relaxed)))
     }
@@ -54,7 +51,6 @@ pub struct Board(&'static [Counts; PLACES]);
 
 impl Board {
     /// Makes a board and returns its memory file, to be inherited by the parts.
-    #[allow(dead_code, reason = "used by the demo")]
     pub fn create() -> io::Result<(Board, OwnedFd)> {
         // Not close-on-exec: the parts inherit it.
         let file = rustix::fs::memfd_create("mete-demo-board", rustix::fs::MemfdFlags::empty())?;
@@ -63,7 +59,6 @@ impl Board {
     }
 
     /// The board whose descriptor the demo passed on.
-    #[allow(dead_code, reason = "used by the parts")]
     pub fn inherited(descriptor: Option<i32>) -> io::Result<Board> {
         let missing = || {
             io::Error::new(io::ErrorKind::InvalidInput, "this part needs --board, which `mete demo` passes")

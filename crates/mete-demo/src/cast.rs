@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, bail};
 use mete_base::folder::{self, FolderEntry, PathTrust};
 use mete_base::processors;
-use mete_command::lab::{MOST_CLIENTS, beside};
+use mete_command::lab::{MOST_CLIENTS, program_beside};
 use mete_log::clock::monotonic_ns;
 use rustix::fs::FileType;
 
@@ -237,7 +237,7 @@ fn check(processors: &[usize]) -> Result<()> {
 
 /// The program `mete-demo-part`, which lies beside this one.
 fn part_program() -> Result<PathBuf> {
-    let program = beside("mete-demo-part")?;
+    let program = program_beside("mete-demo-part")?;
     if !program.exists() {
         bail!("{} is missing: build it with `make demo`, it comes with mete", program.display());
     }

@@ -1,5 +1,7 @@
 //! How long requests took: counts in buckets. Each power of two has 16 buckets, so the middle of a bucket differs from
-//! each time in it by 1/32 at most, except in the first and the last bucket. Compiled into both programs, the demo and its parts.
+//! each time in it by 1/32 at most, except in the first and the last bucket. Written by
+//! hand, because the counts lie in memory that the demo and its parts share (`board.rs`): they need a fixed size and no
+//! allocation.
 
 /// Buckets in each power of two.
 const IN_OCTAVE: usize = 16;
@@ -11,7 +13,6 @@ const LONGEST: u64 = 1 << 35;
 pub const BUCKETS: usize = (LONGEST.ilog2() - SHORTEST.ilog2()) as usize * IN_OCTAVE;
 
 /// The bucket of a length in nanoseconds.
-#[allow(dead_code, reason = "the demo itself only reads")]
 pub fn bucket(ns: u64) -> usize {
     let ns = ns.clamp(SHORTEST, LONGEST - 1);
     let octave = ns.ilog2();
@@ -30,7 +31,6 @@ impl Default for Latencies {
     }
 }
 
-#[allow(dead_code, reason = "used by the demo")]
 impl Latencies {
     /// Combines the counts of each bucket with those of `other`.
     pub fn with(mut self, other: &Latencies, what: fn(u64, u64) -> u64) -> Latencies {

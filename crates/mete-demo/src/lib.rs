@@ -9,7 +9,7 @@
 //!                     └──▶ show (tables), report (HTML)
 //! ```
 //!
-//! A crate of its own with few others below it, because a new user builds the demo first. [`Requests`] lets `mete bench`
+//! It needs neither Arrow nor the simulator, so it builds quickly. [`Requests`] lets `mete bench`
 //! measure with the same processes.
 
 #![cfg(target_os = "linux")]

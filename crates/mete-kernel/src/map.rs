@@ -1,4 +1,5 @@
-//! Maps: read and written by system calls, or mapped into this process.
+//! Maps: read and written by system calls, or mapped into this process. Handed out by the
+//! skeletons' macros (`skeleton.rs`), and by `record/maps.rs` for programs of schemata.
 
 use std::ffi::c_void;
 use std::io;

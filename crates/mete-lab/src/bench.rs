@@ -37,12 +37,12 @@ pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCo
     if cfg!(debug_assertions) {
         failure::say("this is a build without optimisation: its own costs are not those of a release build");
     }
-    let placement = if options.requests_move { Placement::Free } else { Placement::Fixed };
+    let request_placement = if options.requests_move { Placement::Free } else { Placement::Fixed };
     let asked = mete_bench::Options {
         only: options.only.clone(),
         is_quick: options.quick,
         scheduler: Some(Box::new(scheduler)),
-        requests: Some(placement),
+        request_placement: Some(request_placement),
         requests_for: options.requests_for,
     };
     let report = mete_bench::bench(&asked, &mut Steps::new());

@@ -113,7 +113,7 @@ fn try_take(register: &Register) -> bool {
 }
 
 /// Keeps the processor from reading its time-stamp counter before it has the file. Otherwise the processor
-/// may read the counter ahead of the lock that it waits for, and a row of another processor, which comes
+/// may read the counter before its locked instruction is complete, and a row of another processor, which comes
 /// earlier in the file, would have the later stamp.
 #[inline(always)]
 fn hold_back_the_clock() {

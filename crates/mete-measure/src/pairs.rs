@@ -82,7 +82,7 @@ pub fn pairs(
     goes_on: impl FnMut() -> bool,
     mut measure: impl FnMut(bool) -> Result<f64, Reason>,
 ) -> Result<Pairs, Reason> {
-    let mut found = beside(goal, 1, goes_on, |nth| measure(nth > 0))?;
+    let mut found = several_pairs(goal, 1, goes_on, |nth| measure(nth > 0))?;
     found.pop().ok_or_else(|| Reason::new(STOPPED))
 }
 
@@ -92,7 +92,7 @@ pub fn pairs(
 /// # Errors
 ///
 /// As [`pairs`].
-pub fn beside(
+pub fn several_pairs(
     goal: Goal,
     settings: usize,
     goes_on: impl FnMut() -> bool,
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn log_17_settings_beside_each_other_share_what_they_are_compared_with() {
         let mut asked = [0; 3];
-        let found = beside(
+        let found = several_pairs(
             GOAL,
             2,
             || true,

@@ -4,7 +4,7 @@
 //! tells the policy what happened and carries out what the policy answers. No owner has a copy of the logic.
 //!
 //! ```text
-//!   log analysis ─┐                       ┌─▶ actuator (sched_ext, dispatcher, sched_setaffinity)
+//!   log analysis ─┐                       ┌─▶ actuator (processor affinity)
 //!   trace replay ─┼─▶ what happened ─▶ policy ─▶ decision ─┼─▶ replay
 //!   simulator    ─┘                       └─▶ simulated machine
 //! ```

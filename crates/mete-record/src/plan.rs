@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use mete_sched::DomainSpec;
 use mete_trace::FormerTrace;
-use mete_trace::block::DEFAULT_BYTES;
+use mete_trace::block::DEFAULT_BLOCK_BYTES;
 
 use crate::error::RecordingError;
 use crate::notice::Notice;
@@ -64,7 +64,7 @@ impl FlightPlan {
 
     /// How much is kept with this number of buffers: what was asked for, and at least a block of each buffer.
     pub(crate) fn kept_bytes(&self, buffers: usize, tell: &mut dyn FnMut(Notice)) -> u64 {
-        let least = u64::from(DEFAULT_BYTES) * buffers as u64;
+        let least = u64::from(DEFAULT_BLOCK_BYTES) * buffers as u64;
         if self.keep_bytes < least {
             tell(Notice::KeepsMore { asked: self.keep_bytes, kept: least });
         }

@@ -41,7 +41,7 @@ pub struct Session {
     begun: Instant,
     /// How often the kernel left out programs that are not loaded any more.
     missed_runs: u64,
-    /// Since when there are switches that the description on disk does not have.
+    /// When the first switch happened that the description on disk lacks.
     described: Option<Instant>,
     /// When the kernel was asked last whether it has left out programs.
     looked: Instant,
@@ -148,7 +148,7 @@ impl Session {
         self.origin.environment()
     }
 
-    /// The probes that no program has that runs now, if there are any.
+    /// Wanted probes that no running program has; `None` if there are none.
     pub fn missing_probes(&self) -> Option<Notice> {
         let names = self.origin.probes().and_then(Probes::missing)?;
         Some(Notice::ProbesMissing { names })
@@ -301,7 +301,7 @@ impl Session {
     /// # Errors
     ///
     /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be
-    /// read. That the end of the trace could not be written is in [`Ended`], beside what was recorded.
+    /// read. If the end of the trace cannot be written, [`Ended`] says so.
     pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
         let Session { mut origin, mut recorder, dumps, begun, missed_runs: before, plan, .. } = self;
         // Before anything is detached or flushed, which takes time in which nothing is recorded.
@@ -319,13 +319,13 @@ impl Session {
         // The programs are detached by now, so that the number does not grow any more.
         let missed_runs = before + origin.runs_missed()?;
         recorder.look_for_missed_runs(|| Ok::<_, KernelError>(missed_runs))?;
-        recorder.settle();
+        let accounts = recorder.settle();
         let garbled = recorder.reports().into_iter().filter_map(|report| report.garbled).collect();
         let Ended { summary, stopped } = match dumps {
             Some(dumps) => dumps.end(recorder)?,
             None => {
-                let (accounts, stopped) = (recorder.settle(), recorder.stop());
-                Ended { summary: Summary::of(&plan.directory, accounts), stopped: stopped.map(drop) }
+                let summary = Summary::of(&plan.directory, accounts);
+                Ended { summary, stopped: recorder.stop().map(drop) }
             }
         };
         Ok(Ended { summary: summary.after(passed, missed_runs, garbled), stopped })

@@ -55,8 +55,8 @@ pub struct Settings {
     pub layout: Layout,
     /// What the kernel should log. If it is empty, the kernel component is not used.
     pub kernel: Vec<Characteristic>,
-    /// Whether it is an error if the kernel component cannot be loaded. If it is none, the logs of the components have
-    /// to do.
+    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with the logs of
+    /// components alone.
     pub needs_kernel: bool,
     /// Whether the scheduler looks for user-level components.
     pub components: bool,
@@ -328,7 +328,7 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if the source's logs cannot be laid out, or if it cannot be told which processes belong where.
+    /// [`SourceError`] if the source's logs cannot be laid out, or if the source refuses the bindings.
     pub fn read(&mut self, mut source: Box<dyn Source>) -> Result<(), SourceError> {
         // Numbers of processes may have been given out again since the last look.
         self.trust.look_anew();

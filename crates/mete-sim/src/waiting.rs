@@ -1,5 +1,5 @@
 //! The tasks that have waited for others during the second half of a run: perhaps for ever, and perhaps for
-//! each other.
+//! each other. The report of a run (`report.rs`) lists them.
 
 use std::fmt;
 

@@ -23,7 +23,7 @@ pub const MIN_BYTES: u32 = 2 * UNIT;
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
 /// The default size. For each processor, a killed recorder loses less than this, in addition to what was still in the
 /// buffer. The header takes one five-hundredth of a block, and a search in a gigabyte needs fourteen reads.
-pub const DEFAULT_BYTES: u32 = 64 << 10;
+pub const DEFAULT_BLOCK_BYTES: u32 = 64 << 10;
 
 /// Flag: the recording was stopped in order; no block follows.
 pub const FLAG_LAST: u32 = 1;

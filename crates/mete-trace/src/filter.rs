@@ -12,9 +12,9 @@ pub struct Filter {
     events: Option<Vec<u16>>,
     processors: Option<Vec<u32>>,
     /// Not before this time stamp, in ticks.
-    pub from: Option<u64>,
+    pub from_ticks: Option<u64>,
     /// Not after this time stamp, in ticks.
-    pub until: Option<u64>,
+    pub until_ticks: Option<u64>,
     /// Leave out the recorder's own marks around flushes.
     pub without_marks: bool,
     conditions: Vec<FieldCondition>,
@@ -59,14 +59,14 @@ impl Filter {
     }
 
     /// Only from this time stamp on.
-    pub fn from(mut self, ticks: u64) -> Filter {
-        self.from = Some(ticks);
+    pub fn from_ticks(mut self, ticks: u64) -> Filter {
+        self.from_ticks = Some(ticks);
         self
     }
 
     /// Only up to this time stamp.
-    pub fn until(mut self, ticks: u64) -> Filter {
-        self.until = Some(ticks);
+    pub fn until_ticks(mut self, ticks: u64) -> Filter {
+        self.until_ticks = Some(ticks);
         self
     }
 
@@ -96,7 +96,7 @@ impl Filter {
     /// The same processors and the same end, with all events. This is for a pass that also learns from events that it
     /// does not show. That pass asks [`Filter::has`] which events it shows.
     pub fn with_all_events(&self) -> Filter {
-        Filter { processors: self.processors.clone(), until: self.until, ..Filter::default() }
+        Filter { processors: self.processors.clone(), until_ticks: self.until_ticks, ..Filter::default() }
     }
 
     pub(crate) fn has_processor(&self, processor: u32) -> bool {
@@ -106,14 +106,14 @@ impl Filter {
     /// Whether this record is wanted.
     pub fn has(&self, record: &Record<'_>) -> bool {
         self.events.as_ref().is_none_or(|wanted| wanted.contains(&record.event))
-            && self.from.is_none_or(|from| record.time >= from)
-            && self.until.is_none_or(|until| record.time <= until)
+            && self.from_ticks.is_none_or(|from| record.time >= from)
+            && self.until_ticks.is_none_or(|until| record.time <= until)
             && !(self.without_marks && record.is_dump_mark())
             && self.conditions.iter().all(|condition| condition.holds_of(record))
     }
 
     /// Whether the events of this gap may have been in the wanted time.
     pub(crate) fn has_gap(&self, gap: &Gap) -> bool {
-        self.until.is_none_or(|until| gap.after.is_none_or(|after| after <= until))
+        self.until_ticks.is_none_or(|until| gap.after.is_none_or(|after| after <= until))
     }
 }

@@ -67,7 +67,9 @@ fn new_2_the_page_gives_the_numbers_of_the_recorders_own_events_and_flags() {
     let flag =
         |name: &str| rows(3).into_iter().find(|row| row[1] == name).unwrap()[0].parse::<u32>().unwrap();
     assert_eq!((flag("LAST"), flag("DISORDER")), (block::FLAG_LAST, block::FLAG_DISORDER));
-    for limit in [block::MIN_BYTES, block::MAX_BLOCK_BYTES, block::DEFAULT_BYTES, record::MAX_BYTES as u32] {
+    for limit in
+        [block::MIN_BYTES, block::MAX_BLOCK_BYTES, block::DEFAULT_BLOCK_BYTES, record::MAX_BYTES as u32]
+    {
         assert!(PAGE.contains(&limit.to_string()), "{limit}");
     }
     assert_eq!(block::MAGIC, *b"METEBLK\0");

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{BLOCK_BYTES, NUMBERED, Scratch, record, trace_description, write_file};
-use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES, checksum, offset};
+use mete_trace::block::{DEFAULT_BLOCK_BYTES, HEADER_BYTES, checksum, offset};
 use mete_trace::description::file_name;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head, MISSED_RUNS};
 use mete_trace::{
@@ -201,12 +201,12 @@ fn klog_7_filters_choose_by_event_time_and_processor_and_find_the_time_by_the_he
     let scratch = Scratch::new("filter");
     let trace = trace_of(scratch.path(), &[(&numbered(5000, 1), 5000), (&numbered(5000, 1), 5000)]);
     let count = |filter| see(&trace, filter).0.records.len();
-    assert_eq!(count(Filter::default().from(1000).until(1999)), 2000);
-    assert_eq!(count(Filter::default().processors([1]).from(4990)), 10);
+    assert_eq!(count(Filter::default().from_ticks(1000).until_ticks(1999)), 2000);
+    assert_eq!(count(Filter::default().processors([1]).from_ticks(4990)), 10);
     assert_eq!(count(Filter::default().events([NUMBERED + 1])), 0);
-    assert_eq!(count(Filter::default().until(0)), 2);
-    assert_eq!(count(Filter::default().from(1_000_000)), 0);
-    let (seen, accounts) = see(&trace, Filter::default().from(4000).until(4100));
+    assert_eq!(count(Filter::default().until_ticks(0)), 2);
+    assert_eq!(count(Filter::default().from_ticks(1_000_000)), 0);
+    let (seen, accounts) = see(&trace, Filter::default().from_ticks(4000).until_ticks(4100));
     assert!(seen.gaps.is_empty() && seen.errors.is_empty());
     assert!(accounts[0].first_serial > 3000 && accounts[0].end_serial < 5000, "{accounts:?}");
     assert_eq!(accounts[0].lost, 0);
@@ -218,7 +218,7 @@ fn klog_7_a_clock_that_goes_back_loses_no_record_to_a_filter() {
     let time = |at: u64| if at < 2000 { 10_000 + at } else { at };
     let records: Vec<_> = (0..4000).map(|at| (at, record(NUMBERED, at, time(at), &[at]))).collect();
     let trace = trace_of(scratch.path(), &[(&records, 4000)]);
-    let (seen, _) = see(&trace, Filter::default().from(2500).until(2600));
+    let (seen, _) = see(&trace, Filter::default().from_ticks(2500).until_ticks(2600));
     assert_eq!(seen.records.len(), 101);
     let (seen, _) = see(&trace, Filter::default());
     assert!(seen.records.iter().map(|(_, serial)| *serial).eq(0..4000));
@@ -509,7 +509,7 @@ fn klog_5_requests_have_little_records_written_at_once() {
     let (seen, accounts) = see(&trace, Filter::default().events([NUMBERED]));
     assert_eq!(seen.records, [(1, 0)]);
     assert!(!accounts[1].ended);
-    assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BYTES), "a small block takes little room");
+    assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BLOCK_BYTES), "a small block takes little room");
 }
 
 /// Otherwise the rest would wait just as long for the next flush.
@@ -602,13 +602,17 @@ fn new_2_events_that_a_finished_trace_has_lost_since_are_a_gap_and_are_reported_
 fn new_2_a_part_of_a_finished_trace_misses_only_what_lies_in_it() {
     let scratch = Scratch::new("finished-part");
     let trace = finished_trace_of(scratch.path(), &numbered(900, 1));
-    for filter in [Filter::default().from(890), Filter::default().from(5000), Filter::default().until(10)] {
+    for filter in [
+        Filter::default().from_ticks(890),
+        Filter::default().from_ticks(5000),
+        Filter::default().until_ticks(10),
+    ] {
         let (seen, _) = see(&trace, filter.processors([0]));
         assert!(seen.errors.is_empty(), "{:?}", seen.errors);
     }
     let file = fs::File::options().write(true).open(scratch.path().join(file_name(0))).unwrap();
     file.set_len(u64::from(BLOCK_BYTES)).unwrap();
-    let (seen, _) = see(&trace, Filter::default().from(890).processors([0]));
+    let (seen, _) = see(&trace, Filter::default().from_ticks(890).processors([0]));
     assert!(seen.gaps.len() == 1 && seen.errors.len() == 1, "{:?} {:?}", seen.gaps, seen.errors);
 }
 

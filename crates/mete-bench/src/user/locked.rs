@@ -1,4 +1,5 @@
-//! The handler for systems without restartable sequences: one locked instruction for each row.
+//! The handler for systems without restartable sequences: one locked instruction for each row. The group
+//! *user* measures it beside the other handler.
 
 use mete_log::clock::UserClock;
 use mete_log::{EventId, Plan, Record, Region, Shape, handler};

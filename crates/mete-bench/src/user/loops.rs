@@ -12,7 +12,7 @@ event! {
     pub static ROW: access "mete bench row";
 }
 
-/// The correspondent of the benchmark's rows. It differs from [`super::scheduler::DOMAIN`], so that no row is internal to a
+/// The correspondent of the benchmark's rows. It differs from [`DOMAIN`](super::scheduler::DOMAIN), so that no row is internal to a
 /// domain.
 pub const CORRESPONDENT: DomainId = DomainId::new(2);
 

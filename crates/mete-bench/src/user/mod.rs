@@ -12,7 +12,7 @@ pub mod writer;
 
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
-use mete_measure::processor::Pinned;
+use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
 use mete_measure::statistics::median;
@@ -40,7 +40,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 fn begin() -> Result<(Pinned, Scheduler), Reason> {
-    Ok((Pinned::to(mete_measure::processor::quietest())?, Scheduler::begin()?))
+    Ok((Pinned::to(processor::quietest())?, Scheduler::begin()?))
 }
 
 fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
@@ -98,7 +98,7 @@ fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
 enum Cost {
     Nothing,
     Disabled,
-    Row(Logging),
+    OurRow(Logging),
     Clock,
     Locked,
     Tracing,
@@ -113,17 +113,17 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
         Nothing,
         Disabled,
         Clock,
-        Row(Logging::NoEntry),
-        Row(Logging::One),
-        Row(Logging::Four),
-        Row(Logging::Five),
+        OurRow(Logging::NoEntry),
+        OurRow(Logging::One),
+        OurRow(Logging::Four),
+        OurRow(Logging::Five),
         Locked,
         Tracing,
         LttngNothing,
         Lttng,
         Tracy,
     ];
-    let mut lttng = lttng::Peer::start(mete_measure::processor::quietest());
+    let mut lttng = lttng::Peer::start(processor::quietest());
     let mut tracy = tracy::Peer::start();
     let locked = locked::LockedLog::new();
     let rounds = context.rounds(100);
@@ -133,7 +133,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
             Nothing => Ok(run(loops::nothing)),
             Disabled => scheduler.measured(Logging::Disabled, 0, || run(loops::row)),
             Clock => Ok(run(loops::clock)),
-            Row(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
+            OurRow(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
             // The portable handler needs no scheduler: it writes into a log of its own.
             Locked => Ok(timed(PASSES, |times| locked.as_ref().map(|log| log.rows(times)).unwrap_or(()))),
             Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
@@ -147,32 +147,31 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
 
 fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     use Cost::*;
-    let five = Row(Logging::Five);
-    let ns = |name: &str, variant| {
-        mete_measure::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
-    };
+    let five = OurRow(Logging::Five);
+    let ns = |name: &str, variant| Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing));
     // LTTng's loop is in a C program, so it is compared with an empty loop of that program.
     let lttng = samples.net(Lttng, LttngNothing);
-    let bare = samples.net(Row(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
+    let bare = samples.net(OurRow(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
     let floor =
         bare.map_or(String::new(), |ns| format!("{ns:.2} ns of it to decide and to count, without an entry"));
 
-    let ratio = |name: &str, ratio| mete_measure::report::Row::new(format!("user: {name}"), "ratio", ratio);
+    let ratio = |name: &str, ratio| Row::new(format!("user: {name}"), "ratio", ratio);
     vec![
-        mete_measure::report::Row::new("user: empty loop", "ns", samples.of(Nothing))
-            .note("taken off what follows"),
+        Row::new("user: empty loop", "ns", samples.of(Nothing)).note("taken off what follows"),
         ns("disabled probe", Disabled).note("the very loop that is patched for the rows below"),
         ns("bare rdtsc", Clock),
-        ns("row, no entry", Row(Logging::NoEntry)).note("the occurrence is counted, nothing is written"),
-        ns("row, one entry", Row(Logging::One)),
-        ns("row, four entries", Row(Logging::Four)).bar(Bar::AtMost(3.0)).note("no time stamp").note(floor),
+        ns("row, no entry", OurRow(Logging::NoEntry)).note("the occurrence is counted, nothing is written"),
+        ns("row, one entry", OurRow(Logging::One)),
+        ns("row, four entries", OurRow(Logging::Four))
+            .bar(Bar::AtMost(3.0))
+            .note("no time stamp")
+            .note(floor),
         ns("row, five entries", five).note(format!("hardware time stamp; a log file of {ROWS} rows")),
         ratio("row, five entries / bare rdtsc", samples.ratio(five, Clock, Nothing)).bar(Bar::AtMost(1.15)),
         ns("row, five entries, locked fallback", Locked).note("where restartable sequences are missing"),
         ns("peer: Rust tracing", Tracing)
             .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
-        mete_measure::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
-            .note("overwrite mode, same fields"),
+        Row::new("user: peer: LTTng-UST", "ns", lttng.clone()).note("overwrite mode, same fields"),
         ratio(
             "LTTng-UST / row, five entries",
             lttng.and_then(|lttng| quotients(&lttng, &samples.net(five, Nothing)?)),

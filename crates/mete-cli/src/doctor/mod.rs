@@ -13,7 +13,7 @@ use serde::Serialize;
 /// Options of `mete doctor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct DoctorOptions {
     /// Print one JSON object for each capability: see docs/json.md
     #[arg(long)]
     pub json: bool,
@@ -46,7 +46,7 @@ struct CapabilityObject<'a> {
 }
 
 /// Looks for each capability, and prints what was found.
-pub fn run(_options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(_options: &DoctorOptions, output: &mut Output) -> anyhow::Result<()> {
     let groups = [
         Group { name: "the machine", capabilities: machine::capabilities() },
         Group { name: "the kernel component", capabilities: mete_kernel::capabilities() },

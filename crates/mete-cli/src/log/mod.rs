@@ -32,7 +32,7 @@ use events::WantedCharacteristics;
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct LogOptions {
     /// How long to log; COMMAND is ended if it runs longer. If not given, 10 s, or as long as COMMAND runs
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
@@ -154,7 +154,7 @@ const LOOK_DURING_COMMAND: Duration = Duration::from_millis(40);
 const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
 /// Logs, prints the results, and returns the command's exit status.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &LogOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     let user = options.user.told(&options.command, "")?;
     let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
     let mut scheduler = start(options, paused.as_ref())?;
@@ -196,7 +196,7 @@ fn tell_not_logged(logged: &Logged) -> bool {
     !what.is_empty()
 }
 
-impl Options {
+impl LogOptions {
     /// Whether the options go together.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl Options {
 }
 
 /// Logs the domains that were asked for, the command's, or the busiest programs'.
-fn start(options: &Options, paused: Option<&Paused>) -> Result<Scheduler, SchedulerError> {
+fn start(options: &LogOptions, paused: Option<&Paused>) -> Result<Scheduler, SchedulerError> {
     let mut specs = options.domains.clone();
     specs.extend(paused.map(|paused| command_domain(paused, &specs)));
     if specs.is_empty() && options.by.is_none() {
@@ -284,7 +284,7 @@ fn wait_for_last_tick() {
 
 /// Logs until the time is up, the command has ended, or Ctrl-C is pressed.
 struct Recorder<'a> {
-    options: &'a Options,
+    options: &'a LogOptions,
     output: &'a mut Output,
     begin: Instant,
     progress: Progress,
@@ -296,7 +296,7 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    fn new<'a>(options: &'a Options, output: &'a mut Output, scheduler: &Scheduler) -> Recorder<'a> {
+    fn new<'a>(options: &'a LogOptions, output: &'a mut Output, scheduler: &Scheduler) -> Recorder<'a> {
         let whole = Interval::new(Report::of(scheduler));
         let part = options.every.map(|_| whole.clone());
         let (queues, progress) = (Queues::default(), options.progress());

@@ -9,7 +9,7 @@ use mete_command::progress::Progress;
 use mete_record::Session;
 use mete_trace::Report;
 
-use super::Options;
+use super::RecordOptions;
 use crate::trace::garbled_buffer;
 
 /// How often a line of progress is printed while a command runs.
@@ -27,7 +27,7 @@ pub struct Live {
 
 impl Live {
     /// A command writes on the same terminal. So there is no progress bar while it runs, only a line now and then.
-    pub fn new(options: &Options, begin: Instant) -> Live {
+    pub fn new(options: &RecordOptions, begin: Instant) -> Live {
         let (progress, line_at) = match options.command.is_empty() {
             true => (Progress::of_time("recording", options.time), None),
             false => (Progress::none(), io::stderr().is_terminal().then_some(BESIDE_COMMAND)),

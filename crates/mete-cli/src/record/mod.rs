@@ -1,9 +1,9 @@
 //! `mete record`: records the events of a schema, from the kernel and from programs, into a trace.
 //!
 //! ```text
-//!   Options ──▶ Plan ──▶ Session ──▶ summary
-//!                        ▲    │
-//!        command, files ─┘    └──▶ live
+//!   RecordOptions ──▶ Plan ──▶ Session ──▶ summary
+//!                              ▲    │
+//!              command, files ─┘    └──▶ live
 //! ```
 //!
 //! The recorder itself is the crate `mete-record`.
@@ -41,7 +41,7 @@ use live::Live;
 /// Options of `mete record`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Options {
+pub struct RecordOptions {
     /// What to record: the name of a shipped schema (scheduler, locking, interrupt, stopwatch), or the files of one
     #[arg(long, required = true, num_args = 1.., value_name = "NAME|FILE")]
     schema: Vec<PathBuf>,
@@ -141,7 +141,7 @@ fn buffer_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Records, and returns the command's exit status.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(options: &RecordOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     interrupt::listen_to_dumps()?;
     let consequence = if options.parameters.is_some() { ", and cannot use the parameters" } else { "" };
@@ -182,7 +182,7 @@ fn say(notice: &Notice) {
     failure::say(&notice.to_string());
 }
 
-impl Options {
+impl RecordOptions {
     /// Whether the options go together.
     ///
     /// # Errors

@@ -30,11 +30,11 @@ pub struct TraceChoice {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     domain: Vec<String>,
     /// Only from this time on, in seconds of CLOCK_MONOTONIC
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    from: Option<u64>,
+    #[arg(long = "from", value_name = "S", value_parser = seconds)]
+    from_ns: Option<u64>,
     /// Only up to this time, in seconds of CLOCK_MONOTONIC
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    until: Option<u64>,
+    #[arg(long = "until", value_name = "S", value_parser = seconds)]
+    until_ns: Option<u64>,
     /// Leave out the events by which the recorder marks its own work
     #[arg(long)]
     without_marks: bool,
@@ -58,7 +58,7 @@ impl TraceChoice {
     ///
     /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), Mistake> {
-        if self.from.zip(self.until).is_some_and(|(from, until)| from > until) {
+        if self.from_ns.zip(self.until_ns).is_some_and(|(from, until)| from > until) {
             let mistake = "nothing can be chosen: --from is later than --until";
             return Err((ErrorKind::ValueValidation, mistake.to_owned()));
         }
@@ -77,7 +77,7 @@ impl TraceChoice {
         }
         filter.without_marks = self.without_marks;
         filter = self.saying(trace, filter)?;
-        if self.from.is_some() || self.until.is_some() {
+        if self.from_ns.is_some() || self.until_ns.is_some() {
             let clock = trace.description().clock.converter();
             let clock = clock.ok_or_else(|| {
                 anyhow!(
@@ -85,9 +85,9 @@ impl TraceChoice {
                      --until"
                 )
             })?;
-            filter.from = self.from.map(|ns| clock.ticks(ns));
+            filter.from_ticks = self.from_ns.map(|ns| clock.ticks(ns));
             // A nanosecond may have several ticks: the last one is the one before the next nanosecond.
-            filter.until = self.until.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
+            filter.until_ticks = self.until_ns.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
         }
         Ok(filter)
     }
@@ -125,7 +125,7 @@ impl TraceChoice {
         }
         let trace = Trace::open(&self.trace).context("this is no trace")?;
         let filter = self.filter(&trace)?;
-        let trace = trace.of_time(filter.from, filter.until);
+        let trace = trace.of_time(filter.from_ticks, filter.until_ticks);
         Ok((trace, filter))
     }
 }

@@ -1,5 +1,5 @@
-//! Subcommands of `mete` that other programs do, so that their libraries and their size are not everyone's: the demo,
-//! the bench and the studies. Here is what they take, and how they are started.
+//! Subcommands that separate programs carry out, so that `mete` stays small: the demo, the bench and the studies. Here
+//! is what they take, and how they are started.
 
 mod bench;
 mod demo;
@@ -17,10 +17,9 @@ pub use study::{STUDIES, StudyOptions};
 
 use crate::command_line;
 
-/// Replaces this process by the program that does a subcommand, which lies beside this program. The program gets
-/// `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
+/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
-    match beside(name) {
+    match program_beside(name) {
         Ok(program) => {
             let typed = command_line::typed().into_iter().skip(2);
             let error = Command::new(&program).args(first).args(typed).exec();
@@ -38,7 +37,7 @@ pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
 /// # Errors
 ///
 /// If the place of this program is not known.
-pub fn beside(name: &str) -> anyhow::Result<PathBuf> {
+pub fn program_beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
     Ok(own.with_file_name(name))
 }

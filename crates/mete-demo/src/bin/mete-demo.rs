@@ -8,7 +8,7 @@ use mete_command::lab::DemoOptions;
 use mete_command::output::Output;
 use mete_command::{failure, interrupt};
 
-/// Log real processes and act on it: drivers, clients, a report with plots
+/// Log real processes and act on the logs: drivers, clients, a report with plots
 #[derive(Debug, Parser)]
 #[command(name = "mete demo", version, max_term_width = 100)]
 struct Arguments {

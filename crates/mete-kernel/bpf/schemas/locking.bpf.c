@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 #include "record.bpf.h"
 
 /* Made from a schema by mete. Changes here are lost. */

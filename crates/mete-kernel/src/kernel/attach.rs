@@ -64,7 +64,11 @@ fn network<'a>(skeleton: &'a MeteSkel<'static>) -> [(NamedProgram<'a>, &'static 
 
 impl Kernel {
     /// Attaches what logs a characteristic. Returns the event that its rows carry: the first one, where it is logged as
-    /// two. To enable what is enabled changes nothing, except a tick rate.
+    /// two. Enabling twice changes nothing, but a new tick rate takes effect.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if this kernel or this machine does not have what the characteristic needs, or refuses it.
     pub fn enable(&mut self, what: &Characteristic) -> Result<EventId, KernelError> {
         match what {
             Characteristic::ServiceTime => self.enable_service(),
@@ -76,6 +80,10 @@ impl Kernel {
     }
 
     /// Detaches it again. Rows that were written stay where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if programs that other characteristics still need cannot be attached.
     pub fn disable(&mut self, what: &Characteristic) -> Result<(), KernelError> {
         let attached = &mut self.attached;
         match what {

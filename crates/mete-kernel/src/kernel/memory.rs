@@ -19,8 +19,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Attaches the programs, with sums that begin at 0: what was charged before the characteristic was off is
-    /// forgotten.
+    /// Attaches the programs, with sums that begin at 0: what was charged in an earlier run is forgotten.
     pub(crate) fn start(skeleton: &MeteSkel<'static>) -> Result<Memory, KernelError> {
         forget(skeleton)?;
         let find_offsets = program!(skeleton, find_offsets);

@@ -44,6 +44,10 @@ impl Kernel {
     ///
     /// Needs Linux 5.17 with type information, root or the capabilities `CAP_BPF` and `CAP_PERFMON`,
     /// and the first pid namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] says which of these is missing, or what the kernel refused.
     pub fn load() -> Result<Kernel, KernelError> {
         privilege::check_capabilities()?;
         privilege::check_pid_namespace()?;

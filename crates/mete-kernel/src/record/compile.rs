@@ -38,17 +38,20 @@ const ARGUMENTS: [&str; 10] = [
     "-c",
     "programs.bpf.c",
 ];
-/// The oldest one that compiles these programs.
+/// The oldest clang that compiles these programs.
 const OLDEST: u32 = 16;
-/// How the headers of the loader library call this machine.
+/// What the headers of the loader library call this machine.
 #[cfg(target_arch = "x86_64")]
 const TARGET: &str = "-D__TARGET_ARCH_x86";
 #[cfg(not(target_arch = "x86_64"))]
 const TARGET: &str = "-D__TARGET_ARCH_other";
 
+/// The first line of the programs: they are under the licences of all eBPF programs here.
+const LICENCE: &str = "// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only";
+
 /// The programs as a file that can be compiled.
 pub fn source(text: &str) -> String {
-    format!("#include \"record.bpf.h\"\n\n{text}")
+    format!("{LICENCE}\n#include \"record.bpf.h\"\n\n{text}")
 }
 
 /// The object of these programs.

@@ -12,7 +12,7 @@ use crate::queue::Queues;
 use crate::{ClientId, ProcessorId};
 
 const LEVELS: usize = Priority::ALL.len();
-/// The queue in which clients wait while the others are being sorted.
+/// The queue through which all clients pass while the queue is sorted anew.
 const SPARE: usize = LEVELS;
 
 /// A client's place in the queue, and the processor where it ran.

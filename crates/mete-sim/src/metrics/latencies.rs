@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use mete_policy::Nanoseconds;
 
-/// A longer time than this, an hour, is recorded as this.
+/// One hour. Longer times are recorded as one hour.
 pub const LONGEST_NS: Nanoseconds = 3_600_000_000_000;
 
 /// How many digits of each time are kept.

@@ -1,4 +1,5 @@
 //! From events to scripts: which thread ran when, and how that relates to each thread's own progress.
+//! The module `reading` feeds it, whatever the recording's format.
 //!
 //! Recorders lose switches, and some kernels never record the switches of some threads. So a thread's time on
 //! a processor counts as its work only from an event that says that it runs there to the next event that
@@ -29,7 +30,7 @@ enum ThreadState {
         /// `Some` if it was woken: the processor on which that was decided, which some recordings do not say.
         woken: Option<Option<u32>>,
     },
-    /// It waits since then. What for is still to be learned, and belongs into its newest step.
+    /// It has waited since this time. When it wakes, what it waited for is written into its newest step.
     Blocked(u64),
     /// It left its processor unseen, after then. Whether it could have gone on is not known.
     Unseen(u64),

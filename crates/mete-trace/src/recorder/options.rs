@@ -56,7 +56,7 @@ impl Options {
         Options {
             keep,
             former: FormerTrace::Stays,
-            block_bytes: block::DEFAULT_BYTES,
+            block_bytes: block::DEFAULT_BLOCK_BYTES,
             clock: ClockSource::Counter,
             low_water_percent: layout::DEFAULT_LOW_WATER_PERCENT,
             realtime: true,
