@@ -64,7 +64,7 @@ mod skeleton;
 mod tracefs;
 
 pub use bind::{Bound, DomainTable, Principal};
-pub use capability::{Capability, capabilities};
+pub use capability::{Capability, Need, capabilities};
 pub use characteristic::{Characteristic, event};
 pub use counter::Counter;
 pub use error::KernelError;
