@@ -14,7 +14,7 @@ use crate::{kernel, policy, polling, reader, requests, text, user};
 pub struct Options {
     /// Measure only groups whose name contains this; see [`groups`].
     pub only: Option<String>,
-    /// A sixth of the repetitions: half a minute instead of two or three.
+    /// A sixth of the repetitions.
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
@@ -54,8 +54,8 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
-/// Measures. This takes two to three minutes, or half a minute if quick; it stops when `progress` says so. A
-/// measurement that needs something missing on this machine becomes a row that says so. Nothing stays switched on.
+/// Measures, and stops when `progress` says so. A measurement that needs something missing on this machine becomes a
+/// row that says so. Nothing stays switched on.
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let scheduler = options.scheduler.as_deref();

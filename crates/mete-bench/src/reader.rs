@@ -56,13 +56,12 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
     const VARIANTS: [ReadMethod; 4] =
         [ReadMethod::Memcpy, ReadMethod::MemcpyInPieces, ReadMethod::Reader, ReadMethod::Fold];
     let name = |what: &str| format!("reader, {place}: {what}");
-    let mut full = match Full::new(bytes) {
-        Ok(full) => full,
+    let (mut full, _pinned) = match begin(bytes) {
+        Ok(begun) => begun,
         Err(reason) => {
             return vec![Row::new(name("reader / memcpy"), "ratio", Err(reason)).bar(Bar::AtLeast(0.8))];
         }
     };
-    let _pinned = Pinned::to(processor::quietest());
     let what = format!("reader, {place}");
     let rounds = context.rounds(40);
     let samples = interleave(&what, rounds, &VARIANTS, context.progress, |how| full.measure(how));
@@ -87,6 +86,10 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
             .bar(Bar::AtLeast(0.8))
             .note(in_pieces.unwrap_or_default()),
     ]
+}
+
+fn begin(bytes: u64) -> Result<(Full, Pinned), Reason> {
+    Ok((Full::new(bytes)?, Pinned::to(processor::quietest())?))
 }
 
 /// A full log file, and room for a copy of it.

@@ -82,12 +82,14 @@ impl Echo {
     ///
     /// # Errors
     ///
-    /// If the pipes or the task cannot be made.
+    /// If the pipes or the task cannot be made, or this thread may not run on the processor.
     pub fn start(partner: Partner, processor: usize) -> Result<Echo, Reason> {
         let ((there_in, there_out), (back_in, back_out)) = (pipe()?, pipe()?);
+        // The task inherits the processor. This thread is let go when the task has started.
+        let _pinned = processor::Pinned::to(processor)?;
         let task = match partner {
-            Partner::SameAddressSpace => start_thread(there_in, back_out, processor)?,
-            Partner::OtherAddressSpace => start_process(there_in, back_out, processor)?,
+            Partner::SameAddressSpace => start_thread(there_in, back_out)?,
+            Partner::OtherAddressSpace => start_process(there_in, back_out)?,
         };
         Ok(Echo { to: Some(there_out), from: back_in, task })
     }
@@ -136,10 +138,8 @@ impl Drop for Echo {
     }
 }
 
-fn start_thread(mut from: fs::File, mut to: fs::File, processor: usize) -> Result<Task, Reason> {
+fn start_thread(mut from: fs::File, mut to: fs::File) -> Result<Task, Reason> {
     let echo = move || {
-        // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
-        let _ = processor::pin(processor);
         let _batch = processor::Batch::begin();
         let mut byte = [0];
         while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
@@ -150,7 +150,7 @@ fn start_thread(mut from: fs::File, mut to: fs::File, processor: usize) -> Resul
 
 /// Starts a bare child by the system call itself. The C library's fork would make the child a component of its own,
 /// with a socket and a thread.
-fn start_process(mut from: fs::File, mut to: fs::File, processor: usize) -> Result<Task, Reason> {
+fn start_process(mut from: fs::File, mut to: fs::File) -> Result<Task, Reason> {
     // SAFETY: the child only makes system calls, on what was made before the clone, and never returns.
     unsafe {
         let flags = libc::c_long::from(libc::SIGCHLD);
@@ -164,7 +164,6 @@ fn start_process(mut from: fs::File, mut to: fs::File, processor: usize) -> Resu
         }
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         close_all_but([from.as_raw_fd(), to.as_raw_fd()]);
-        let _ = processor::pin_bare(processor);
         let _batch = processor::Batch::begin();
         let mut byte = [0];
         while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
@@ -197,6 +196,14 @@ fn pipe() -> Result<(fs::File, fs::File), Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_processor_that_the_partner_may_not_run_on_is_the_reason() {
+        for partner in [Partner::SameAddressSpace, Partner::OtherAddressSpace] {
+            let reason = Echo::start(partner, 100_000).map(drop).unwrap_err().to_string();
+            assert!(reason.contains("processor 100000"), "{reason}");
+        }
+    }
 
     #[test]
     fn every_byte_comes_back_and_the_partner_is_gone_afterwards() {

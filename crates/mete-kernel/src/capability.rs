@@ -1,7 +1,7 @@
 //! What this machine can do for the kernel component, in words for people (design decision D11).
 
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use mete_base::processors;
 
@@ -20,15 +20,38 @@ pub struct Capability {
     /// The details, or why it is missing.
     pub finding: Result<String, String>,
     /// What of Mete depends on it.
-    pub needed_for: &'static str,
+    pub needed_for: Need,
     /// What to do where it is missing.
     pub remedy: &'static str,
+}
+
+/// What of Mete depends on a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// This depends on it.
+    For(&'static str),
+    /// Nothing depends on it so far. This may later.
+    NothingYet(&'static str),
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::For(what) => f.write_str(what),
+            Need::NothingYet(later) => write!(f, "nothing yet; {later}"),
+        }
+    }
 }
 
 impl Capability {
     /// Whether it is there.
     pub fn is_present(&self) -> bool {
         self.finding.is_ok()
+    }
+
+    /// Whether anything of Mete depends on it.
+    pub fn is_needed(&self) -> bool {
+        matches!(self.needed_for, Need::For(_))
     }
 }
 
@@ -44,7 +67,7 @@ fn privilege() -> Capability {
     Capability {
         name: "privilege",
         finding: check_capabilities().map(|()| "may load eBPF programs".into()).map_err(|e| e.to_string()),
-        needed_for: "logging the kernel",
+        needed_for: Need::For("logging the kernel"),
         remedy: "run as root, or give the command CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN",
     }
 }
@@ -55,7 +78,7 @@ fn pid_namespace() -> Capability {
         finding: check_pid_namespace()
             .map(|()| "processes have the kernel's own numbers".into())
             .map_err(|e| e.to_string()),
-        needed_for: "logging the kernel",
+        needed_for: Need::For("logging the kernel"),
         remedy: "run outside the container, or start it with the host's pid namespace: docker run --pid=host",
     }
 }
@@ -66,7 +89,7 @@ fn type_information() -> Capability {
     Capability {
         name: "BTF",
         finding: finding.map_err(|_| KernelError::NoTypeInformation.to_string()),
-        needed_for: "loading eBPF programs on a kernel that they were not built on",
+        needed_for: Need::For("loading eBPF programs on a kernel that they were not built on"),
         remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are",
     }
 }
@@ -103,7 +126,7 @@ fn programs() -> [Capability; 2] {
             finding: try_tracepoint()
                 .map(|()| "programs load and attach to typed tracepoints".into())
                 .map_err(|error| format!("{}{}", first_line(error), lockdown())),
-            needed_for: "logging the kernel",
+            needed_for: Need::For("logging the kernel"),
             remedy: "Linux 5.17 or later, not locked down for confidentiality, outside containers that filter bpf(2)",
         },
         Capability {
@@ -111,7 +134,7 @@ fn programs() -> [Capability; 2] {
             finding: try_function()
                 .map(|()| "programs attach to kernel functions".into())
                 .map_err(first_line),
-            needed_for: "recording by schemata with points inside functions of the kernel",
+            needed_for: Need::For("recording by schemata with points inside functions of the kernel"),
             remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y; if this kernel has it, its builder has restricted it",
         },
     ]
@@ -144,7 +167,9 @@ fn software_counters() -> Capability {
     Capability {
         name: "software counters",
         finding: try_counter("page-faults"),
-        needed_for: "page faults, switches and migrations per domain; the tick of the run-queue length",
+        needed_for: Need::For(
+            "page faults, switches and migrations per domain; the tick of the run-queue length",
+        ),
         remedy: "run as root, or lower /proc/sys/kernel/perf_event_paranoid to -1",
     }
 }
@@ -153,7 +178,7 @@ fn hardware_counters() -> Capability {
     Capability {
         name: "hardware counters",
         finding: try_counter("cycles"),
-        needed_for: "cycles, instructions and cache misses per domain",
+        needed_for: Need::For("cycles, instructions and cache misses per domain"),
         remedy: "run on the machine itself, or let the hypervisor pass its performance monitoring unit on",
     }
 }
@@ -173,7 +198,7 @@ fn kprobes() -> Capability {
     Capability {
         name: "kprobes",
         finding: is_there(BREAKPOINTS),
-        needed_for: "recording by schemata with points inside functions of the kernel",
+        needed_for: Need::For("recording by schemata with points inside functions of the kernel"),
         remedy: "use a kernel built with CONFIG_KPROBE_EVENTS=y",
     }
 }
@@ -182,7 +207,7 @@ fn sched_ext() -> Capability {
     Capability {
         name: "sched_ext",
         finding: is_there("/sys/kernel/sched_ext"),
-        needed_for: "policies that replace the kernel's scheduler; without it they act by affinity and cgroups",
+        needed_for: Need::NothingYet("a later actuator for policies that replace the kernel's scheduler"),
         remedy: "use Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y",
     }
 }
@@ -199,7 +224,7 @@ fn cgroups() -> Capability {
     Capability {
         name: "cgroups",
         finding,
-        needed_for: "domains for containers and services",
+        needed_for: Need::For("domains for containers and services"),
         remedy: "mount one: mount -t cgroup2 none /sys/fs/cgroup",
     }
 }

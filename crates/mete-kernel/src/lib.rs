@@ -58,7 +58,7 @@ pub mod record;
 mod skeleton;
 mod tracefs;
 
-pub use capability::{Capability, capabilities};
+pub use capability::{Capability, Need, capabilities};
 pub use characteristic::{Characteristic, event};
 pub use counter::Counter;
 pub use error::KernelError;

@@ -258,6 +258,7 @@ fn cgroups(kind: &str, test: &str) {
     let mut forker = parent();
     inner.take(process.pid);
     kernel.bind(&group.principal(), A).unwrap();
+    assert_eq!(kernel.attached(), ["inherit", "follow", "follow_all"]);
     let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
     assert_eq!(domains(&kernel), [A; 3], "a process below is bound");
 

@@ -182,9 +182,11 @@ fn every_capability_says_what_it_is_needed_for_and_how_to_get_it() {
     ] {
         assert!(names.contains(&name), "{name}");
     }
+    let unneeded: Vec<_> = all.iter().filter(|found| !found.is_needed()).map(|found| found.name).collect();
+    assert_eq!(unneeded, ["sched_ext"]);
     for capability in &all {
         println!("{}: {:?}", capability.name, capability.finding);
-        let texts = [capability.needed_for, capability.remedy];
+        let texts = [capability.needed_for.to_string(), capability.remedy.to_owned()];
         assert!(texts.iter().all(|text| !text.is_empty()), "{}", capability.name);
         let finding = capability.finding.as_ref().unwrap_or_else(|why| why);
         assert!(!finding.is_empty() && !finding.contains('\n'), "{}: {finding:?}", capability.name);

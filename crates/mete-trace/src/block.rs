@@ -168,7 +168,7 @@ pub enum DamageKind {
     #[error("this does not begin like a block")]
     Magic,
     /// The block has a later format.
-    #[error("format version {0}; this program reads version 1")]
+    #[error("format version {0}; this program reads version {VERSION}")]
     Version(u16),
     /// A number does not fit the file or the other numbers.
     #[error("the {0} in the header cannot be right")]

@@ -47,16 +47,23 @@ enum PipeLogger {
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
     // The bench runs on this processor, and recorders are asked for its events alone.
     let processor = processor::quietest();
+    // Readers inherit the processor of this thread. They must not run on the processor that is measured.
+    match Pinned::to(processor::other_than(processor)) {
+        Ok(_pinned) => rows_of(context, processor),
+        Err(reason) => vec![Row::new("pipe: all rows", "ns", Err(reason))],
+    }
+}
+
+/// What is added to a message on this processor. The calling thread runs on another one, where there is one.
+fn rows_of(context: &mut Context<'_>, processor: usize) -> Vec<Row> {
+    use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
     let messages = MESSAGES[usize::from(context.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
     let mut stage = Stage { kernel, recording: paused_recording(), tracefs, processor, messages };
     let rounds = context.rounds(15);
     let variants = [Nothing, OurLog, Recording, Ftrace, PerfRecord, PerfSchedRecord];
-    // Readers inherit the processor of this thread. They must not run on the processor that is measured.
-    let _pinned = Pinned::to(processor::other_than(processor));
     let samples =
         interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| stage.measure(with));
     let added = |name: &str, with| Row::new(format!("pipe: {name}"), "ns", samples.net(with, Nothing));

@@ -135,7 +135,9 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
             Clock => Ok(run(loops::clock)),
             OurRow(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
             // The portable handler needs no scheduler: it writes into a log of its own.
-            Locked => Ok(timed(PASSES, |times| locked.as_ref().map(|log| log.rows(times)).unwrap_or(()))),
+            Locked => {
+                locked.as_ref().map(|log| timed(PASSES, |times| log.rows(times))).map_err(Reason::clone)
+            }
             Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
             LttngNothing => lttng.as_mut().map_err(|reason| reason.clone())?.ask("none", PASSES),
             Lttng => lttng.as_mut().map_err(|reason| reason.clone())?.ask("row", PASSES),

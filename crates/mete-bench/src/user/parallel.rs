@@ -84,44 +84,69 @@ fn measure(
         let logging = if variant.what == PassKind::Row { Logging::Five } else { Logging::Disabled };
         // The rows of the warm-up count, too: the check compares with all rows that were written.
         let rows = (PIECES * PASSES + WARM_UP) * processors.len() as u64;
-        scheduler.measured(logging, rows, || mean_cost(processors, variant))
+        // The reason why a thread could not be measured goes before the rows that are missing for it.
+        let mut cost = Ok(0.0);
+        let checked = scheduler.measured(logging, rows, || {
+            cost = mean_cost(processors, variant);
+            *cost.as_ref().unwrap_or(&f64::NAN)
+        });
+        cost.and(checked)
     })
 }
 
 /// Nanoseconds for a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
-fn mean_cost(processors: &[usize], variant: ParallelVariant) -> f64 {
+fn mean_cost(processors: &[usize], variant: ParallelVariant) -> Result<f64, Reason> {
     let run = match variant.what {
         PassKind::Nothing => loops::nothing,
         PassKind::Clock => loops::clock,
         PassKind::Row => loops::row,
     };
-    let costs = if variant.at_once {
+    let costs: Vec<Result<f64, Reason>> = if variant.at_once {
         on_all(processors, run)
     } else {
         processors.iter().flat_map(|&processor| on_all(&[processor], run)).collect()
     };
-    costs.iter().sum::<f64>() / costs.len() as f64
+    let sum: f64 = costs.into_iter().sum::<Result<f64, Reason>>()?;
+    Ok(sum / processors.len() as f64)
 }
 
 /// Runs a loop on each of the processors at the same time.
-fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
+fn on_all(processors: &[usize], run: fn(u64)) -> Vec<Result<f64, Reason>> {
     let barrier = &Barrier::new(processors.len());
     thread::scope(|scope| {
         let threads: Vec<_> = processors
             .iter()
             .map(|&processor| scope.spawn(move || on_one(processor, run, barrier)))
             .collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
     })
 }
 
+fn panicked() -> Reason {
+    Reason::new("a thread of the measurement panicked")
+}
+
 /// The median of a pass's time on this processor, measured once all threads are ready.
-fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Option<f64> {
-    // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
-    let _ = processor::pin(processor);
+fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Result<f64, Reason> {
+    // After a failure, too, the thread comes to the barrier: the others wait for it there.
+    let pinned = processor::pin(processor);
     // Not timed: the threads start one after the other.
     run(WARM_UP);
     barrier.wait();
+    pinned?;
     let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
-    median(&pieces)
+    median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_that_a_thread_may_not_run_on_is_the_reason_and_the_others_are_measured() {
+        let costs = on_all(&[processor::quietest(), 100_000], loops::nothing);
+        assert!(costs[0].is_ok(), "{costs:?}");
+        let reason = costs[1].as_ref().unwrap_err().to_string();
+        assert!(reason.contains("processor 100000"), "{reason}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mete_kernel::Capability;
+use mete_kernel::{Capability, Need};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 pub fn capabilities() -> Vec<Capability> {
@@ -18,7 +18,7 @@ fn processors() -> Capability {
         } else {
             Err("only one: there is nothing to choose between".into())
         },
-        needed_for: "mete schedule, which moves clients between processors",
+        needed_for: Need::For("mete schedule, which moves clients between processors"),
         remedy: "give the machine or the container a second processor",
     }
 }
@@ -33,7 +33,7 @@ fn clock() -> Capability {
         } else {
             Err("the processor does not say that its time stamp counter is steady".into())
         },
-        needed_for: "time stamps of 8 ns that can be compared between processors",
+        needed_for: Need::For("time stamps of 8 ns that can be compared between processors"),
         remedy: "an x86-64 processor with constant_tsc and nonstop_tsc; a hypervisor may hide them",
     }
 }
@@ -44,7 +44,7 @@ fn memory_files() -> Capability {
         finding: try_seal()
             .map(|()| "memory files can be made and sealed".into())
             .map_err(|error| format!("memory files cannot be sealed: {error}")),
-        needed_for: "log areas shared between a scheduler and programs",
+        needed_for: Need::For("log areas shared between a scheduler and programs"),
         remedy: "Linux 3.17 or later; a container's seccomp profile must let memfd_create(2) pass",
     }
 }
@@ -64,7 +64,7 @@ fn placement() -> Capability {
         } else {
             Err("may set the processor affinity of this user's processes only".into())
         },
-        needed_for: "mete schedule on processes of other users",
+        needed_for: Need::For("mete schedule on processes of other users"),
         remedy: "run as root, or give the command CAP_SYS_NICE",
     }
 }
@@ -85,7 +85,7 @@ fn lockdown() -> Capability {
         } else {
             Ok(format!("lockdown: {mode}"))
         },
-        needed_for: "eBPF programs that read kernel memory",
+        needed_for: Need::For("eBPF programs that read kernel memory"),
         remedy: "boot with lockdown=integrity or less; secure boot may set it",
     }
 }
@@ -107,7 +107,7 @@ fn fuse() -> Capability {
             Ok(_) if is_in_path("fusermount3") => Ok(format!("{path}, mounted by fusermount3")),
             Ok(_) => Err(format!("{path} exists, but fusermount3 does not: only root can mount")),
         },
-        needed_for: "mete record --parameters: parameters as files",
+        needed_for: Need::For("mete record --parameters: parameters as files"),
         remedy: "modprobe fuse, or pass /dev/fuse into the container; for users other than root, the package fuse3",
     }
 }

@@ -41,7 +41,7 @@ struct CapabilityObject<'a> {
     group: &'a str,
     present: bool,
     finding: &'a str,
-    needed_for: &'a str,
+    needed_for: String,
     remedy: &'a str,
 }
 
@@ -72,7 +72,7 @@ fn print_objects(group: &Group, output: &mut Output) -> anyhow::Result<()> {
             group: group.name,
             present: capability.is_present(),
             finding: finding(capability),
-            needed_for: capability.needed_for,
+            needed_for: capability.needed_for.to_string(),
             remedy: capability.remedy,
         })
     })
@@ -83,15 +83,16 @@ fn fill(table: &mut Table, group: &Group) {
         table.row([const { String::new() }; 4]);
     }
     table.row([String::new(), group.name.to_uppercase(), String::new(), String::new()]);
-    for capability in group.capabilities.iter().filter(|found| is_needed(found)) {
+    for capability in group.capabilities.iter().filter(|found| found.is_needed()) {
         let mark = if capability.is_present() { "yes" } else { "no" };
-        table.row([mark, capability.name, finding(capability), capability.needed_for].map(str::to_owned));
+        let need = capability.needed_for.to_string();
+        table.row([mark, capability.name, finding(capability), &need].map(str::to_owned));
     }
 }
 
 fn print_remedies(groups: &[Group], output: &mut Output) -> anyhow::Result<()> {
     let all = groups.iter().flat_map(|group| &group.capabilities);
-    let missing = all.filter(|found| !found.is_present() && is_needed(found));
+    let missing = all.filter(|found| !found.is_present() && found.is_needed());
     let mut table = Table::new([Head::Name("what is missing"), Head::Text("how to get it")]);
     for capability in missing {
         table.row([capability.name, capability.remedy].map(str::to_owned));
@@ -103,15 +104,10 @@ fn print_remedies(groups: &[Group], output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// Whether anything depends on it: otherwise, its text begins with "nothing yet".
-fn is_needed(capability: &Capability) -> bool {
-    !capability.needed_for.starts_with("nothing yet")
-}
-
 fn unneeded(groups: &[Group]) -> String {
     let all = groups.iter().flat_map(|group| &group.capabilities);
     let words = all
-        .filter(|found| !is_needed(found))
+        .filter(|found| !found.is_needed())
         .map(|found| format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" }));
     format!("\nNeeded for nothing yet: {}", words.collect::<Vec<_>>().join(", "))
 }

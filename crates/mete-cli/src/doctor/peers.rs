@@ -2,26 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use mete_kernel::Capability;
+use mete_kernel::{Capability, Need};
 
 pub fn capabilities() -> Vec<Capability> {
     vec![
         Capability {
             name: "perf",
             finding: program("perf"),
-            needed_for: "perf bench sched pipe, and perf record as a peer",
+            needed_for: Need::For("perf bench sched pipe, and perf record as a peer"),
             remedy: "apt-get install linux-perf, or linux-tools-generic on Ubuntu",
         },
         Capability {
             name: "LTTng-UST",
             finding: header("lttng/tracepoint.h").and_then(|_| program("lttng")),
-            needed_for: "the user-level tracer as a peer",
+            needed_for: Need::For("the user-level tracer as a peer"),
             remedy: "apt-get install liblttng-ust-dev lttng-tools",
         },
         Capability {
             name: "tracefs",
             finding: exists(&["/sys/kernel/tracing/trace", "/sys/kernel/debug/tracing/trace"]),
-            needed_for: "ftrace as a peer",
+            needed_for: Need::For("ftrace as a peer"),
             remedy: "as root: mount -t tracefs none /sys/kernel/tracing",
         },
     ]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use mete_kernel::Capability;
+use mete_kernel::{Capability, Need};
 use mete_probe::directory;
 use mete_sched::domains::process::Process;
 use rustix::fs::Access;
@@ -24,7 +24,7 @@ fn sequences() -> Capability {
             Some(_) => Ok("the C library registers each thread".into()),
             None => Err("the C library does not register it".into()),
         },
-        needed_for: "rows without a locked instruction; without it, rows cost a locked add",
+        needed_for: Need::For("rows without a locked instruction; without it, rows cost a locked add"),
         remedy: "glibc 2.35 or later without glibc.pthread.rseq=0, and Linux 4.18 or later",
     }
 }
@@ -41,7 +41,7 @@ fn barriers() -> Capability {
         } else {
             Err("the kernel cannot serialise all threads of a program".into())
         },
-        needed_for: "switching probes while threads run through them",
+        needed_for: Need::For("switching probes while threads run through them"),
         remedy: "Linux 4.16 or later built with CONFIG_MEMBARRIER=y; on other machines probes test a flag",
     }
 }
@@ -54,7 +54,7 @@ fn patching() -> Capability {
         } else {
             Err("on this architecture a disabled probe tests a flag".into())
         },
-        needed_for: "disabled probes that cost no measurable time",
+        needed_for: Need::For("disabled probes that cost no measurable time"),
         remedy: "run on x86-64",
     }
 }
@@ -64,7 +64,7 @@ fn runtime_directory() -> Capability {
     Capability {
         name: "runtime directory",
         finding: check_directory(&path).map_err(|error| format!("{}: {error}", path.display())),
-        needed_for: "programs with probes and schedulers to find each other",
+        needed_for: Need::For("programs with probes and schedulers to find each other"),
         remedy: "set METE_RUNTIME_DIR to a directory of your own, with mode 0700",
     }
 }
@@ -101,7 +101,7 @@ fn user_events() -> Capability {
     Capability {
         name: "user_events",
         finding: fs::metadata(path).map(|_| path.into()).map_err(|_| format!("there is no {path}")),
-        needed_for: "nothing yet; probes that perf and ftrace can see, too",
+        needed_for: Need::NothingYet("probes that perf and ftrace can see, too"),
         remedy: "Linux 6.4 or later built with CONFIG_USER_EVENTS=y, and tracefs mounted",
     }
 }

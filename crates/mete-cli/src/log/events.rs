@@ -12,6 +12,12 @@ const TICK_HERTZ: u32 = 250;
 /// The rates that the kernel component takes.
 const TICK_RATES: RangeInclusive<u32> = 1..=10_000;
 
+/// The characteristics of [`DEFAULT`].
+pub fn usual() -> Vec<Characteristic> {
+    // A test makes sure that the text can be read.
+    DEFAULT.parse().map_or_else(|_| Vec::new(), |wanted: WantedCharacteristics| wanted.0)
+}
+
 /// A list of characteristics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedCharacteristics(pub Vec<Characteristic>);

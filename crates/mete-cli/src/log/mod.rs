@@ -15,6 +15,7 @@ use mete_command::progress::Progress;
 use mete_command::user::UserOption;
 use mete_command::value::duration;
 use mete_command::{failure, interrupt};
+use mete_kernel::Characteristic;
 use mete_probe::directory::Users;
 use mete_sched::busiest::FirstLook;
 use mete_sched::domains::selector::user_id;
@@ -59,8 +60,9 @@ pub struct LogOptions {
     by: Option<By>,
     /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names that
     /// perf list shows
-    #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
-    event: WantedCharacteristics,
+    /// [default: service,ipc,memory,run-queue,counters=page-faults,cpu-migrations]
+    #[arg(long, value_name = "LIST")]
+    event: Option<WantedCharacteristics>,
     /// Log only programs with probes, not the kernel
     #[arg(long, conflicts_with = "event")]
     components: bool,
@@ -207,7 +209,7 @@ impl LogOptions {
     }
 
     fn settings(&self) -> Settings {
-        let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
+        let kernel = if self.components { Vec::new() } else { self.characteristics() };
         let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };
         // Without named domains, the busiest programs are chosen, and a program that was just busy may have ended.
         let may_be_empty = self.domains.is_empty();
@@ -238,7 +240,11 @@ impl LogOptions {
 
     /// Whether the user chose the characteristics: if not, those that this kernel lacks are not missed.
     fn is_choice(&self) -> bool {
-        events::DEFAULT.parse().is_ok_and(|default: WantedCharacteristics| default != self.event)
+        self.event.is_some()
+    }
+
+    fn characteristics(&self) -> Vec<Characteristic> {
+        self.event.as_ref().map_or_else(events::usual, |wanted| wanted.0.clone())
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -372,5 +378,36 @@ impl Recorder<'_> {
         let Some(part) = &mut self.part else { return Ok(()) };
         let logged = part.end(now, &self.queues);
         self.progress.aside(|| report::part(&logged, self.output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(words: &[&str]) -> Options {
+        Line::try_parse_from([&["log"], words].concat()).unwrap().options
+    }
+
+    #[test]
+    fn log_13_the_default_list_is_a_choice_where_it_was_written() {
+        let (usual, chosen) = (options(&[]), options(&["--event", events::DEFAULT]));
+        assert_eq!((usual.is_choice(), chosen.is_choice()), (false, true));
+        assert!(!usual.characteristics().is_empty());
+        assert_eq!(usual.characteristics(), chosen.characteristics());
+    }
+
+    #[test]
+    fn log_13_the_help_names_the_default_list() {
+        let help = Line::command().term_width(1000).render_long_help().to_string();
+        assert!(help.contains(&format!("[default: {}]", events::DEFAULT)), "{help}");
     }
 }

@@ -98,11 +98,11 @@ impl TraceChoice {
         let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
         let choices: [(_, &[FieldSubject], Vec<u64>); 2] = [
             (
-                "a process",
+                "process",
                 &[FieldSubject::Thread, FieldSubject::Process],
                 self.process.iter().map(|it| (*it).into()).collect(),
             ),
-            ("a domain", &[FieldSubject::Domain], domains),
+            ("domain", &[FieldSubject::Domain], domains),
         ];
         for (what, kinds, numbers) in choices.into_iter().filter(|(.., numbers)| !numbers.is_empty()) {
             let fields = fields(trace, kinds);
@@ -150,9 +150,8 @@ fn nothing_says(trace: &Trace, what: &str) -> String {
         .flat_map(|event| event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name)));
     let known: Vec<_> = fields.take(20).collect();
     format!(
-        "no field of this trace says which {} an event is about: the schema fills no field with such a number; the \
+        "no field of this trace says which {what} an event is about: the schema fills no field with such a number; the \
          trace has {}",
-        what.trim_start_matches("a "),
         known.join(", ")
     )
 }

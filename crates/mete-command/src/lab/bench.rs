@@ -15,7 +15,7 @@ pub struct BenchOptions {
     #[arg(long)]
     pub quick: bool,
     /// How long to measure the demo's requests at most, with and without logging; it ends sooner if the cost is
-    /// known to within one percent. The floor is measured for as long. Two minutes if not given, or 15 s with --quick
+    /// known to within one percent. Two minutes if not given, four for the floor, or 15 s each with --quick
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub requests_for: Option<Duration>,
     /// Let the kernel move the demo's processes between processors, as in the demo itself; this adds noise
@@ -28,10 +28,10 @@ pub struct BenchOptions {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete bench           everything: four to seven minutes
+  sudo mete bench           everything: at least three and a half minutes
   sudo mete bench --only demo --requests-for 20m   how logging slows requests
   sudo mete bench --only floor --requests-for 20m  the parts of that cost
-  sudo mete bench --quick   a rough idea in half a minute
+  sudo mete bench --quick   a rough idea: at least half a minute
   mete bench --only user    rows of programs with probes, without root
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 

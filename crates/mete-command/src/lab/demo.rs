@@ -23,7 +23,7 @@ pub struct DemoOptions {
     /// How many clients talk to the drivers
     #[arg(long, default_value_t = 4, value_parser = some_clients)]
     pub clients: usize,
-    /// How many processes only compute; if not given, one fewer than there are processors
+    /// How many processes only compute; if not given, one fewer than there are processors, and at most 16
     #[arg(long, value_parser = some_hogs)]
     pub hogs: Option<usize>,
     /// Log only the drivers, not the kernel

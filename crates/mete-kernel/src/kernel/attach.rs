@@ -124,6 +124,7 @@ impl Kernel {
             (program!(s, on_tick), !a.ticks.is_empty()),
             (program!(s, inherit), a.inherit.is_some()),
             (program!(s, follow), a.follow.is_some()),
+            (program!(s, follow_all), a.follow.is_some()),
         ];
         let single =
             single.into_iter().filter(|(_, is_attached)| *is_attached).map(|(program, _)| program.name);
