@@ -26,7 +26,7 @@ fn read(path: &Path) {
     let account = reader.account();
     assert_eq!((account.records, account.lost), (records, lost));
     let filter = Filter::default().from_ticks(5).until_ticks(1 << 40);
-    let reader = ProcessorReader::between(open(), filter.from, filter.until);
+    let reader = ProcessorReader::between(open(), filter.from_ticks, filter.until_ticks);
     let mut merged = Merge::new(vec![reader], Vec::new(), filter);
     while let Some(item) = merged.next() {
         if let Ok(Item::Record(record)) = item {

@@ -390,10 +390,10 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        options: Options,
+        options: LogOptions,
     }
 
-    fn options(words: &[&str]) -> Options {
+    fn options(words: &[&str]) -> LogOptions {
         Line::try_parse_from([&["log"], words].concat()).unwrap().options
     }
 
