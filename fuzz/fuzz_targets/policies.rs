@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mete_policy::{CATALOG, Policy, Setup};
+use mete_policy::{CATALOG, Nanoseconds, Policy, Setup};
 use world::{Step, World};
 
 #[path = "../../crates/mete-policy/tests/common/world.rs"]
@@ -81,7 +81,7 @@ impl Bytes<'_> {
             clients: u32::from(self.byte() % 40),
             domains: u16::from(self.byte() % 6),
             processors: u16::from(self.byte() % 5),
-            quantum_ns: self.time(),
+            quantum_ns: Nanoseconds::new(self.time()),
             seed: self.byte().into(),
         }
     }

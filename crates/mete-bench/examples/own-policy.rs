@@ -26,7 +26,7 @@ struct FurthestBehind {
 
 impl FurthestBehind {
     fn new(setup: &Setup) -> FurthestBehind {
-        let new = Client { share: Share::ONE, had_ns: 0, is_ready: false };
+        let new = Client { share: Share::ONE, had_ns: Nanoseconds::ZERO, is_ready: false };
         FurthestBehind { clients: vec![new; setup.clients as usize], quantum_ns: setup.quantum_ns }
     }
 }
@@ -80,7 +80,7 @@ fn in_a_scenario() -> Result<(), Box<dyn std::error::Error>> {
     let policy = FurthestBehind::new(&scenario.setup(scenario.seed));
     let (own, ()) = report::run_under(&scenario, policy, scenario.seed, ())?;
     for client in &own.clients {
-        let longest_ms = client.longest_wait_ns as f64 / 1e6;
+        let longest_ms = client.longest_wait_ns.as_millis_f64();
         println!(
             "{:<8} {:5.1} % of the processor, waited {longest_ms:.1} ms at most",
             client.name,

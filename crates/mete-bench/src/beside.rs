@@ -124,11 +124,10 @@ impl Beside {
 }
 
 fn span(turn: &Turn) -> Span {
-    let milliseconds = |ns: u64| ns as f64 / 1e6;
     Span {
         row: turn.client.index(),
-        from: milliseconds(turn.from_ns),
-        to: milliseconds(turn.from_ns + turn.ran_ns),
+        from: turn.from_ns.as_millis_f64(),
+        to: (turn.from_ns + turn.ran_ns).as_millis_f64(),
     }
 }
 

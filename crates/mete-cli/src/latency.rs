@@ -17,5 +17,5 @@ pub fn signed_milliseconds(ns: i64) -> String {
 
 /// The time that a part (0 to 1) of all times do not exceed, in milliseconds.
 pub fn quantile(times: Option<&Latencies>, part: f64) -> String {
-    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
+    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), |time| milliseconds(time.get()))
 }

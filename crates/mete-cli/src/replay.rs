@@ -13,7 +13,7 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more};
 use mete_convert::recorded_schedule;
-use mete_policy::{CATALOG, by_name};
+use mete_policy::{CATALOG, Nanoseconds, by_name};
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{self, Fidelity, Kernel, Outcome, Recording, RecordingError, Settings, Under};
 use mete_sim::{ClientReport, all_processors, in_parallel};
@@ -165,11 +165,11 @@ fn recorded_processors(recording: &Recording) -> u16 {
 
 fn outcomes(options: &ReplayOptions, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {
     let policies = policies(options, recording, kernel(options, recording));
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let nanoseconds = |time: Duration| Nanoseconds::new(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let settings = Settings {
         processors: options.processors.unwrap_or(recorded_processors(recording)),
-        quantum_ns: nanoseconds(options.quantum).max(1),
-        switch_ns: options.switch.map_or(0, nanoseconds),
+        quantum_ns: nanoseconds(options.quantum).max(Nanoseconds::new(1)),
+        switch_ns: options.switch.map_or(Nanoseconds::ZERO, nanoseconds),
         seed: options.seed,
     };
     let outcomes = in_parallel(
@@ -241,7 +241,7 @@ fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome
     table.row(row(AS_RECORDED, recorded, recording.duration_ns, NOTHING.to_owned()));
     for outcome in outcomes {
         let switches = outcome.threads.iter().map(|thread| thread.switches).sum();
-        table.row(row(outcome.policy, &outcome.threads, outcome.end_ns, grouped(switches)));
+        table.row(row(outcome.policy, &outcome.threads, outcome.end_ns.get(), grouped(switches)));
     }
     format!(
         "{}\n\nmedian, mean, 99 %, max: from waking to running, all threads. Done after: in ms.",
@@ -271,7 +271,7 @@ fn threads(
         let left = [
             shorten(&recorded[thread].name, NAME),
             recording.scripts[thread].pid.to_string(),
-            milliseconds(recorded[thread].ran_ns),
+            milliseconds(recorded[thread].ran_ns.get()),
             figure(&recorded[thread]),
         ];
         let cells = outcomes.iter().map(|outcome| {
@@ -334,8 +334,9 @@ fn objects(
         output.object(error)?;
     }
     let recorded = (AS_RECORDED, recorded, recording.duration_ns, true);
-    let policies =
-        outcomes.iter().map(|outcome| (outcome.policy, outcome.threads.as_slice(), outcome.end_ns, false));
+    let policies = outcomes
+        .iter()
+        .map(|outcome| (outcome.policy, outcome.threads.as_slice(), outcome.end_ns.get(), false));
     for (policy, threads, end_ns, is_recording) in std::iter::once(recorded).chain(policies) {
         let waits = replay::all_waits(threads);
         output.object(&RunObject {
@@ -347,9 +348,9 @@ fn objects(
             end_ns,
             wakes: waits.count(),
             mean_ns: waits.mean_ns().map(|mean_ns| mean_ns as u64),
-            median_ns: waits.quantile_ns(0.5),
-            p99_ns: waits.quantile_ns(0.99),
-            max_ns: waits.longest_ns(),
+            median_ns: waits.quantile_ns(0.5).map(Nanoseconds::get),
+            p99_ns: waits.quantile_ns(0.99).map(Nanoseconds::get),
+            max_ns: waits.longest_ns().map(Nanoseconds::get),
             within_error: error
                 .filter(|_| !is_recording)
                 .map_or(Vec::new(), |error| error.within(KEYS, policy, threads)),
@@ -368,10 +369,10 @@ fn thread_object<'a>(policy: &'a str, thread: &'a ClientReport, pid: u32) -> Thr
         policy,
         thread: &thread.name,
         pid,
-        ran_ns: thread.ran_ns,
+        ran_ns: thread.ran_ns.get(),
         wakes: thread.wake_to_run.as_ref().map_or(0, Latencies::count),
-        median_ns: quantile(0.5),
-        p99_ns: quantile(0.99),
-        max_ns: quantile(1.0),
+        median_ns: quantile(0.5).map(Nanoseconds::get),
+        p99_ns: quantile(0.99).map(Nanoseconds::get),
+        max_ns: quantile(1.0).map(Nanoseconds::get),
     }
 }

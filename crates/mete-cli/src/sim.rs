@@ -14,7 +14,7 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table, count, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
-use mete_policy::CATALOG;
+use mete_policy::{CATALOG, Nanoseconds};
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
@@ -377,7 +377,7 @@ fn clients(report: &Report) -> String {
             quantile(client.wake_to_run.as_ref(), 0.5),
             quantile(client.wake_to_run.as_ref(), 0.99),
             quantile(client.wake_to_run.as_ref(), 1.0),
-            milliseconds(client.longest_wait_ns),
+            milliseconds(client.longest_wait_ns.get()),
         ]);
     }
     format!(
@@ -397,7 +397,8 @@ fn errors(report: &Report) -> String {
     let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
     for client in report.clients.iter().take(MOST_CLIENTS) {
         let figures = [client.error.last_ns, client.error.lowest_ns, client.error.highest_ns];
-        let starved = if client.starved > 0 { milliseconds(client.starved_ns) } else { NOTHING.to_owned() };
+        let starved =
+            if client.starved > 0 { milliseconds(client.starved_ns.get()) } else { NOTHING.to_owned() };
         let figures = figures.map(signed_milliseconds).into_iter().chain([count(client.starved), starved]);
         table.row([shorten(&client.name, NAME)].into_iter().chain(figures));
     }
@@ -427,9 +428,9 @@ fn responses(report: &Report) -> String {
 fn spins(report: &Report) -> String {
     let heads = ["spun ms", "of its time %"].into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
-    for client in report.clients.iter().filter(|client| client.spun_ns > 0) {
-        let part = percent(client.spun_ns as f64 / client.ran_ns.max(1) as f64);
-        table.row([shorten(&client.name, NAME), milliseconds(client.spun_ns), part]);
+    for client in report.clients.iter().filter(|client| !client.spun_ns.is_zero()) {
+        let part = percent(client.spun_ns.part_of(client.ran_ns));
+        table.row([shorten(&client.name, NAME), milliseconds(client.spun_ns.get()), part]);
     }
     if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
 }
@@ -442,13 +443,13 @@ const FIGURES: [Figure; 10] = [
     ("from waking to running, median, ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("from waking to running, 99 %, ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
     ("from asking to being answered, median, ms", |client| quantile(client.response.as_ref(), 0.5)),
-    ("longest time ready without running, ms", |client| milliseconds(client.longest_wait_ns)),
+    ("longest time ready without running, ms", |client| milliseconds(client.longest_wait_ns.get())),
     ("service-time error, lowest, ms", |client| signed_milliseconds(client.error.lowest_ns)),
     ("service-time error, highest, ms", |client| signed_milliseconds(client.error.highest_ns)),
     ("how often it starved", |client| count(client.starved)),
     ("spinning for spin locks, ms", |client| match client.spun_ns {
-        0 => NOTHING.to_owned(),
-        spun_ns => milliseconds(spun_ns),
+        Nanoseconds::ZERO => NOTHING.to_owned(),
+        spun_ns => milliseconds(spun_ns.get()),
     }),
     ("switches to it", |client| grouped(client.switches)),
 ];
@@ -481,7 +482,7 @@ fn summary(reports: &[Report]) -> String {
     let heads = [Head::Name("policy")].into_iter().chain(heads).chain([Head::Text("its own counters")]);
     let mut table = Table::new(heads);
     for report in reports {
-        let part = |ns: u64| percent(ns as f64 / report.times.total_ns().max(1) as f64);
+        let part = |time: Nanoseconds| percent(time.part_of(report.times.total_ns()));
         let counters = report.counters.iter().filter(|(_, count)| *count > 0);
         let counters = counters.map(|(name, count)| format!("{name} {}", grouped(*count)));
         let hits = report.boost_hit_ratio().map(|hits| format!("hits of boosts {} %", percent(hits)));
@@ -493,7 +494,7 @@ fn summary(reports: &[Report]) -> String {
             part(report.times.idle_ns),
             grouped(report.decisions),
             report.fairness.map_or(NOTHING.into(), |index| format!("{index:.3}")),
-            milliseconds(report.longest_wait_ns()),
+            milliseconds(report.longest_wait_ns().get()),
             counters.join(", "),
         ]);
     }
@@ -599,9 +600,9 @@ impl Times {
         Times {
             count: times.count(),
             mean_ns: times.mean_ns(),
-            median_ns: times.quantile_ns(0.5),
-            p99_ns: times.quantile_ns(0.99),
-            max_ns: times.longest_ns(),
+            median_ns: times.quantile_ns(0.5).map(Nanoseconds::get),
+            p99_ns: times.quantile_ns(0.99).map(Nanoseconds::get),
+            max_ns: times.longest_ns().map(Nanoseconds::get),
         }
     }
 }
@@ -612,10 +613,10 @@ fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Out
         scenario,
         policy: &report.policy,
         seed: report.seed,
-        measured_ns: report.measured_ns,
-        run_ns: report.times.run_ns,
-        switch_ns: report.times.switch_ns,
-        idle_ns: report.times.idle_ns,
+        measured_ns: report.measured_ns.get(),
+        run_ns: report.times.run_ns.get(),
+        switch_ns: report.times.switch_ns.get(),
+        idle_ns: report.times.idle_ns.get(),
         decisions: report.decisions,
         fairness: report.fairness,
         boost_hit_ratio: report.boost_hit_ratio(),
@@ -644,14 +645,14 @@ fn object<'a>(scenario: &'a str, policy: &'a str, client: &'a ClientReport) -> C
         share: client.share,
         wanted: client.wanted,
         got: client.got,
-        ran_ns: client.ran_ns,
+        ran_ns: client.ran_ns.get(),
         switches: client.switches,
         wakes: client.wakes,
         done: client.done,
-        longest_wait_ns: client.longest_wait_ns,
+        longest_wait_ns: client.longest_wait_ns.get(),
         starved: client.starved,
-        starved_ns: client.starved_ns,
-        spun_ns: client.spun_ns,
+        starved_ns: client.starved_ns.get(),
+        spun_ns: client.spun_ns.get(),
         error_ns: client.error.last_ns,
         error_lowest_ns: client.error.lowest_ns,
         error_highest_ns: client.error.highest_ns,

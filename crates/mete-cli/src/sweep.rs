@@ -15,6 +15,7 @@ use mete_command::progress::Steps;
 use mete_command::table::{Head, NOTHING, Table, shorten};
 use mete_command::{failure, interrupt};
 use mete_plot::{self as plot, Axis, Series};
+use mete_policy::Nanoseconds;
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
@@ -55,7 +56,7 @@ const FIGURES: [Figure; 11] = [
         head: "wait ms",
         name: "longest_wait_ms",
         words: "longest time ready without running (ms)",
-        value: |client| Some(client.longest_wait_ns as f64 / 1e6),
+        value: |client| Some(client.longest_wait_ns.as_millis_f64()),
     },
     Figure {
         head: "answer ms",
@@ -97,7 +98,7 @@ const FIGURES: [Figure; 11] = [
         head: "spun ms",
         name: "spun_ms",
         words: "time spinning for spin locks (ms)",
-        value: |client| (client.spun_ns > 0).then_some(client.spun_ns as f64 / 1e6),
+        value: |client| (!client.spun_ns.is_zero()).then_some(client.spun_ns.as_millis_f64()),
     },
 ];
 
@@ -105,7 +106,7 @@ const FIGURES: [Figure; 11] = [
 const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
 
 fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
-    times.and_then(|times| times.quantile_ns(part)).map(|ns| ns as f64 / 1e6)
+    times.and_then(|times| times.quantile_ns(part)).map(Nanoseconds::as_millis_f64)
 }
 
 const READ_IT: &str = "\

@@ -12,7 +12,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use mete_policy::{
-    CATALOG, ClientId, DomainIndex, Eevdf, Policy, ProcessorId, Setup, Share, Stop, Stride, Wf2q, Wfq,
+    CATALOG, ClientId, DomainIndex, Eevdf, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop, Stride,
+    Wf2q, Wfq,
 };
 
 const ROUNDS: u32 = 31;
@@ -118,10 +119,15 @@ fn scattered(client: u32) -> u32 {
 
 fn decisions(mut policy: impl Policy + 'static, clients: u32, shares: Shares) -> Calls {
     for client in ClientId::first(clients) {
-        policy.add(client, DomainIndex::ROOT, Share::new(shares(client.get())).unwrap_or(Share::ONE), 0);
-        let _ = policy.wake(client, 0);
+        policy.add(
+            client,
+            DomainIndex::ROOT,
+            Share::new(shares(client.get())).unwrap_or(Share::ONE),
+            Nanoseconds::ZERO,
+        );
+        let _ = policy.wake(client, Nanoseconds::ZERO);
     }
-    let mut now = 0;
+    let mut now = Nanoseconds::ZERO;
     Box::new(move |number| {
         for _ in 0..number {
             let Some(decision) = policy.pick(ProcessorId::new(0), now) else { return };

@@ -16,7 +16,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mete_policy::{ClientId, DomainIndex, Entry, Policy, ProcessorId, Setup, Share, Stop, by_name};
+use mete_policy::{
+    ClientId, DomainIndex, Entry, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop, by_name,
+};
 
 const DECISIONS: u32 = 200_000;
 const REPETITIONS: usize = 15;
@@ -24,7 +26,7 @@ const SIZES: [u32; 4] = [10, 100, 10_000, 1_000_000];
 
 struct Measurement {
     policy: Box<dyn Policy + Send>,
-    now: u64,
+    now: Nanoseconds,
     costs_ns: Vec<f64>,
 }
 
@@ -33,10 +35,15 @@ impl Measurement {
         let mut policy = (entry.make)(&Setup::for_clients(clients));
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         for client in ClientId::first(clients) {
-            policy.add(client, DomainIndex::ROOT, Share::new(1 + random(&mut state) % 100).unwrap(), 0);
-            let _ = policy.wake(client, 0);
+            policy.add(
+                client,
+                DomainIndex::ROOT,
+                Share::new(1 + random(&mut state) % 100).unwrap(),
+                Nanoseconds::ZERO,
+            );
+            let _ = policy.wake(client, Nanoseconds::ZERO);
         }
-        let mut measurement = Measurement { policy, now: 0, costs_ns: Vec::new() };
+        let mut measurement = Measurement { policy, now: Nanoseconds::ZERO, costs_ns: Vec::new() };
         measurement.decide(2 * clients.min(1_000_000));
         measurement
     }

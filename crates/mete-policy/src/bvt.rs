@@ -139,7 +139,7 @@ impl Bvt {
         let actual = self.accounts[client.index()].time();
         match self.settings.warp {
             // A client has time left to run warped only if it is of the warped domain (`borrow`).
-            Some(warp) if self.borrowings[client.index()].left_ns > 0 => {
+            Some(warp) if !self.borrowings[client.index()].left_ns.is_zero() => {
                 actual.saturating_sub(service(warp.warp_ns).unsigned_abs())
             }
             _ => actual,
@@ -151,7 +151,7 @@ impl Bvt {
     fn defence(&self, client: ClientId, ran_ns: Nanoseconds) -> VirtualTime {
         let kept_ns = i128::from(ran_ns) - i128::from(self.settings.allowance_ns);
         let share = i128::from(self.accounts[client.index()].share().get());
-        shifted(self.effective(client), service(1).saturating_mul(kept_ns) / share)
+        shifted(self.effective(client), service(Nanoseconds::new(1)).saturating_mul(kept_ns) / share)
     }
 
     /// Begins a warp if the client's domain has one and the client has rested.
@@ -169,12 +169,12 @@ impl Bvt {
     fn repay(&mut self, client: ClientId, ran_ns: Nanoseconds, now: Nanoseconds) {
         let Some(warp) = self.settings.warp else { return };
         let borrowing = &mut self.borrowings[client.index()];
-        if borrowing.left_ns == 0 {
+        if borrowing.left_ns.is_zero() {
             // Not warped: the rest may have ended meanwhile.
             return self.borrow(client, now);
         }
         borrowing.left_ns = borrowing.left_ns.saturating_sub(ran_ns);
-        if borrowing.left_ns == 0 {
+        if borrowing.left_ns.is_zero() {
             borrowing.not_before = now.saturating_add(warp.rest_ns);
         }
     }
@@ -197,7 +197,8 @@ impl Bvt {
         let client = (*self.claims.get(processor.index())?)?;
         let (least, _) = self.ready.least()?;
         // It may run elsewhere by now, or sleep: then the claim has no effect until it is overwritten.
-        let stays = self.roster.state(client) == ClientState::Ready && least >= self.defence(client, 0);
+        let stays = self.roster.state(client) == ClientState::Ready
+            && least >= self.defence(client, Nanoseconds::ZERO);
         stays.then_some(client)
     }
 
@@ -239,7 +240,7 @@ impl Bvt {
     ) -> VirtualTime {
         // A processor that is promised to another client is defended by that one, from the start of its quantum.
         match self.occupancy.asking(at, woken, &self.roster) {
-            Some(asking) => self.defence(asking, 0),
+            Some(asking) => self.defence(asking, Nanoseconds::ZERO),
             None => self.defence(held_by.client, now.saturating_sub(held_by.since_ns)),
         }
     }
@@ -296,7 +297,7 @@ impl Policy for Bvt {
             return None;
         }
         // Without an allowance no client that left a processor has an advantage there.
-        let allowed = if self.settings.allowance_ns > 0 { self.goes_on(processor) } else { None };
+        let allowed = if !self.settings.allowance_ns.is_zero() { self.goes_on(processor) } else { None };
         let client = match allowed {
             Some(client) if self.ready.remove(client) => client,
             _ => self.ready.pop()?,
@@ -306,7 +307,7 @@ impl Policy for Bvt {
         self.progress.enter(processor, client, now);
         let warped_ns = self.borrowings[client.index()].left_ns;
         // A slice ends with the warp, so that the client competes unwarped for what follows.
-        let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
+        let slice_ns = if !warped_ns.is_zero() { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
         Some(Decision { client, slice_ns, grant: Grant::Share })
     }
 
@@ -314,7 +315,7 @@ impl Policy for Bvt {
         let Some(state) = self.roster.stop(client, stop) else { return };
         let processor = self.occupancy.leave(client);
         self.progress.leave(client, now);
-        if stop == Stop::Preempted && ran_ns == 0 {
+        if stop == Stop::Preempted && ran_ns.is_zero() {
             // Given back: `catch_up` may have moved it in the meantime, by a run that did not happen.
             self.put(client);
             return self.push(client);

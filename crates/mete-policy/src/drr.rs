@@ -56,7 +56,7 @@ pub struct DeficitTurns {
 
 impl DeficitTurns {
     fn allotment_ns(&self, share: Share) -> i128 {
-        self.quantum_ns.saturating_mul(share.get().into()).into()
+        self.quantum_ns.saturating_mul(share.get().into()).get().into()
     }
 }
 
@@ -66,7 +66,7 @@ impl Turns for DeficitTurns {
     fn new(setup: &Setup) -> DeficitTurns {
         DeficitTurns {
             deficits: vec![Deficit::default(); setup.clients as usize],
-            quantum_ns: setup.quantum_ns.max(1),
+            quantum_ns: setup.quantum_ns.max(Nanoseconds::new(1)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Turns for DeficitTurns {
             deficit.in_turn = true;
         }
         // Always positive here; a remainder and an allotment together may exceed a u64.
-        Nanoseconds::try_from(deficit.left_ns).unwrap_or(Nanoseconds::MAX).max(1)
+        Nanoseconds::new(u64::try_from(deficit.left_ns).unwrap_or(u64::MAX).max(1))
     }
 
     #[inline]

@@ -92,7 +92,7 @@ impl FairShare {
     #[must_use]
     pub fn new(setup: &Setup) -> FairShare {
         let user = User { share: Share::ONE, usage_ns: 0, charges_ns: 0, active: 0 };
-        let quantum_ns = setup.quantum_ns.max(1);
+        let quantum_ns = setup.quantum_ns.max(Nanoseconds::new(1));
         FairShare {
             roster: Roster::new(setup),
             users: vec![user; usize::from(setup.domains.max(1))],
@@ -148,7 +148,7 @@ impl FairShare {
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         self.processes[client.index()].priority = self.priority_after(client, ran_ns);
         let user = self.user(client);
-        user.charges_ns = user.charges_ns.saturating_add(ran_ns);
+        user.charges_ns = user.charges_ns.saturating_add(ran_ns.get());
     }
 
     /// A process's priority value when it will have run for `ran_ns` (Kay and Lauder's charge, see above).
@@ -156,7 +156,7 @@ impl FairShare {
         let own_share = u128::from(self.roster.share(client).get());
         let user = self.users[self.roster.domain(client).index()];
         // Usage of this period counts at once, this run included (see the deviations above).
-        let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns).saturating_add(ran_ns));
+        let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns).saturating_add(ran_ns.get()));
         let share = u128::from(user.share.get());
         // The first product fits u128; `active` may not fit into it as well. The divisor is at most 2⁶⁰.
         let cost = (u128::from(ran_ns) * usage_ns).saturating_mul(user.active.into());
@@ -241,7 +241,7 @@ impl Policy for FairShare {
     }
 
     fn add_domain(&mut self, domain: DomainIndex, _parent: DomainIndex, share: Share) {
-        self.set_domain_share(domain, share, 0);
+        self.set_domain_share(domain, share, Nanoseconds::ZERO);
     }
 
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
@@ -339,7 +339,7 @@ struct Timer {
 
 impl Timer {
     fn new(period_ns: Nanoseconds) -> Timer {
-        Timer { period_ns, began_ns: 0 }
+        Timer { period_ns, began_ns: Nanoseconds::ZERO }
     }
 
     fn periods_until(&mut self, now: Nanoseconds) -> u64 {

@@ -80,7 +80,7 @@ impl Goodness {
             tasks: vec![Task::default(); setup.clients as usize],
             occupancy: Occupancy::new(setup.processors),
             previous: vec![None; usize::from(setup.processors.max(1))],
-            tick_ns: setup.quantum_ns.max(1),
+            tick_ns: setup.quantum_ns.max(Nanoseconds::new(1)),
             recharges: 0,
         }
     }
@@ -152,7 +152,7 @@ impl Goodness {
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         task.counter = task.counter.saturating_sub(ticks);
         // A client without ticks gets whole ones at the recharge, so no part of a tick is held against it.
-        task.used_ns = if task.counter == 0 { 0 } else { used_ns % self.tick_ns };
+        task.used_ns = if task.counter == 0 { Nanoseconds::ZERO } else { used_ns % self.tick_ns };
     }
 
     /// Notes where a client has run, and whether it yielded.
@@ -247,7 +247,7 @@ impl Policy for Goodness {
         let Some(next) = self.roster.stop(client, stop) else { return };
         self.occupancy.leave(client);
         // A decision that was given back counts as not made.
-        if stop != Stop::Preempted || ran_ns > 0 {
+        if stop != Stop::Preempted || !ran_ns.is_zero() {
             self.charge(client, ran_ns);
             self.place(client, stop);
         }

@@ -64,7 +64,7 @@ const MOST_LEAD_QUANTA: i128 = 256;
 
 /// Five hours. Works are made relative before they exceed this, so that products with weights have room; no run
 /// counts for more.
-const MOST_RUN_NS: Nanoseconds = 1 << 44;
+const MOST_RUN_NS: Nanoseconds = Nanoseconds::new(1 << 44);
 
 #[derive(Clone, Copy, Default)]
 struct Group {
@@ -346,8 +346,8 @@ impl GroupRatio {
             turn.deficit += part;
             turn.in_turn = true;
         }
-        let left_ns = Nanoseconds::try_from(turn.deficit >> group).unwrap_or(self.quantum_ns);
-        left_ns.clamp(1, self.quantum_ns)
+        let left_ns = u64::try_from(turn.deficit >> group).map_or(self.quantum_ns, Nanoseconds::new);
+        left_ns.clamp(Nanoseconds::new(1), self.quantum_ns)
     }
 
     fn close_turn(&mut self, client: ClientId, keep: i128) {

@@ -4,10 +4,7 @@ use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
 use crate::observation::Observation;
-use crate::{ClientId, DomainIndex, ProcessorId};
-
-/// A time in nanoseconds since an origin that the owner chooses, or a length of time.
-pub type Nanoseconds = u64;
+use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// A client's or domain's share: its weight relative to the others that compete with it.
 ///
@@ -58,7 +55,7 @@ impl Setup {
     /// One processor, one domain, quanta of 10 ms (VTRR paper, §4).
     #[must_use]
     pub const fn for_clients(clients: u32) -> Setup {
-        Setup { clients, domains: 1, processors: 1, quantum_ns: 10_000_000, seed: 0 }
+        Setup { clients, domains: 1, processors: 1, quantum_ns: Nanoseconds::from_millis(10), seed: 0 }
     }
 }
 

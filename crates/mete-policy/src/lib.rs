@@ -28,15 +28,15 @@
 //! policies implement [`Policy`], have one module each, and are listed by name in [`CATALOG`].
 //!
 //! ```
-//! use mete_policy::{CATALOG, ClientId, DomainIndex, ProcessorId, Setup, Share, Stop};
+//! use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, ProcessorId, Setup, Share, Stop};
 //!
 //! let mut policy = (CATALOG[0].make)(&Setup::for_clients(2));
 //! for client in ClientId::first(2) {
-//!     policy.add(client, DomainIndex::ROOT, Share::ONE, 0);
-//!     assert_eq!(policy.wake(client, 0), None, "no client runs that could be preempted");
+//!     policy.add(client, DomainIndex::ROOT, Share::ONE, Nanoseconds::ZERO);
+//!     assert_eq!(policy.wake(client, Nanoseconds::ZERO), None, "no client runs that could be preempted");
 //! }
 //! let processor = ProcessorId::new(0);
-//! let first = policy.pick(processor, 0).expect("two are ready");
+//! let first = policy.pick(processor, Nanoseconds::ZERO).expect("two are ready");
 //! policy.ran(first.client, first.slice_ns, Stop::Expired, first.slice_ns);
 //! let second = policy.pick(processor, first.slice_ns).expect("two are ready");
 //! assert_ne!(first.client, second.client);
@@ -61,6 +61,7 @@ mod heap;
 mod id;
 mod interface;
 pub mod lottery;
+mod nanoseconds;
 mod observation;
 mod occupancy;
 mod permille;
@@ -88,8 +89,9 @@ pub use fair_share::FairShare;
 pub use goodness::Goodness;
 pub use group_ratio::GroupRatio;
 pub use id::{ClientId, DomainIndex, ProcessorId, RequestId, TaskId};
-pub use interface::{Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
+pub use interface::{Decision, Grant, Policy, Setup, Share, Stop};
 pub use lottery::Lottery;
+pub use nanoseconds::Nanoseconds;
 pub use observation::{Event, Observation};
 pub use permille::Permille;
 pub use round_robin::RoundRobin;

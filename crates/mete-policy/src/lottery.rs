@@ -49,7 +49,7 @@ impl Lottery {
             tickets: TicketSums::new(setup.clients),
             compensated: vec![0; setup.clients as usize],
             generator: ParkMiller::new(setup.seed),
-            quantum_ns: setup.quantum_ns.max(1),
+            quantum_ns: setup.quantum_ns.max(Nanoseconds::new(1)),
         }
     }
 
@@ -66,7 +66,7 @@ impl Lottery {
         }
         let plain = u128::from(self.roster.share(client).get()) * u128::from(TICKET);
         // A client that did not run at all counts as one that ran 1 ns: the limit below applies to both.
-        let ran_ns = u128::from(ran_ns.max(1));
+        let ran_ns = u128::from(ran_ns.get().max(1));
         // Rounded to the nearest sixteenth of a ticket.
         let inflated = (plain * u128::from(self.quantum_ns) + ran_ns / 2) / ran_ns;
         // At most 2²⁰ × 16 × 256 = 2³², so all of 2³² clients' tickets fit a u64.
@@ -123,7 +123,7 @@ impl Policy for Lottery {
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
         // A decision that was given back has used nothing of the client's compensation.
-        if stop != Stop::Preempted || ran_ns > 0 {
+        if stop != Stop::Preempted || !ran_ns.is_zero() {
             self.compensated[client.index()] = self.compensation(client, ran_ns);
         }
         if next == ClientState::Ready {

@@ -54,7 +54,7 @@ impl RunSeat {
             // A decision that was taken ahead is given back: the client before goes on as it did.
             self.latest = self.before.take();
         }
-        run.map_or(0, |run| run.counted_ns)
+        run.map_or(Nanoseconds::ZERO, |run| run.counted_ns)
     }
 }
 
@@ -83,7 +83,7 @@ impl Progress {
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
         let Some(seat) = self.seats.get_mut(processor.index()) else { return };
         *seat = RunSeat {
-            latest: Some(CurrentRun { client, since_ns: now, counted_ns: 0 }),
+            latest: Some(CurrentRun { client, since_ns: now, counted_ns: Nanoseconds::ZERO }),
             before: seat.latest,
         };
         if let Some(last) = self.processors.get_mut(client.index()) {
@@ -96,7 +96,7 @@ impl Progress {
     pub(crate) fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
         // With one processor there are no entries, and the default is that processor.
         let processor = self.processors.get(client.index()).copied().unwrap_or_default();
-        self.seats.get_mut(processor.index()).map_or(0, |seat| seat.leave(client, now))
+        self.seats.get_mut(processor.index()).map_or(Nanoseconds::ZERO, |seat| seat.leave(client, now))
     }
 
     /// Counts what every running client has used since it was counted last, and reports it to `each`. Takes a
@@ -106,7 +106,7 @@ impl Progress {
             // Times may go back, and an owner may report the end of a quantum late.
             let used_ns = now.saturating_sub(run.since_ns).min(self.quantum_ns);
             let more_ns = used_ns.saturating_sub(run.counted_ns);
-            if more_ns > 0 {
+            if !more_ns.is_zero() {
                 run.counted_ns = used_ns;
                 each(run.client, more_ns);
             }
@@ -147,21 +147,24 @@ mod tests {
     use super::*;
 
     fn progress(processors: u16) -> Progress {
-        Progress::new(&Setup { processors, ..Setup::for_clients(3) }, 100)
+        Progress::new(&Setup { processors, ..Setup::for_clients(3) }, Nanoseconds::new(100))
     }
 
-    fn enter(progress: &mut Progress, processor: u16, client: u32, now: Nanoseconds) {
-        progress.enter(ProcessorId::new(processor), ClientId::new(client), now);
+    fn enter(progress: &mut Progress, processor: u16, client: u32, now: u64) {
+        progress.enter(ProcessorId::new(processor), ClientId::new(client), Nanoseconds::new(now));
     }
 
-    fn counted(progress: &mut Progress, now: Nanoseconds) -> Vec<(u32, Nanoseconds)> {
+    fn counted(progress: &mut Progress, now: u64) -> Vec<(u32, u64)> {
         let mut all = Vec::new();
-        progress.count(now, |client, used_ns| all.push((client.get(), used_ns)));
+        progress.count(Nanoseconds::new(now), |client, used_ns| all.push((client.get(), used_ns.get())));
         all
     }
 
-    fn unused(progress: &Progress, now: Nanoseconds) -> Vec<(u32, Nanoseconds)> {
-        progress.unused(now).map(|(client, unused_ns)| (client.get(), unused_ns)).collect()
+    fn unused(progress: &Progress, now: u64) -> Vec<(u32, u64)> {
+        progress
+            .unused(Nanoseconds::new(now))
+            .map(|(client, unused_ns)| (client.get(), unused_ns.get()))
+            .collect()
     }
 
     #[test]
@@ -172,8 +175,12 @@ mod tests {
         assert_eq!(counted(&mut progress, 50), [(0, 40), (1, 20)]);
         assert_eq!(counted(&mut progress, 40), [], "a time that goes back");
         assert_eq!(counted(&mut progress, 1_000), [(0, 60), (1, 80)]);
-        assert_eq!(progress.leave(ClientId::new(0), 1_000), 100);
-        assert_eq!(progress.leave(ClientId::new(0), 1_000), 0, "it has left already");
+        assert_eq!(progress.leave(ClientId::new(0), Nanoseconds::new(1_000)), Nanoseconds::new(100));
+        assert_eq!(
+            progress.leave(ClientId::new(0), Nanoseconds::new(1_000)),
+            Nanoseconds::ZERO,
+            "it has left already"
+        );
         assert_eq!(counted(&mut progress, 2_000), []);
     }
 
@@ -184,7 +191,7 @@ mod tests {
         enter(&mut progress, 0, 1, 20);
         assert_eq!(counted(&mut progress, 50), [(0, 50)]);
         assert_eq!(unused(&progress, 50), [(0, 50), (1, 100)]);
-        assert_eq!(progress.leave(ClientId::new(0), 60), 50);
+        assert_eq!(progress.leave(ClientId::new(0), Nanoseconds::new(60)), Nanoseconds::new(50));
         assert_eq!(counted(&mut progress, 90), [(1, 30)]);
         assert_eq!(unused(&progress, 90), [(1, 70)]);
     }
@@ -194,7 +201,7 @@ mod tests {
         let mut progress = progress(1);
         enter(&mut progress, 0, 0, 0);
         enter(&mut progress, 0, 1, 20);
-        assert_eq!(progress.leave(ClientId::new(1), 30), 0);
+        assert_eq!(progress.leave(ClientId::new(1), Nanoseconds::new(30)), Nanoseconds::ZERO);
         assert_eq!(counted(&mut progress, 50), [(0, 50)]);
     }
 }

@@ -27,7 +27,7 @@ impl Turns for EqualTurns {
     const NAME: &'static str = "rr";
 
     fn new(setup: &Setup) -> EqualTurns {
-        EqualTurns { quantum_ns: setup.quantum_ns.max(1) }
+        EqualTurns { quantum_ns: setup.quantum_ns.max(Nanoseconds::new(1)) }
     }
 
     fn reset(&mut self, _client: ClientId) {}
@@ -40,6 +40,6 @@ impl Turns for EqualTurns {
     #[inline]
     fn close(&mut self, _client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         // Preempted without having run: the decision was given back.
-        if stop == Stop::Preempted && ran_ns == 0 { QueueEnd::Head } else { QueueEnd::Tail }
+        if stop == Stop::Preempted && ran_ns.is_zero() { QueueEnd::Head } else { QueueEnd::Tail }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const ORIGIN: VirtualTime = 1 << 64;
 /// The last point in virtual time: keys of heaps have 96 bits for it.
 pub(crate) const END: VirtualTime = (1 << 96) - 1;
 /// The longest quantum, 9 minutes: its units fit 64 bits.
-const MAX_QUANTUM_NS: Nanoseconds = (1 << 39) - 1;
+const MAX_QUANTUM_NS: Nanoseconds = Nanoseconds::new((1 << 39) - 1);
 
 /// Service in units: virtual time times share.
 pub(crate) fn service(ran_ns: Nanoseconds) -> i128 {
@@ -33,7 +33,7 @@ pub(crate) fn service(ran_ns: Nanoseconds) -> i128 {
 
 /// The set-up's quantum, at most 9 minutes.
 pub(crate) fn quantum_ns(setup: &Setup) -> Nanoseconds {
-    setup.quantum_ns.clamp(1, MAX_QUANTUM_NS)
+    setup.quantum_ns.clamp(Nanoseconds::new(1), MAX_QUANTUM_NS)
 }
 
 /// `time` moved by `by`, kept within the range.

@@ -59,7 +59,7 @@ impl FairQueue for Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DomainIndex, Policy, ProcessorId, Setup, Share, Stop};
+    use crate::{DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
     /// The levels of a heap with four children a node: 1, 4, 16, ... clients.
     fn levels(clients: u32) -> u64 {
@@ -71,17 +71,17 @@ mod tests {
         let mut policy = Wfq::new(&Setup::for_clients(clients));
         for client in ClientId::first(clients) {
             let share = Share::new(1 + client.get().wrapping_mul(2_654_435_761) / 7 % 100);
-            policy.add(client, DomainIndex::ROOT, share.expect("in range"), 0);
-            let _ = policy.wake(client, 0);
+            policy.add(client, DomainIndex::ROOT, share.expect("in range"), Nanoseconds::ZERO);
+            let _ = policy.wake(client, Nanoseconds::ZERO);
         }
         policy
     }
 
     /// Makes a decision; of one quantum in three only half is used.
     fn decide(policy: &mut Wfq, nth: u32) {
-        let decision = policy.pick(ProcessorId::new(0), 0).expect("all are ready");
+        let decision = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).expect("all are ready");
         let ran_ns = if nth.is_multiple_of(3) { decision.slice_ns / 2 } else { decision.slice_ns };
-        policy.ran(decision.client, ran_ns, Stop::Expired, 0);
+        policy.ran(decision.client, ran_ns, Stop::Expired, Nanoseconds::ZERO);
     }
 
     #[test]

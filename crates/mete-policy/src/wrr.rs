@@ -35,18 +35,21 @@ impl Turns for WeightedTurns {
     const NAME: &'static str = "wrr";
 
     fn new(setup: &Setup) -> WeightedTurns {
-        WeightedTurns { left_ns: vec![0; setup.clients as usize], quantum_ns: setup.quantum_ns.max(1) }
+        WeightedTurns {
+            left_ns: vec![Nanoseconds::ZERO; setup.clients as usize],
+            quantum_ns: setup.quantum_ns.max(Nanoseconds::new(1)),
+        }
     }
 
     fn reset(&mut self, client: ClientId) {
-        self.left_ns[client.index()] = 0;
+        self.left_ns[client.index()] = Nanoseconds::ZERO;
     }
 
     #[inline]
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds {
         let left_ns = &mut self.left_ns[client.index()];
         // Only a turn that was interrupted has something left, and goes on with that.
-        if *left_ns == 0 {
+        if left_ns.is_zero() {
             *left_ns = self.quantum_ns.saturating_mul(share.get().into());
         }
         *left_ns
@@ -55,7 +58,7 @@ impl Turns for WeightedTurns {
     #[inline]
     fn close(&mut self, client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let left_ns = &mut self.left_ns[client.index()];
-        *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { 0 };
-        if *left_ns > 0 { QueueEnd::Head } else { QueueEnd::Tail }
+        *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { Nanoseconds::ZERO };
+        if !left_ns.is_zero() { QueueEnd::Head } else { QueueEnd::Tail }
     }
 }

@@ -7,8 +7,8 @@ use std::cell::Cell;
 
 use common::plain::Policy;
 use mete_policy::{
-    Affinity, CATALOG, ClientId, Event, Observation, Period, Permille, ProcessorId, RequestId, Role, Share,
-    Stop, TaskId, affinity::Settings,
+    Affinity, CATALOG, ClientId, Event, Nanoseconds, Observation, Period, Permille, ProcessorId, RequestId,
+    Role, Share, Stop, TaskId, affinity::Settings,
 };
 
 use common::{CLIENTS, setup};
@@ -122,7 +122,7 @@ fn drive(policy: &mut dyn Policy) {
             Observation::DriverTime {
                 driver: ClientId::new(0),
                 client: ClientId::new(client),
-                used_ns: 1_000,
+                used_ns: Nanoseconds::new(1_000),
             },
             now,
         );

@@ -4,7 +4,7 @@ mod ideal;
 
 use ideal::plain::Policy;
 use ideal::{Bench, EPSILON, QUANTUM_NS, setup, share};
-use mete_policy::{Bvt, BvtSettings, DomainIndex, Setup, Stop, Warp};
+use mete_policy::{Bvt, BvtSettings, DomainIndex, Nanoseconds, Setup, Stop, Warp};
 use proptest::prelude::*;
 
 fn plain(clients: u32) -> Bvt {
@@ -34,7 +34,8 @@ fn vtrr_3_bvt_gives_a_sleeper_nothing_extra() {
 #[test]
 fn vtrr_3_bvt_lets_virtual_time_go_on_while_a_quantum_is_used() {
     for (after_ns, effective) in [(0, QUANTUM_NS), (QUANTUM_NS / 2, QUANTUM_NS / 2), (QUANTUM_NS, 0)] {
-        let mut policy = Bvt::new(&setup(2), BvtSettings { allowance_ns: QUANTUM_NS, warp: None });
+        let mut policy =
+            Bvt::new(&setup(2), BvtSettings { allowance_ns: Nanoseconds::new(QUANTUM_NS), warp: None });
         policy.add(0, 0, share(1), 0);
         policy.add(1, 0, share(1), 0);
         let _ = policy.wake(0, 0);
@@ -82,7 +83,7 @@ fn vtrr_3_bvt_remembers_its_virtual_time_while_all_are_blocked() {
 
 #[test]
 fn vtrr_3_bvt_goes_on_for_the_allowance() {
-    let settings = BvtSettings { allowance_ns: 3 * QUANTUM_NS, warp: None };
+    let settings = BvtSettings { allowance_ns: Nanoseconds::new(3 * QUANTUM_NS), warp: None };
     let mut bench = Bench::new(Bvt::new(&setup(2), settings), &[1, 1]);
     assert_eq!(bench.quanta(4), [0; 4], "a quantum, and three while it is not further ahead than that");
     assert_eq!(bench.quanta(8), [1; 8], "the other until it is as far ahead");
@@ -94,7 +95,7 @@ fn vtrr_3_bvt_goes_on_for_the_allowance() {
 
 #[test]
 fn vtrr_3_a_bvt_client_that_gives_way_by_itself_has_no_allowance() {
-    let settings = BvtSettings { allowance_ns: 3 * QUANTUM_NS, warp: None };
+    let settings = BvtSettings { allowance_ns: Nanoseconds::new(3 * QUANTUM_NS), warp: None };
     let mut bench = Bench::new(Bvt::new(&setup(2), settings), &[1, 1]);
     assert_eq!(bench.run(255, Stop::Yielded), Some(0));
     assert_eq!(bench.quanta(1), [1]);
@@ -103,7 +104,7 @@ fn vtrr_3_a_bvt_client_that_gives_way_by_itself_has_no_allowance() {
 /// Client 0 runs for a quantum and may go on; client 1, picked ahead, never ran.
 #[test]
 fn vtrr_3_a_bvt_decision_that_is_given_back_takes_no_claim_to_go_on() {
-    let settings = BvtSettings { allowance_ns: 3 * QUANTUM_NS, warp: None };
+    let settings = BvtSettings { allowance_ns: Nanoseconds::new(3 * QUANTUM_NS), warp: None };
     for picks_ahead in [false, true] {
         let mut policy = with_two_hogs(Bvt::new(&setup(3), settings));
         assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
@@ -134,9 +135,14 @@ fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
 
 /// Domain 1 is warped by that number of quanta.
 fn warped(quanta: u64, limit_ns: u64, rest_ns: u64) -> Bvt {
-    let warp = Warp { domain: DomainIndex::new(1), warp_ns: quanta * QUANTUM_NS, limit_ns, rest_ns };
+    let warp = Warp {
+        domain: DomainIndex::new(1),
+        warp_ns: Nanoseconds::new(quanta * QUANTUM_NS),
+        limit_ns: Nanoseconds::new(limit_ns),
+        rest_ns: Nanoseconds::new(rest_ns),
+    };
     let setup = Setup { domains: 2, ..setup(3) };
-    Bvt::new(&setup, BvtSettings { allowance_ns: 0, warp: Some(warp) })
+    Bvt::new(&setup, BvtSettings { allowance_ns: Nanoseconds::ZERO, warp: Some(warp) })
 }
 
 /// Two clients that compute in domain 0, and client 2, asleep, in domain 1.
@@ -186,7 +192,10 @@ fn vtrr_3_a_bvt_client_that_is_ahead_preempts_only_by_its_warp() {
 #[test]
 fn vtrr_3_a_bvt_client_preempts_only_beyond_the_allowance() {
     for (allowance_ns, expected) in [(0, Some(0)), (QUANTUM_NS, None)] {
-        let mut policy = with_two_hogs(Bvt::new(&setup(3), BvtSettings { allowance_ns, warp: None }));
+        let mut policy = with_two_hogs(Bvt::new(
+            &setup(3),
+            BvtSettings { allowance_ns: Nanoseconds::new(allowance_ns), warp: None },
+        ));
         assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
         assert_eq!(policy.wake(2, QUANTUM_NS / 10), expected, "with an allowance of {allowance_ns} ns");
     }
@@ -248,7 +257,7 @@ proptest! {
         allowance in 0u64..4,
         history in prop::collection::vec((any::<u8>(), 0u8..4), 1..400),
     ) {
-        let settings = BvtSettings { allowance_ns: allowance * QUANTUM_NS, warp: None };
+        let settings = BvtSettings { allowance_ns: Nanoseconds::new(allowance * QUANTUM_NS), warp: None };
         let mut bench = Bench::new(Bvt::new(&setup(12), settings), &shares);
         for (used, dice) in history {
             let stops = [Stop::Expired, Stop::Expired, Stop::Preempted, Stop::Yielded];

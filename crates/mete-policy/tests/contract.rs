@@ -5,7 +5,7 @@ mod common;
 use common::plain::{Decision, Policy};
 use common::world::Answer;
 use common::{CLIENTS, PROCESSORS, Step, World, setup, steps, wild_steps};
-use mete_policy::{CATALOG, Setup, Share, Stop, by_name};
+use mete_policy::{CATALOG, Nanoseconds, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
 
 proptest! {
@@ -28,7 +28,7 @@ proptest! {
         quantum_ns in prop_oneof![Just(0), Just(1), Just(u64::MAX), any::<u64>()],
     ) {
         for entry in CATALOG {
-            let setup = Setup { quantum_ns, ..setup() };
+            let setup = Setup { quantum_ns: Nanoseconds::new(quantum_ns), ..setup() };
             let mut world = World::with((entry.make)(&setup), setup);
             for step in &history {
                 world.take(step);
@@ -161,7 +161,7 @@ fn new_1_every_policy_answers_to_its_name() {
 
 #[test]
 fn new_1_a_policy_for_no_clients_on_no_processor_picks_no_client() {
-    let setup = Setup { clients: 0, domains: 0, processors: 0, quantum_ns: 0, seed: 0 };
+    let setup = Setup { clients: 0, domains: 0, processors: 0, quantum_ns: Nanoseconds::ZERO, seed: 0 };
     for entry in CATALOG {
         let mut world = World::with((entry.make)(&setup), setup);
         for step in [Step::Add(0, 0, 1), Step::Wake(0), Step::Pick(0), Step::Pick(1), Step::Tick(0)] {

@@ -5,7 +5,9 @@ mod common;
 use common::plain::Policy;
 use common::{CLIENTS, World, setup, steps, wild_steps};
 use mete_policy::credit::Priority;
-use mete_policy::{ClientId, Credit, CreditSettings, Grant, Permille, Setup, Share, Stop, TavsSettings};
+use mete_policy::{
+    ClientId, Credit, CreditSettings, Grant, Nanoseconds, Permille, Setup, Share, Stop, TavsSettings,
+};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -479,10 +481,10 @@ proptest! {
         let [positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max] = numbers;
         let tavs = TavsSettings {
             positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio: Permille::new(boost_ratio),
-            boost_max_ns: slice_ns, io_threshold_ns: tick_ns, portmap_bits: 0, inspection_window: 0,
+            boost_max_ns: Nanoseconds::new(slice_ns), io_threshold_ns: Nanoseconds::new(tick_ns), portmap_bits: 0, inspection_window: 0,
             ..TavsSettings::ALL
         };
-        let settings = CreditSettings { tick_ns, slice_ns, accounting_ticks, precise_accounting: true, tavs };
+        let settings = CreditSettings { tick_ns: Nanoseconds::new(tick_ns), slice_ns: Nanoseconds::new(slice_ns), accounting_ticks, precise_accounting: true, tavs };
         let mut world = World::new(Credit::new(&setup(), settings));
         for step in &history {
             world.take(step);

@@ -5,7 +5,7 @@ mod ideal;
 
 use ideal::plain::Policy;
 use ideal::{Bench, EPSILON, QUANTUM_NS, setup, share};
-use mete_policy::{Eevdf, Stop};
+use mete_policy::{Eevdf, Nanoseconds, Stop};
 use proptest::prelude::*;
 
 #[test]
@@ -209,7 +209,7 @@ proptest! {
     /// definition, and at least one client is always eligible.
     #[test]
     fn vtrr_3_eevdf_chooses_as_a_search_of_all_clients(history in prop::collection::vec(step(), 1..600)) {
-        let mut policy = Eevdf::new(&mete_policy::Setup { quantum_ns: SLICE_NS, ..setup(CLIENTS) });
+        let mut policy = Eevdf::new(&mete_policy::Setup { quantum_ns: Nanoseconds::new(SLICE_NS), ..setup(CLIENTS) });
         let absent = Client { share: 1, time: 0, lead: 0, competes: false };
         let mut search = Search { clients: [absent; CLIENTS as usize], left_at: 0 };
         (0..CLIENTS).for_each(|client| policy.add(client, 0, share(1), 0));

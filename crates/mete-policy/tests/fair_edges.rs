@@ -5,7 +5,7 @@ mod ideal;
 
 use ideal::plain::Policy;
 use ideal::{Bench, QUANTUM_NS, setup, share};
-use mete_policy::{Setup, Stop, by_name};
+use mete_policy::{Nanoseconds, Setup, Stop, by_name};
 
 const FAIR: [&str; 6] = ["wfq-linear", "wfq", "wf2q+", "stride", "bvt", "eevdf"];
 
@@ -81,7 +81,7 @@ fn vtrr_3_a_share_that_changes_while_its_client_runs_counts_from_then_on() {
 fn vtrr_3_remainders_of_divisions_do_not_add_up_to_an_error() {
     const SHARES: [u32; 2] = [(1 << 20) - 1, 986_896];
     for name in FAIR {
-        let setup = Setup { quantum_ns: 1, ..setup(2) };
+        let setup = Setup { quantum_ns: Nanoseconds::new(1), ..setup(2) };
         let mut policy = (by_name(name).expect("it is in the catalog").make)(&setup);
         for (client, weight) in [(0, SHARES[0]), (1, SHARES[1])] {
             policy.add(client, 0, share(weight), 0);
@@ -119,7 +119,7 @@ fn vtrr_3_a_client_that_is_removed_while_it_runs_is_forgotten() {
 fn vtrr_3_absurd_times_and_quanta_are_survived() {
     for name in FAIR {
         for quantum_ns in [0, 1, QUANTUM_NS, u64::MAX] {
-            let setup = Setup { quantum_ns, ..setup(3) };
+            let setup = Setup { quantum_ns: Nanoseconds::new(quantum_ns), ..setup(3) };
             let mut policy = (by_name(name).expect("it is in the catalog").make)(&setup);
             for (client, weight) in [(0, 1), (1, 1 << 20), (2, 3)] {
                 policy.add(client, 0, share(weight), 0);

@@ -8,7 +8,7 @@
 #[path = "common/plain.rs"]
 mod plain;
 
-use mete_policy::{Setup, Share, Stop, by_name};
+use mete_policy::{Nanoseconds, Setup, Share, Stop, by_name};
 use plain::Policy;
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ struct Machine {
 impl Machine {
     fn new(policy: &str, load: &Load<'_>) -> Machine {
         let clients = load.hogs.len() + load.sleepers.len();
-        let setup = Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(clients as u32) };
+        let setup = Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(clients as u32) };
         let mut policy = (by_name(policy).expect("it is in the catalog").make)(&setup);
         let shares = load.hogs.iter().chain(load.sleepers.iter().map(|(share, ..)| share));
         for (client, &share) in (0..).zip(shares) {
@@ -176,7 +176,7 @@ type Stretch = (Vec<(usize, u64)>, u64, bool);
 /// Runs a policy and the fractions side by side. In each stretch, the clients in `wakes` that sleep wake one after
 /// another, each after that part of the quantum. The running client stops after that part, and blocks or not.
 fn side_by_side(name: &str, shares: &[u32], stretches: &[Stretch]) {
-    let setup = Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(shares.len() as u32) };
+    let setup = Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(shares.len() as u32) };
     let mut policy = (by_name(name).expect("it is in the catalog").make)(&setup);
     let mut fluid = Fluid::default();
     for (client, &share) in (0..).zip(shares) {

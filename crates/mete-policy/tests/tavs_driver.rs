@@ -4,7 +4,9 @@
 mod plain;
 
 use mete_policy::credit::Priority;
-use mete_policy::{ClientId, Credit, CreditSettings, Observation, Setup, Share, Stop, TavsSettings};
+use mete_policy::{
+    ClientId, Credit, CreditSettings, Nanoseconds, Observation, Setup, Share, Stop, TavsSettings,
+};
 use plain::Policy;
 
 const MS: u64 = 1_000_000;
@@ -227,8 +229,11 @@ fn tavs_7_the_clients_that_the_driver_worked_for_pay_for_its_time() {
     host.wake(DRIVER);
     host.pick(DRIVER);
     for (client, used_ns) in [(1, 3 * MS), (2, MS)] {
-        let spent =
-            Observation::DriverTime { driver: ClientId::new(DRIVER), client: ClientId::new(client), used_ns };
+        let spent = Observation::DriverTime {
+            driver: ClientId::new(DRIVER),
+            client: ClientId::new(client),
+            used_ns: Nanoseconds::new(used_ns),
+        };
         let _ = host.policy.observe(spent, host.now);
     }
     host.ran(DRIVER, 5 * MS, Stop::Blocked);
@@ -240,7 +245,7 @@ fn tavs_7_the_clients_that_the_driver_worked_for_pay_for_its_time() {
 #[test]
 fn tavs_7_no_credit_moves_while_the_part_is_off_or_between_clients_it_does_not_concern() {
     let mut host = Host::with(TavsSettings::OFF);
-    let time = |driver, client| Observation::DriverTime { driver, client, used_ns: MS };
+    let time = |driver, client| Observation::DriverTime { driver, client, used_ns: Nanoseconds::new(MS) };
     let _ = host.policy.observe(time(ClientId::new(DRIVER), ClientId::new(1)), 0);
     assert_eq!(host.policy.credit_ns(ClientId::new(1)), 0);
     let mut host = Host::with(CHARGE);

@@ -4,8 +4,8 @@
 mod plain;
 
 use mete_policy::{
-    ClientId, Credit, CreditSettings, DomainIndex, Event, Observation, RequestId, Setup, Share, Stop, TaskId,
-    TavsSettings,
+    ClientId, Credit, CreditSettings, DomainIndex, Event, Nanoseconds, Observation, RequestId, Setup, Share,
+    Stop, TaskId, TavsSettings,
 };
 use plain::Policy;
 use proptest::prelude::*;
@@ -145,15 +145,15 @@ fn tavs_3_belief_stays_between_minus_100_and_300_and_turns_with_the_evidence() {
 #[test]
 fn tavs_3_the_threshold_can_be_changed_while_running_for_each_domain() {
     let mut guest = Guest::new();
-    guest.policy.set_io_threshold(DomainIndex::new(1), 100 * US);
+    guest.policy.set_io_threshold(DomainIndex::new(1), Nanoseconds::new(100 * US));
     for _ in 0..3 {
         guest.round(2, 300 * US);
     }
     assert_eq!(guest.beliefs(2..=2), [-60]);
-    guest.policy.set_io_threshold(DomainIndex::new(0), 2 * MS);
+    guest.policy.set_io_threshold(DomainIndex::new(0), Nanoseconds::new(2 * MS));
     guest.round(2, 300 * US);
     assert_eq!(guest.beliefs(2..=2), [-80], "another domain's threshold does not apply to it");
-    guest.policy.set_io_threshold(DomainIndex::new(1), 500 * US);
+    guest.policy.set_io_threshold(DomainIndex::new(1), Nanoseconds::new(500 * US));
     for _ in 0..21 {
         guest.round(2, 300 * US);
     }

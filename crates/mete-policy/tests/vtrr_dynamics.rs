@@ -7,7 +7,7 @@ mod reference;
 
 use std::cmp::Reverse;
 
-use mete_policy::{ClientId, Reset, Setup, Share, Stop, Vtrr};
+use mete_policy::{ClientId, Nanoseconds, Reset, Setup, Share, Stop, Vtrr};
 use plain::Policy;
 use proptest::prelude::*;
 use reference::{Fraction, Model};
@@ -217,7 +217,7 @@ fn assert_same(numerator: i128, denominator: i128, expected: Fraction) {
 }
 
 fn quanta(clients: u32) -> Setup {
-    Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(clients) }
+    Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(clients) }
 }
 
 /// The events on one processor: one decision at a time, whole quanta unless a client gives way.

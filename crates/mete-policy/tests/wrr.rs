@@ -4,7 +4,7 @@ mod common;
 
 use common::plain::Policy;
 use common::{CLIENTS, Line, QUANTUM_NS, setup};
-use mete_policy::{Setup, Share, Stop, WeightedRoundRobin};
+use mete_policy::{Nanoseconds, Setup, Share, Stop, WeightedRoundRobin};
 use proptest::prelude::*;
 
 fn wrr() -> WeightedRoundRobin {
@@ -68,7 +68,7 @@ fn vtrr_3_wrr_serves_several_processors_from_one_queue() {
 
 #[test]
 fn vtrr_3_wrr_survives_slices_beyond_the_range_of_time() {
-    let mut policy = WeightedRoundRobin::new(&Setup { quantum_ns: u64::MAX, ..setup() });
+    let mut policy = WeightedRoundRobin::new(&Setup { quantum_ns: Nanoseconds::MAX, ..setup() });
     common::start(&mut policy, &[1 << 20]);
     assert_eq!(policy.pick(0, 0).map(|decision| decision.slice_ns), Some(u64::MAX));
 }

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ClientId::new(client),
             DomainIndex::new(0),
             Share::new(1 + client % 100).ok_or("no share")?,
-            0,
+            Nanoseconds::ZERO,
         );
     }
     let begun = Instant::now();

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut host = scenario.host(policy, (), scenario.seed);
     let begun = Instant::now();
     host.run_until(scenario.duration_ns)?;
-    let (passed_s, simulated_s) = (begun.elapsed().as_secs_f64(), scenario.duration_ns as f64 / 1e9);
+    let (passed_s, simulated_s) = (begun.elapsed().as_secs_f64(), scenario.duration_ns.as_secs_f64());
     println!(
         "{name}: {:.0} simulated seconds a second, {:.2} million decisions a second",
         simulated_s / passed_s,

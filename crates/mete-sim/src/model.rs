@@ -85,13 +85,13 @@ pub trait Model {
     /// is given to it now. `is_remote`: its waker runs on another processor.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         let _ = (client, is_remote);
-        0
+        Nanoseconds::ZERO
     }
 
     /// How long the running client goes on when the wake-up of `client` takes its processor.
     fn make_way_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         let _ = (client, is_remote);
-        0
+        Nanoseconds::ZERO
     }
 
     /// `client` has got a processor; a call of [`Model::next`] follows.

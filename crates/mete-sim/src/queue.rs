@@ -38,7 +38,7 @@ impl Moment {
 
     /// Its time.
     pub fn at_ns(self) -> Nanoseconds {
-        (self.0 >> 64) as Nanoseconds
+        Nanoseconds::new((self.0 >> 64) as u64)
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn drain(queue: &mut Queue<char>) -> String {
-        std::iter::from_fn(|| queue.pop_before(u64::MAX)).map(|(_, event)| event).collect()
+        std::iter::from_fn(|| queue.pop_before(Nanoseconds::MAX)).map(|(_, event)| event).collect()
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             (3, outside, 'c'),
         ];
         for (at_ns, class, event) in events {
-            queue.push(at_ns, class, event);
+            queue.push(Nanoseconds::new(at_ns), class, event);
         }
         assert_eq!(drain(&mut queue), "abcdefg");
     }
@@ -234,12 +234,12 @@ mod tests {
     #[test]
     fn a_cancelled_event_does_not_happen_and_its_ticket_cancels_no_other() {
         let mut queue = Queue::default();
-        let first = queue.push(1, Class::Outside, 'a');
-        queue.push(2, Class::Outside, 'b');
+        let first = queue.push(Nanoseconds::new(1), Class::Outside, 'a');
+        queue.push(Nanoseconds::new(2), Class::Outside, 'b');
         assert_eq!((queue.cancel(first), queue.cancel(first)), (Some('a'), None));
         assert_eq!(drain(&mut queue), "b");
-        queue.push(3, Class::Outside, 'c');
-        queue.push(3, Class::Outside, 'd');
+        queue.push(Nanoseconds::new(3), Class::Outside, 'c');
+        queue.push(Nanoseconds::new(3), Class::Outside, 'd');
         assert_eq!(queue.cancel(first), None, "the slot is used again, the ticket is not");
         assert_eq!(drain(&mut queue), "cd");
     }
@@ -247,9 +247,9 @@ mod tests {
     #[test]
     fn events_at_the_end_or_after_it_wait() {
         let mut queue = Queue::default();
-        queue.push(7, Class::Outside, 'a');
-        assert_eq!(queue.pop_before(7), None);
-        assert_eq!(queue.pop_before(8), Some((7, 'a')));
+        queue.push(Nanoseconds::new(7), Class::Outside, 'a');
+        assert_eq!(queue.pop_before(Nanoseconds::new(7)), None);
+        assert_eq!(queue.pop_before(Nanoseconds::new(8)), Some((Nanoseconds::new(7), 'a')));
     }
 
     proptest! {
@@ -259,6 +259,7 @@ mod tests {
         ) {
             let (mut queue, mut tickets, mut list) = (Queue::default(), Vec::new(), Vec::new());
             for (number, (at_ns, call, which)) in calls.into_iter().enumerate() {
+                let at_ns = Nanoseconds::new(at_ns);
                 match call {
                     0 if !tickets.is_empty() => {
                         let which = which % tickets.len();
@@ -278,7 +279,7 @@ mod tests {
                 prop_assert_eq!(queue.heap.len(), list.len(), "after call {}", number);
             }
             list.sort_unstable();
-            prop_assert_eq!(std::iter::from_fn(|| queue.pop_before(u64::MAX)).collect::<Vec<_>>(), list);
+            prop_assert_eq!(std::iter::from_fn(|| queue.pop_before(Nanoseconds::MAX)).collect::<Vec<_>>(), list);
         }
     }
 }

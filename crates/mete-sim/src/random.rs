@@ -67,7 +67,7 @@ pub enum Distribution {
 }
 
 /// Longer than any run. A sample of a heavy tail is cut off here, so that sums of samples fit.
-pub const LONGEST_NS: Nanoseconds = 1 << 60;
+pub const LONGEST_NS: Nanoseconds = Nanoseconds::new(1 << 60);
 
 impl Distribution {
     /// Whether every sample is 0.
@@ -85,10 +85,10 @@ impl Distribution {
     /// A sample, rounded to a whole number and at most [`LONGEST_NS`].
     pub fn sample(&self, stream: &mut Stream) -> u64 {
         match *self {
-            Distribution::Fixed(value) => value.min(LONGEST_NS),
+            Distribution::Fixed(value) => value.min(LONGEST_NS.get()),
             Distribution::Uniform(low, high) => {
                 let width = high.saturating_sub(low).saturating_add(1);
-                low.saturating_add(stream.below(width)).min(LONGEST_NS)
+                low.saturating_add(stream.below(width)).min(LONGEST_NS.get())
             }
             Distribution::Exponential { mean } => rounded(-(mean as f64) * libm::log(stream.unit())),
             Distribution::Normal { mean, deviation } => {
@@ -106,7 +106,7 @@ impl Distribution {
 
 /// The cast saturates: a number below 0 becomes 0, and so does a value that is not a number.
 fn rounded(value: f64) -> u64 {
-    (libm::round(value) as u64).min(LONGEST_NS)
+    (libm::round(value) as u64).min(LONGEST_NS.get())
 }
 
 #[cfg(test)]
@@ -135,8 +135,8 @@ mod tests {
         for _ in 0..10_000 {
             assert!((3..=5).contains(&Distribution::Uniform(3, 5).sample(&mut stream)));
             assert!(Distribution::Pareto { least: 7, shape: 0.01 }.sample(&mut stream) >= 7);
-            assert!(Distribution::Exponential { mean: u64::MAX }.sample(&mut stream) <= LONGEST_NS);
-            assert!(Distribution::Uniform(0, u64::MAX).sample(&mut stream) <= LONGEST_NS);
+            assert!(Distribution::Exponential { mean: u64::MAX }.sample(&mut stream) <= LONGEST_NS.get());
+            assert!(Distribution::Uniform(0, u64::MAX).sample(&mut stream) <= LONGEST_NS.get());
         }
     }
 

@@ -63,7 +63,7 @@ impl Report {
     /// The longest time that any client was ready without running.
     #[must_use]
     pub fn longest_wait_ns(&self) -> Nanoseconds {
-        self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or(0)
+        self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or_default()
     }
 }
 
@@ -176,7 +176,7 @@ fn measure<P: Policy, R: Recorder, B>(
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &had, times.total_ns());
-    let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
+    let fairness = jain(clients.iter().map(|client| (client.ran_ns.get(), client.share)));
     let report =
         Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters, network };
     Ok(ControlFlow::Continue((report, also)))
@@ -221,7 +221,7 @@ fn clients(
                 domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
                 share: client.share.get(),
                 wanted,
-                got: ran_ns as f64 / total_ns.max(1) as f64,
+                got: ran_ns.part_of(total_ns),
                 ran_ns,
                 spun_ns,
                 ..report

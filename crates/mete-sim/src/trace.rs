@@ -137,7 +137,7 @@ impl<W: Write> Writer<W> {
             failure: None,
             lanes: vec![Lane::default(); processors],
             stopped: Vec::new(),
-            now_ns: 0,
+            now_ns: Nanoseconds::ZERO,
             pieces: vec![Vec::new(); processors],
             active: 0,
         })
@@ -169,7 +169,7 @@ impl<W: Write> Writer<W> {
         now_ns: Nanoseconds,
     ) {
         let piece = &mut self.pieces[processor];
-        piece.extend([who(event, domain, correspondent), counter, now_ns, 0]);
+        piece.extend([who(event, domain, correspondent), counter, now_ns.get(), 0]);
         if piece.len() >= PIECE_ROWS * ROW_WORDS {
             self.write(processor);
         }
@@ -207,7 +207,7 @@ impl<W: Write> Writer<W> {
         lane.is_stopped = false;
         let Some(client) = lane.client.take() else { return };
         let ran_ns = std::mem::take(&mut lane.ran_ns);
-        self.row(processor, event::SERVICE_TIME, (domain(client), next), ran_ns, now_ns);
+        self.row(processor, event::SERVICE_TIME, (domain(client), next), ran_ns.get(), now_ns);
     }
 
     /// A processor goes on with a client.
@@ -220,7 +220,7 @@ impl<W: Write> Writer<W> {
             self.switch(processor, domain(client), self.now_ns);
         } else if self.now_ns > stopped_ns {
             let idle_ns = self.now_ns - stopped_ns;
-            self.row(processor, event::SERVICE_TIME, (IDLE, domain(client)), idle_ns, self.now_ns);
+            self.row(processor, event::SERVICE_TIME, (IDLE, domain(client)), idle_ns.get(), self.now_ns);
         }
     }
 }
@@ -292,7 +292,7 @@ impl<W: Write> Recorder for Writer<W> {
     fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
         self.pass_to(now_ns);
         if let Note::Response { client, took_ns, .. } = note {
-            self.row(self.active, event::RESPONSE, (domain(client), NO_DOMAIN), took_ns, now_ns);
+            self.row(self.active, event::RESPONSE, (domain(client), NO_DOMAIN), took_ns.get(), now_ns);
         }
     }
 }

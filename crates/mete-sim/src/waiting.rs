@@ -29,7 +29,7 @@ impl fmt::Display for Waiting {
             Awaited::Room { port } => write!(text, "room at port {port}")?,
             Awaited::Lock => write!(text, "a lock")?,
         }
-        write!(text, " since {:.3} ms", self.since_ns as f64 / 1e6)
+        write!(text, " since {:.3} ms", self.since_ns.as_millis_f64())
     }
 }
 

@@ -81,7 +81,7 @@ impl Watch {
         let last = self.last.get_mut(processor.index()).and_then(|last| last.replace(client));
         let is_switch = last != Some(client);
         let is_lost = is_switch && self.hardware.payer == Payer::Nobody;
-        (is_switch, now_ns.saturating_add(if is_lost { self.hardware.switch_ns } else { 0 }))
+        (is_switch, now_ns.saturating_add(if is_lost { self.hardware.switch_ns } else { Nanoseconds::ZERO }))
     }
 
     /// Notes the error. It is lowest just before a turn and highest at its end, so it is noted there.
@@ -103,7 +103,7 @@ impl Watched {
 
     /// How much of the present turn the client has had.
     fn turn_ns(&self, now_ns: Nanoseconds) -> i64 {
-        self.serves_from_ns.map_or(0, |from_ns| now_ns.saturating_sub(from_ns) as i64)
+        self.serves_from_ns.map_or(0, |from_ns| now_ns.saturating_sub(from_ns).get() as i64)
     }
 }
 
@@ -151,7 +151,7 @@ impl Recorder for Watch {
     ) {
         let Some(watched) = self.client(client) else { return };
         watched.serves_from_ns = None;
-        watched.had_ns += ran_ns as i64;
+        watched.had_ns += ran_ns.get() as i64;
         // A client that was preempted or whose slice ended waits again from now on.
         if stop != Stop::Blocked {
             watched.ready_since_ns = Some(now_ns);

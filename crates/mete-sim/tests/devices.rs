@@ -10,16 +10,16 @@ use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote, TellSent};
 use mete_sim::{Hardware, Host, Note, Recorder, Scene};
 
-const US: Nanoseconds = 1_000;
-const MS: Nanoseconds = 1_000_000;
-const S: Nanoseconds = 1_000 * MS;
+const US: Nanoseconds = Nanoseconds::new(1_000);
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
+const S: Nanoseconds = Nanoseconds::from_secs(1);
 
 const DRIVER: ClientId = ClientId::new(0);
 const GUEST: ClientId = ClientId::new(1);
 const OTHER: ClientId = ClientId::new(2);
 const PORT: u16 = 7;
 /// Linux's least timeout.
-const PATIENCE_NS: Nanoseconds = 200 * MS;
+const PATIENCE_NS: Nanoseconds = Nanoseconds::from_millis(200);
 
 #[derive(Default)]
 struct Seen {
@@ -63,12 +63,12 @@ fn receive() -> Op {
 }
 
 fn disk() -> Disk {
-    Disk { seek: fixed(5 * MS), bytes_per_s: 100_000_000 }
+    Disk { seek: fixed((5 * MS).get()), bytes_per_s: 100_000_000 }
 }
 
 /// 100 Mbit/s of Ethernet with TCP, without a delay.
 const ETHERNET: Network =
-    Network { delay_ns: 0, bytes_per_s: 12_500_000, header_bytes: 78, segment_bytes: 1460 };
+    Network { delay_ns: Nanoseconds::ZERO, bytes_per_s: 12_500_000, header_bytes: 78, segment_bytes: 1460 };
 
 type Devices = Host<RoundRobin, Scene, Seen>;
 
@@ -90,7 +90,7 @@ fn host(network: Network, costs: DriverCosts, remotes: &[Remote], tasks: &[Arc<P
     let setup = Setup { processors: hardware.processors, ..Setup::for_clients(clients) };
     let mut host = Host::new(hardware, RoundRobin::new(&setup), scene, Seen::default());
     for client in 0..clients {
-        host.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, 0);
+        host.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
     }
     host.prepare(|scene, context| scene.start(context));
     host
@@ -112,11 +112,11 @@ fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
     assert_eq!(
         host.recorder().observed,
         [
-            (0, Observation::Driver { client: DRIVER }),
-            (0, Observation::TaskSwitch { client: GUEST, task: TaskId::new(0) }),
-            (0, Observation::BlockRead { client: GUEST, request: RequestId::new(0) }),
-            (0, Observation::Notify { from: GUEST, to: DRIVER }),
-            (0, kick),
+            (Nanoseconds::ZERO, Observation::Driver { client: DRIVER }),
+            (Nanoseconds::ZERO, Observation::TaskSwitch { client: GUEST, task: TaskId::new(0) }),
+            (Nanoseconds::ZERO, Observation::BlockRead { client: GUEST, request: RequestId::new(0) }),
+            (Nanoseconds::ZERO, Observation::Notify { from: GUEST, to: DRIVER }),
+            (Nanoseconds::ZERO, kick),
             (10 * US, driver_time),
             (6 * MS + 10 * US, kick),
             (6 * MS + 20 * US, driver_time),
@@ -164,12 +164,16 @@ fn tavs_5_a_kernel_that_serves_one_reader_at_a_time_sends_the_next_read_when_one
         scene.add_guest(guest);
         let policy = RoundRobin::new(&Setup::for_clients(1));
         let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-        host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
+        host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
         host.run_until(20 * MS).expect("time goes on");
         host.recorder().times(|what| matches!(what, Observation::BlockRead { .. }))
     };
-    assert_eq!(requests(0)[..3], [0, 0, 6 * MS], "both at once, and again when the first is complete");
-    assert_eq!(requests(1)[..3], [0, 6 * MS, 12 * MS]);
+    assert_eq!(
+        requests(0)[..3],
+        [Nanoseconds::ZERO, Nanoseconds::ZERO, 6 * MS],
+        "both at once, and again when the first is complete"
+    );
+    assert_eq!(requests(1)[..3], [Nanoseconds::ZERO, 6 * MS, 12 * MS]);
 }
 
 #[test]
@@ -183,7 +187,7 @@ fn packets_take_their_time_on_the_wire_one_after_the_other() {
         *what == Observation::EventPending { client: GUEST, event: Event::Packet { port: PORT } }
     });
     // 1538 bytes are 123.04 µs each way, and the driver takes 10 µs for each.
-    assert_eq!((arrived, host.recorder().done), (vec![2 * (123_040 + 10 * US)], 1));
+    assert_eq!((arrived, host.recorder().done), (vec![2 * (Nanoseconds::new(123_040) + 10 * US)], 1));
 }
 
 #[test]
@@ -197,9 +201,9 @@ fn a_batch_notifies_each_guest_once_and_is_cut_where_the_driver_is_told_to() {
     for (batch, expected) in [(64, vec![60, 60]), (4, vec![40, 40, 60]), (1, vec![10, 20, 30, 40, 50, 60])] {
         let remotes = [asks(GUEST), asks(OTHER)];
         let mut host = host(at_once, batches_of(batch), &remotes, &[reader(), reader()]);
-        host.run_until(60 * US + 1).expect("time goes on");
+        host.run_until(60 * US + Nanoseconds::new(1)).expect("time goes on");
         let notified = host.recorder().times(|what| matches!(what, Observation::Notify { from: DRIVER, .. }));
-        let notified_us: Vec<_> = notified.iter().map(|now_ns| now_ns / US).collect();
+        let notified_us: Vec<_> = notified.iter().map(|&now_ns| now_ns / US).collect();
         assert_eq!(notified_us, expected, "batches of {batch}");
         let packets = host
             .recorder()
@@ -211,18 +215,23 @@ fn a_batch_notifies_each_guest_once_and_is_cut_where_the_driver_is_told_to() {
 #[test]
 fn a_guest_notifies_its_driver_only_when_that_has_taken_all_it_asked_for() {
     let send = Op::Request { remote: 0, port: PORT, bytes: fixed(100) };
-    let burst = program(Some(1), &[send.clone(), send.clone(), send, Op::Compute(fixed(MS))]);
+    let burst = program(Some(1), &[send.clone(), send.clone(), send, Op::Compute(fixed(MS.get()))]);
     let server = Remote::Serves { bytes: fixed(1), think: fixed(0), window: 2, patience_ns: PATIENCE_NS };
     let mut host = host(ETHERNET, batches_of(64), &[server], &[burst]);
     host.run_until(S / 2).expect("time goes on");
     let notified = host.recorder().times(|what| *what == Observation::Notify { from: GUEST, to: DRIVER });
-    assert_eq!(notified, [0], "three packets, one notification");
+    assert_eq!(notified, [Nanoseconds::ZERO], "three packets, one notification");
 }
 
 #[test]
 fn a_stream_is_clocked_by_its_acknowledgements_and_fills_the_link() {
-    let sends =
-        |window| Remote::Sends { to: GUEST, port: PORT, bytes: LONGEST_NS, window, patience_ns: PATIENCE_NS };
+    let sends = |window| Remote::Sends {
+        to: GUEST,
+        port: PORT,
+        bytes: LONGEST_NS.get(),
+        window,
+        patience_ns: PATIENCE_NS,
+    };
     let reader = program(None, &[receive(), Op::Done]);
     let mbit_per_s = |network, window| {
         let mut host = host(network, batches_of(64), &[sends(window)], std::slice::from_ref(&reader));
@@ -239,10 +248,10 @@ fn a_stream_is_clocked_by_its_acknowledgements_and_fills_the_link() {
 #[test]
 fn a_stream_has_no_more_under_way_than_its_window() {
     let silent =
-        program(None, &[Op::Sleep(fixed(MS)), Op::Send { to: GUEST, port: PORT + 1, bytes: fixed(1) }]);
-    let listens_elsewhere = program(None, &[Op::Receive { port: PORT }, Op::Sleep(fixed(10 * S))]);
+        program(None, &[Op::Sleep(fixed(MS.get())), Op::Send { to: GUEST, port: PORT + 1, bytes: fixed(1) }]);
+    let listens_elsewhere = program(None, &[Op::Receive { port: PORT }, Op::Sleep(fixed((10 * S).get()))]);
     let sends =
-        Remote::Sends { to: GUEST, port: PORT, bytes: LONGEST_NS, window: 2, patience_ns: PATIENCE_NS };
+        Remote::Sends { to: GUEST, port: PORT, bytes: LONGEST_NS.get(), window: 2, patience_ns: PATIENCE_NS };
     let mut host = host(ETHERNET, batches_of(64), &[sends], &[listens_elsewhere, silent]);
     host.run_until(S).expect("time goes on");
     let packets = host.recorder().times(|what| {
@@ -257,12 +266,12 @@ fn a_page_comes_in_segments_and_its_time_is_measured_where_it_was_asked_for() {
         Some(3),
         &[
             Op::Request { remote: 0, port: PORT, bytes: fixed(300) },
-            Op::ReceiveAll { port: PORT, each: fixed(20 * US) },
+            Op::ReceiveAll { port: PORT, each: fixed((20 * US).get()) },
             Op::Done,
         ],
     );
     let server =
-        Remote::Serves { bytes: fixed(8_600), think: fixed(MS), window: 44, patience_ns: PATIENCE_NS };
+        Remote::Serves { bytes: fixed(8_600), think: fixed(MS.get()), window: 44, patience_ns: PATIENCE_NS };
     let mut host = host(ETHERNET, batches_of(64), &[server], &[browser]);
     host.run_until(S).expect("time goes on");
     let packets = host.recorder().times(|what| {
@@ -272,21 +281,34 @@ fn a_page_comes_in_segments_and_its_time_is_measured_where_it_was_asked_for() {
     let responses_ns = &host.recorder().responses_ns;
     assert_eq!(responses_ns.len(), 3);
     let on_the_wire_ns = (8_600 + 6 * 78) * 80;
-    assert!(responses_ns.iter().all(|&took_ns| took_ns > MS + on_the_wire_ns && took_ns < 3 * MS));
+    assert!(
+        responses_ns
+            .iter()
+            .all(|&took_ns| took_ns > MS + Nanoseconds::new(on_the_wire_ns) && took_ns < 3 * MS)
+    );
 }
 
 #[test]
 fn a_remote_client_thinks_asks_and_waits_and_long_answers_come_whole() {
-    let server = program(None, &[receive(), Op::Compute(fixed(100 * US)), Op::Reply { bytes: fixed(3_000) }]);
-    let asks =
-        Remote::Asks { to: GUEST, port: PORT, bytes: fixed(40), think: fixed(50 * MS), acknowledge_ns: None };
+    let server =
+        program(None, &[receive(), Op::Compute(fixed((100 * US).get())), Op::Reply { bytes: fixed(3_000) }]);
+    let asks = Remote::Asks {
+        to: GUEST,
+        port: PORT,
+        bytes: fixed(40),
+        think: fixed((50 * MS).get()),
+        acknowledge_ns: None,
+    };
     let mut host = host(ETHERNET, batches_of(64), &[asks], &[server]);
     host.run_until(S).expect("time goes on");
     let took_ns = host.recorder().responses_ns.first().copied();
     // 118 bytes to the guest; 3000 bytes back in 3 packets, the first two full; 10 µs of the driver for each
     // packet.
     let back_ns = 2 * 1538 * 80 + (80 + 78) * 80;
-    assert_eq!(took_ns, Some(118 * 80 + 10 * US + 100 * US + 10 * US + back_ns));
+    assert_eq!(
+        took_ns,
+        Some(Nanoseconds::new(118 * 80) + 10 * US + 100 * US + 10 * US + Nanoseconds::new(back_ns))
+    );
     assert_eq!(host.recorder().responses_ns.len(), 19, "one each 50.5 ms");
 }
 
@@ -299,7 +321,7 @@ fn without_a_driver_devices_serve_clients_at_once() {
     scene.add_guest(guest);
     let policy = RoundRobin::new(&Setup::for_clients(1));
     let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
     host.run_until(S).expect("time goes on");
     let done = host.recorder().times(|what| matches!(what, Observation::EventPending { .. }));
     assert_eq!(done, [6 * MS]);
@@ -311,7 +333,7 @@ fn tavs_6_a_guest_hears_that_a_packet_is_sent_if_the_driver_tells() {
     for tell_sent in [TellSent::Never, TellSent::Middle, TellSent::After(1), TellSent::After(2)] {
         let sender = program(Some(1), &[Op::Request { remote: 0, port: PORT, bytes: fixed(40) }]);
         let serves =
-            Remote::Serves { bytes: fixed(40), think: fixed(S), window: 2, patience_ns: PATIENCE_NS };
+            Remote::Serves { bytes: fixed(40), think: fixed(S.get()), window: 2, patience_ns: PATIENCE_NS };
         let costs = DriverCosts { tell_sent, ..DriverCosts::default() };
         let mut host = host(ETHERNET, costs, &[serves], &[sender, program(None, &[receive()])]);
         host.run_until(100 * MS).expect("time goes on");
@@ -331,7 +353,7 @@ fn tavs_4_an_answer_over_tcp_is_acknowledged_late_unless_the_next_question_is_ea
             to: GUEST,
             port: PORT,
             bytes: fixed(40),
-            think: fixed(think_ms * MS),
+            think: fixed((think_ms * MS).get()),
             acknowledge_ns: Some(40 * MS),
         };
         let mut host = host(ETHERNET, batches_of(64), &[asks], &[server]);

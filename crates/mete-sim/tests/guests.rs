@@ -10,7 +10,7 @@ use mete_sim::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, Io, Network, Op, Program};
 use mete_sim::{Hardware, Host, Note, Recorder, Scenario, Scene, report};
 
-const MS: Nanoseconds = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
 
 #[derive(Default)]
 struct Seen {
@@ -40,11 +40,11 @@ fn program(ops: &[Op]) -> Arc<Program> {
 }
 
 fn compute(ns: Nanoseconds) -> Op {
-    Op::Compute(Distribution::Fixed(ns))
+    Op::Compute(Distribution::Fixed(ns.get()))
 }
 
 fn sleep(ns: Nanoseconds) -> Op {
-    Op::Sleep(Distribution::Fixed(ns))
+    Op::Sleep(Distribution::Fixed(ns.get()))
 }
 
 /// One guest with these tasks, alone on its host.
@@ -53,13 +53,13 @@ fn host(kernel: Kernel, costs: KernelCosts, tasks: &[Arc<Program>]) -> Host<Roun
     for (number, task) in tasks.iter().enumerate() {
         guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("task {number}")));
     }
-    let disk = Disk { seek: Distribution::Fixed(5 * MS), bytes_per_s: 0 };
+    let disk = Disk { seek: Distribution::Fixed((5 * MS).get()), bytes_per_s: 0 };
     let network = Network::default();
     let mut scene = Scene::new(Io::new(vec![disk], network, 1), 1);
     scene.add_guest(guest);
     let policy = RoundRobin::new(&Setup::for_clients(1));
     let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
-    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
     host
 }
 
@@ -76,7 +76,7 @@ fn task_switches(seen: &Seen) -> Vec<(u16, Nanoseconds)> {
 }
 
 fn ran_ns(host: &Host<RoundRobin, Scene, Seen>, client: ClientId, task: u16) -> Nanoseconds {
-    host.model().guest(client).map_or(0, |guest| guest.ran_ns(task))
+    host.model().guest(client).map_or(Nanoseconds::ZERO, |guest| guest.ran_ns(task))
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_guest_with_nothing_to_do_leaves_its_processor_idle_and_the_same_task_is_no_
     host.run_until(1_000 * MS).expect("time goes on");
     let times = host.times().next().expect("there is one");
     assert_eq!((times.run_ns, times.idle_ns), (100 * MS, 900 * MS));
-    assert_eq!(task_switches(host.recorder()), [(0, 0)]);
+    assert_eq!(task_switches(host.recorder()), [(0, Nanoseconds::ZERO)]);
 }
 
 #[test]
@@ -133,8 +133,11 @@ fn tavs_5_a_completed_read_is_seen_with_its_request_before_the_task_wakes() {
     assert_eq!(
         seen.observed[..3],
         [
-            (Observation::TaskSwitch { client: ClientId::new(0), task: TaskId::new(0) }, 0),
-            (Observation::BlockRead { client: ClientId::new(0), request: RequestId::new(0) }, 0),
+            (Observation::TaskSwitch { client: ClientId::new(0), task: TaskId::new(0) }, Nanoseconds::ZERO),
+            (
+                Observation::BlockRead { client: ClientId::new(0), request: RequestId::new(0) },
+                Nanoseconds::ZERO
+            ),
             (
                 Observation::EventPending {
                     client: ClientId::new(0),
@@ -149,14 +152,18 @@ fn tavs_5_a_completed_read_is_seen_with_its_request_before_the_task_wakes() {
 
 #[test]
 fn a_kernels_own_work_is_done_before_its_tasks_go_on() {
-    let costs = KernelCosts { switch_ns: 2_000, interrupt_ns: 3_000, ..KernelCosts::default() };
+    let costs = KernelCosts {
+        switch_ns: Nanoseconds::new(2_000),
+        interrupt_ns: Nanoseconds::new(3_000),
+        ..KernelCosts::default()
+    };
     let mut host = host(priority(), costs, &[program(&[compute(MS), sleep(9 * MS)])]);
     host.run_until(40 * MS).expect("time goes on");
     let times = host.times().next().expect("there is one");
     assert_eq!(ran_ns(&host, ClientId::new(0), 0), 4 * MS);
     assert_eq!(
         times.run_ns,
-        4 * MS + 2_000 + 3 * 3_000,
+        4 * MS + Nanoseconds::new(2_000) + Nanoseconds::new(3 * 3_000),
         "one switch, and an interrupt for each of three wake-ups"
     );
 }
@@ -183,7 +190,10 @@ fn a_lock_inside_one_guest_is_none_inside_another() {
     "#;
     let scenario = Scenario::parse("x.toml", text, &[]).expect("it is right");
     let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
-    assert_eq!((report.times.idle_ns, report.clients[0].done, report.clients[1].done), (0, 99, 99));
+    assert_eq!(
+        (report.times.idle_ns, report.clients[0].done, report.clients[1].done),
+        (Nanoseconds::ZERO, 99, 99)
+    );
 }
 
 #[test]

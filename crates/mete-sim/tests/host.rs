@@ -4,7 +4,7 @@ use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, ProcessorId, Roun
 use mete_sim::random::Stream;
 use mete_sim::{Context, Hardware, Host, Model, Payer, Reaction, Recorder, Step};
 
-const MS: Nanoseconds = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
 
 /// Computes and sleeps by turns; its stream gives the lengths. With a longest sleep of 0 it never sleeps.
 struct Sleeper {
@@ -27,11 +27,15 @@ impl Model for Sleepers {
         if sleeper.is_asleep {
             return Step::Block;
         }
-        if sleeper.left_ns == 0 {
-            sleeper.left_ns = 1 + sleeper.stream.below(sleeper.longest_burst_ns);
-            if sleeper.longest_sleep_ns > 0 {
+        if sleeper.left_ns.is_zero() {
+            sleeper.left_ns = Nanoseconds::new(1 + sleeper.stream.below(sleeper.longest_burst_ns.get()));
+            if !sleeper.longest_sleep_ns.is_zero() {
                 sleeper.is_asleep = true;
-                context.notify_after(sleeper.stream.below(sleeper.longest_sleep_ns), client, ());
+                context.notify_after(
+                    Nanoseconds::new(sleeper.stream.below(sleeper.longest_sleep_ns.get())),
+                    client,
+                    (),
+                );
                 return Step::Block;
             }
         }
@@ -54,7 +58,14 @@ impl Model for Sleepers {
 
 fn sleeper(seed: u64, client: u32, longest_burst_ns: u64, longest_sleep_ns: u64) -> Sleeper {
     let stream = Stream::new(seed, &format!("client {client}"));
-    Sleeper { stream, longest_burst_ns, longest_sleep_ns, left_ns: 0, is_asleep: false, ran_ns: 0 }
+    Sleeper {
+        stream,
+        longest_burst_ns: Nanoseconds::new(longest_burst_ns),
+        longest_sleep_ns: Nanoseconds::new(longest_sleep_ns),
+        left_ns: Nanoseconds::ZERO,
+        is_asleep: false,
+        ran_ns: Nanoseconds::ZERO,
+    }
 }
 
 /// Every line of a run as text: equal texts mean equal runs.
@@ -66,7 +77,14 @@ impl Recorder for Lines {
         self.0.push(format!("{now_ns} {client} woke"));
     }
 
-    fn stopped(&mut self, processor: ProcessorId, client: ClientId, ran_ns: u64, stop: Stop, now_ns: u64) {
+    fn stopped(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
         self.0.push(format!("{now_ns} {client} ran {ran_ns} on {processor}: {stop:?}"));
     }
 }
@@ -75,8 +93,9 @@ impl Recorder for Lines {
 fn mixed(policy: usize, seed: u64, hardware: Hardware) -> Host<impl mete_policy::Policy, Sleepers, Lines> {
     let clients = 7;
     let setup = Setup { processors: hardware.processors, seed, ..Setup::for_clients(clients) };
-    let sleepers =
-        (0..clients).map(|client| sleeper(seed, client, 20 * MS, u64::from(client % 3) * 15 * MS)).collect();
+    let sleepers = (0..clients)
+        .map(|client| sleeper(seed, client, (20 * MS).get(), (u64::from(client % 3) * 15 * MS).get()))
+        .collect();
     let mut host = Host::new(hardware, (CATALOG[policy].make)(&setup), Sleepers(sleepers), Lines::default());
     for client in 0..clients {
         host.add(
@@ -90,7 +109,7 @@ fn mixed(policy: usize, seed: u64, hardware: Hardware) -> Host<impl mete_policy:
 }
 
 fn hardware(processors: u16) -> Hardware {
-    Hardware { processors, switch_ns: 3_000, payer: Payer::Nobody }
+    Hardware { processors, switch_ns: Nanoseconds::new(3_000), payer: Payer::Nobody }
 }
 
 #[test]
@@ -98,8 +117,8 @@ fn round_robin_deals_slices_in_turn_and_switches_cost_what_the_hardware_says() {
     let setup = Setup::for_clients(2);
     let sleepers = Sleepers(vec![sleeper(0, 0, u64::MAX >> 1, 0), sleeper(0, 1, u64::MAX >> 1, 0)]);
     let mut host = Host::new(hardware(1), RoundRobin::new(&setup), sleepers, Lines::default());
-    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
-    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
+    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
     host.run_until(21 * MS).expect("time goes on");
     let lines: Vec<_> = host.recorder().0.iter().map(String::as_str).collect();
     assert_eq!(
@@ -112,7 +131,10 @@ fn round_robin_deals_slices_in_turn_and_switches_cost_what_the_hardware_says() {
         ]
     );
     let times: Vec<_> = host.times().collect();
-    assert_eq!((times[0].switch_ns, times[0].run_ns, times[0].idle_ns), (9_000, 20_991_000, 0));
+    assert_eq!(
+        (times[0].switch_ns, times[0].run_ns, times[0].idle_ns),
+        (Nanoseconds::new(9_000), Nanoseconds::new(20_991_000), Nanoseconds::ZERO)
+    );
 }
 
 #[test]
@@ -121,8 +143,8 @@ fn a_client_that_pays_for_a_switch_is_charged_it_as_time_that_it_ran() {
     let sleepers = Sleepers(vec![sleeper(0, 0, u64::MAX >> 1, 0), sleeper(0, 1, u64::MAX >> 1, 0)]);
     let paid = Hardware { payer: Payer::Incoming, ..hardware(1) };
     let mut host = Host::new(paid, RoundRobin::new(&setup), sleepers, Lines::default());
-    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 0);
-    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, 0);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
+    host.add(ClientId::new(1), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO);
     host.run_until(11 * MS).expect("time goes on");
     assert_eq!(host.recorder().0[2], "10003000 0 ran 10003000 on 0: Expired");
     assert_eq!(host.ran_ns(ClientId::new(0)), 10 * MS, "the switch is no work");
@@ -133,17 +155,17 @@ fn the_times_of_all_processors_add_up_to_the_duration_under_every_policy() {
     for (policy, entry) in CATALOG.iter().enumerate() {
         for processors in [1, 2, 3, 8] {
             let mut host = mixed(policy, 5, hardware(processors));
-            let mut ran_ns = 0;
-            for end_ns in [1, 7 * MS, 333_333_333, 2_000 * MS] {
+            let mut ran_ns = Nanoseconds::ZERO;
+            for end_ns in [Nanoseconds::new(1), 7 * MS, Nanoseconds::new(333_333_333), 2_000 * MS] {
                 host.run_until(end_ns).expect("time goes on");
                 for times in host.times() {
                     assert_eq!(times.run_ns + times.switch_ns + times.idle_ns, end_ns, "{}", entry.name);
                 }
                 ran_ns = host.times().map(|times| times.run_ns).sum();
-                let of_clients: u64 = (0..7).map(|client| host.ran_ns(ClientId::new(client))).sum();
+                let of_clients: Nanoseconds = (0..7).map(|client| host.ran_ns(ClientId::new(client))).sum();
                 assert_eq!(of_clients, ran_ns, "{}", entry.name);
             }
-            let known_to_bodies: u64 = host.model().0.iter().map(|sleeper| sleeper.ran_ns).sum();
+            let known_to_bodies: Nanoseconds = host.model().0.iter().map(|sleeper| sleeper.ran_ns).sum();
             assert!(ran_ns - known_to_bodies < u64::from(processors) * 1_000 * MS, "{}", entry.name);
         }
     }
@@ -196,7 +218,7 @@ impl Model for Restless {
 #[test]
 fn a_model_that_never_lets_time_go_on_is_an_error_and_no_endless_loop() {
     let mut host = Host::new(hardware(1), RoundRobin::new(&Setup::for_clients(1)), Restless, ());
-    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, 5);
+    host.add(ClientId::new(0), DomainIndex::new(0), Share::ONE, Nanoseconds::new(5));
     let stalled = host.run_until(MS).expect_err("it stands still");
-    assert_eq!((stalled.client, stalled.now_ns), (ClientId::new(0), 3_005));
+    assert_eq!((stalled.client, stalled.now_ns), (ClientId::new(0), Nanoseconds::new(3_005)));
 }

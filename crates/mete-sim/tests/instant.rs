@@ -8,7 +8,7 @@ use mete_policy::{
 };
 use mete_sim::{Scenario, Stalled, report};
 
-const MS: Nanoseconds = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
 
 /// Every call, with its time in ms.
 type Calls = Rc<RefCell<Vec<String>>>;

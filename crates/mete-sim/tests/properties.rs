@@ -165,10 +165,17 @@ impl Recorder for Checker {
         self.change(client, |state| state == State::Ready, State::Running(processor), now_ns);
     }
 
-    fn stopped(&mut self, processor: ProcessorId, client: ClientId, ran_ns: u64, stop: Stop, now_ns: u64) {
+    fn stopped(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
         assert!(ran_ns <= now_ns);
         let next = if stop == Stop::Blocked { State::Blocked } else { State::Ready };
-        self.change(client, |state| state == State::Running(processor), next, now_ns);
+        self.change(client, |state| state == State::Running(processor), next, Nanoseconds::new(now_ns.get()));
     }
 
     fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
@@ -186,7 +193,7 @@ proptest! {
             let run = || {
                 let clients = vec![State::Blocked; scenario.clients.len()];
                 let processors = usize::from(scenario.hardware.processors);
-                let checker = Checker { policy: entry.name, clients, processors, now_ns: 0 };
+                let checker = Checker { policy: entry.name, clients, processors, now_ns: Nanoseconds::ZERO };
                 let writer = Writer::new(&scenario, Vec::new()).expect("it fits");
                 let run = report::run(&scenario, entry.name, seed, (checker, writer));
                 let (report, (_, writer)) = run.expect("it is in the catalog").expect("time goes on");
@@ -195,7 +202,7 @@ proptest! {
             let (report, bytes) = run();
             let all_ns = report.measured_ns * u64::from(scenario.hardware.processors);
             prop_assert_eq!(report.times.total_ns(), all_ns, "{}", entry.name);
-            let ran_ns: u64 = report.clients.iter().map(|client| client.ran_ns).sum();
+            let ran_ns: Nanoseconds = report.clients.iter().map(|client| client.ran_ns).sum();
             prop_assert_eq!(ran_ns, report.times.run_ns, "{}", entry.name);
             prop_assert!(run().1 == bytes, "{} does not repeat itself", entry.name);
         }

@@ -69,9 +69,9 @@ fn naive(shares: &Shares, turns: &[Turn]) -> Vec<(i128, i128)> {
         }
     };
     for turn in turns {
-        look(&received, turn.from_ns.into());
+        look(&received, turn.from_ns.get().into());
         received[turn.client.index()] += i128::from(turn.ran_ns);
-        look(&received, i128::from(turn.from_ns + turn.ran_ns));
+        look(&received, i128::from((turn.from_ns + turn.ran_ns).get()));
     }
     extremes
 }
@@ -110,10 +110,10 @@ proptest! {
     fn vtrr_4_errors_of_any_order_are_those_of_the_definition(
         weights in prop::collection::vec(1u32..=30, 4),
         order in prop::collection::vec(0u32..4, 1..40),
-        slice_ns in 1..3 * QUANTUM_NS,
+        slice_ns in 1..3 * QUANTUM_NS.get(),
     ) {
         let shares = shares(&weights);
-        let mut policy = Script { slice_ns: slice_ns.max(QUANTUM_NS / 4), ..Script::new(&order) };
+        let mut policy = Script { slice_ns: Nanoseconds::new(slice_ns.max((QUANTUM_NS / 4).get())), ..Script::new(&order) };
         let mut turns = Vec::new();
         let outcome = watch(&mut policy, &shares, 1, |turn| turns.push(turn)).expect("it runs");
         let expected = naive(&shares, &turns);
@@ -174,7 +174,10 @@ fn vtrr_4_a_slice_beyond_the_cycle_is_cut_at_its_end() {
     let mut turns = Vec::new();
     run(&mut policy, &shares(&[2, 3]), 1).expect("it runs");
     watch(&mut policy, &shares(&[2, 3]), 1, |turn| turns.push(turn)).expect("it runs");
-    assert_eq!(turns, [Turn { client: ClientId::new(1), from_ns: 0, ran_ns: 5 * QUANTUM_NS }]);
+    assert_eq!(
+        turns,
+        [Turn { client: ClientId::new(1), from_ns: Nanoseconds::ZERO, ran_ns: 5 * QUANTUM_NS }]
+    );
 }
 
 #[test]

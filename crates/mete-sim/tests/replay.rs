@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_policy::{CATALOG, ClientId, Setup, by_name};
+use mete_policy::{CATALOG, ClientId, Nanoseconds, Setup, by_name};
 use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, RunningThread, Settings, Under};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn under(policy: &str) -> Under {
 
 fn setup(recording: &Recording, processors: u16) -> Setup {
     let clients = recording.scripts.len() as u32;
-    Setup { processors, quantum_ns: 1_000_000, ..Setup::for_clients(clients) }
+    Setup { processors, quantum_ns: Nanoseconds::new(1_000_000), ..Setup::for_clients(clients) }
 }
 
 #[test]
@@ -28,11 +28,15 @@ fn new_1_every_policy_does_exactly_the_recorded_work() {
             let policy = (entry.make)(&setup(&recording, processors));
             let hardware = Hardware { processors, ..Hardware::default() };
             let mut host = Replay::new(&recording, 1).host(hardware, policy, ());
-            host.run_until(100 * recording.duration_ns).unwrap();
+            host.run_until(Nanoseconds::new(100 * recording.duration_ns)).unwrap();
             for (client, script) in (0..).zip(&recording.scripts) {
                 let name = (entry.name, processors, &script.name);
                 assert!(host.model().is_done(ClientId::new(client)), "{name:?}");
-                assert_eq!(host.ran_ns(ClientId::new(client)), script.service_ns(), "{name:?}");
+                assert_eq!(
+                    host.ran_ns(ClientId::new(client)),
+                    Nanoseconds::new(script.service_ns()),
+                    "{name:?}"
+                );
             }
         }
     }
@@ -46,7 +50,7 @@ fn new_1_eight_processors_are_done_no_later_than_one() {
         let hardware = Hardware { processors, ..Hardware::default() };
         let mut host = Replay::new(&recording, 1).host(hardware, policy, ());
         while !all_done(&host, &recording) {
-            host.run_until(host.now_ns() + 1_000_000).unwrap();
+            host.run_until(host.now_ns() + Nanoseconds::new(1_000_000)).unwrap();
         }
         host.now_ns()
     };
@@ -60,10 +64,18 @@ fn all_done<P: mete_policy::Policy>(host: &Host<P, Replay<'_>>, recording: &Reco
 #[test]
 fn new_1_what_if_is_answered_thread_by_thread_beside_the_recording() {
     let recording = recording();
-    let settings = Settings { processors: 2, quantum_ns: 3_000_000, switch_ns: 1000, seed: 1 };
+    let settings = Settings {
+        processors: 2,
+        quantum_ns: Nanoseconds::new(3_000_000),
+        switch_ns: Nanoseconds::new(1000),
+        seed: 1,
+    };
     let recorded = replay::as_recorded(&recording);
     let outcome = replay::run(&recording, under("eevdf"), settings).unwrap();
-    assert!(outcome.end_ns >= recording.duration_ns / 2, "two processors can at best halve it");
+    assert!(
+        outcome.end_ns >= Nanoseconds::new(recording.duration_ns / 2),
+        "two processors can at best halve it"
+    );
     for (thread, recorded) in outcome.threads.iter().zip(&recorded) {
         assert_eq!((&thread.name, thread.ran_ns), (&recorded.name, recorded.ran_ns));
     }
@@ -84,7 +96,12 @@ fn with_stamp(nth: usize, stamp: &str) -> Recording {
 fn new_1_one_far_off_time_stamp_costs_nothing_and_moves_nothing_else() {
     let whole = recording();
     let last = include_str!("data/perf-sched-ping-pong.txt").matches("sched:sched_").count() - 1;
-    let settings = Settings { processors: 2, quantum_ns: 3_000_000, switch_ns: 0, seed: 1 };
+    let settings = Settings {
+        processors: 2,
+        quantum_ns: Nanoseconds::new(3_000_000),
+        switch_ns: Nanoseconds::ZERO,
+        seed: 1,
+    };
     for nth in [0, last / 2, last] {
         for stamp in ["0.000000001:", "9999999999.000000:", "18446744073.709551615:"] {
             let recording = with_stamp(nth, stamp);
@@ -111,7 +128,12 @@ fn new_1_a_recording_too_long_for_its_quanta_is_refused_before_it_is_run() {
     }
     let recording = Recording::read(text.as_bytes()).unwrap();
     assert_eq!((recording.gaps, recording.duration_ns / 3_600_000_000_000), (0, 999));
-    let settings = Settings { processors: 1, quantum_ns: 1_000_000, switch_ns: 0, seed: 1 };
+    let settings = Settings {
+        processors: 1,
+        quantum_ns: Nanoseconds::new(1_000_000),
+        switch_ns: Nanoseconds::ZERO,
+        seed: 1,
+    };
     let refused = replay::run(&recording, under("eevdf"), settings).unwrap_err();
     assert!(matches!(refused, replay::RunError::TooLong { .. }), "{refused}");
     assert!(refused.to_string().contains("name a longer --quantum"), "{refused}");
@@ -167,12 +189,12 @@ proptest! {
             });
         }
         let recording = Recording::from_events(&events);
-        let settings = Settings { processors: 2, quantum_ns: 100, switch_ns: 0, seed: 1 };
+        let settings = Settings { processors: 2, quantum_ns: Nanoseconds::new(100), switch_ns: Nanoseconds::ZERO, seed: 1 };
         let outcome = replay::run(&recording, Under::Policy(&CATALOG[0]), settings).unwrap();
         let linux = Under::Linux(replay::Kernel::of(&recording, 2));
         let linux = replay::run(&recording, linux, settings).unwrap();
         for (threads, script) in outcome.threads.iter().zip(&linux.threads).zip(&recording.scripts) {
-            prop_assert_eq!([threads.0.ran_ns, threads.1.ran_ns], [script.service_ns(); 2]);
+            prop_assert_eq!([threads.0.ran_ns, threads.1.ran_ns], [Nanoseconds::new(script.service_ns()); 2]);
         }
     }
 }
@@ -209,13 +231,18 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
         let settings = Settings {
             processors: trace.processors as u16,
             quantum_ns: scenario.quantum_ns,
-            switch_ns: 3000,
+            switch_ns: Nanoseconds::new(3000),
             seed: 1,
         };
         for policy in [policy, "stride"] {
             let outcome = replay::run(&recording, under(policy), settings).unwrap();
             for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
-                assert_eq!(thread.ran_ns, script.service_ns(), "{name} under {policy}: {}", script.name);
+                assert_eq!(
+                    thread.ran_ns,
+                    Nanoseconds::new(script.service_ns()),
+                    "{name} under {policy}: {}",
+                    script.name
+                );
             }
         }
         let wakes = |script: &replay::Script| {
@@ -428,18 +455,26 @@ fn sleeper_beside_hog() -> Recording {
 #[test]
 fn new_1_under_linuxs_own_scheduler_a_woken_thread_waits_as_recorded() {
     let recording = sleeper_beside_hog();
-    let settings = Settings { processors: 1, quantum_ns: 3_000_000, switch_ns: 0, seed: 1 };
+    let settings = Settings {
+        processors: 1,
+        quantum_ns: Nanoseconds::new(3_000_000),
+        switch_ns: Nanoseconds::ZERO,
+        seed: 1,
+    };
     let figures = |under| {
         let waits = replay::all_waits(&replay::run(&recording, under, settings).unwrap().threads);
         (waits.count(), waits.quantile_ns(0.5).unwrap(), waits.quantile_ns(0.9).unwrap())
     };
     let recorded = replay::all_waits(&replay::as_recorded(&recording));
-    assert_eq!((recorded.count(), recorded.quantile_ns(0.5)), (200, Some(2000)));
+    assert_eq!((recorded.count(), recorded.quantile_ns(0.5)), (200, Some(Nanoseconds::new(2000))));
     let (wakes, median_ns, most_ns) = figures(Under::Linux(replay::Kernel::of(&recording, 1)));
-    assert_eq!((wakes, median_ns), (200, 2000));
-    assert!(most_ns < 4_000_000, "it waits for a tick at most: {most_ns}");
+    assert_eq!((wakes, median_ns), (200, Nanoseconds::new(2000)));
+    assert!(most_ns < Nanoseconds::new(4_000_000), "it waits for a tick at most: {most_ns}");
     let (_, round_robin_ns, _) = figures(under("rr"));
-    assert!(round_robin_ns > 100_000, "a policy that takes no processor at a wake-up: {round_robin_ns}");
+    assert!(
+        round_robin_ns > Nanoseconds::new(100_000),
+        "a policy that takes no processor at a wake-up: {round_robin_ns}"
+    );
 }
 
 #[test]
@@ -449,23 +484,31 @@ fn new_1_linuxs_slice_and_tick_are_those_of_the_recordings_kernel() {
         let kernel = replay::Kernel::of(recording, processors);
         (kernel.slice_ns, kernel.tick_ns)
     };
-    assert_eq!(kernel(&recording, 1), (700_000, 4_000_000), "nothing is known of it");
+    assert_eq!(
+        kernel(&recording, 1),
+        (Nanoseconds::from_micros(700), Nanoseconds::from_millis(4)),
+        "nothing is known of it"
+    );
     recording.machine.kernel = Some("Linux 6.12.57+deb13-amd64".into());
-    assert_eq!(kernel(&recording, 2), (1_500_000, 4_000_000));
+    assert_eq!(kernel(&recording, 2), (Nanoseconds::from_micros(1_500), Nanoseconds::from_millis(4)));
     recording.machine.kernel = Some("Linux 6.18.44".into());
-    assert_eq!([1, 2, 4, 8, 64].map(|of| kernel(&recording, of).0), [1, 2, 3, 4, 4].map(|of| of * 700_000));
+    assert_eq!(
+        [1, 2, 4, 8, 64].map(|of| kernel(&recording, of).0),
+        [1, 2, 3, 4, 4].map(|of| of * Nanoseconds::from_micros(700))
+    );
 }
 
 #[test]
 fn new_1_linuxs_own_scheduler_does_exactly_the_recorded_work_on_any_number_of_processors() {
     let recording = recording();
     for processors in [1, 2, 3, 8] {
-        let settings = Settings { processors, quantum_ns: 1, switch_ns: 0, seed: 1 };
+        let settings =
+            Settings { processors, quantum_ns: Nanoseconds::new(1), switch_ns: Nanoseconds::ZERO, seed: 1 };
         let kernel = replay::Kernel::of(&recording, processors);
         let outcome = replay::run(&recording, Under::Linux(kernel), settings).unwrap();
         for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
-            assert_eq!(thread.ran_ns, script.service_ns(), "{processors}: {}", script.name);
+            assert_eq!(thread.ran_ns, Nanoseconds::new(script.service_ns()), "{processors}: {}", script.name);
         }
-        assert_eq!(outcome.busy_ns.iter().sum::<u64>(), recording.work_ns());
+        assert_eq!(outcome.busy_ns.iter().map(|ns| ns.get()).sum::<u64>(), recording.work_ns());
     }
 }

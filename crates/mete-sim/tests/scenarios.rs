@@ -1,6 +1,6 @@
 //! Scenario files: the shipped ones run, and a mistake in a file is reported with its line and key.
 
-use mete_policy::CATALOG;
+use mete_policy::{CATALOG, Nanoseconds};
 use mete_sim::scenario::SHIPPED;
 use mete_sim::scene::Awaited;
 use mete_sim::{Scenario, report};
@@ -41,8 +41,14 @@ fn every_shipped_scenario_runs_under_every_policy_and_its_times_add_up() {
             let (report, ()) = run.expect("time goes on");
             let processors = u64::from(scenario.hardware.processors);
             assert_eq!(report.times.total_ns(), report.measured_ns * processors, "{}", shipped.name);
-            let ran_ns: u64 = report.clients.iter().map(|client| client.ran_ns).sum();
-            assert_eq!(ran_ns, report.times.run_ns, "{} under {}", shipped.name, entry.name);
+            let ran_ns: Nanoseconds = report.clients.iter().map(|client| client.ran_ns).sum();
+            assert_eq!(
+                ran_ns,
+                Nanoseconds::new(report.times.run_ns.get()),
+                "{} under {}",
+                shipped.name,
+                entry.name
+            );
         }
     }
 }
@@ -157,7 +163,10 @@ fn settings_change_keys_by_their_paths() {
     assert_eq!(setting("task.a.share=7").map(|scenario| scenario.clients[0].share.get()), Ok(7));
     assert_eq!(setting("task.1.count=4").map(|scenario| scenario.clients.len()), Ok(5));
     assert_eq!(setting("policy.name=rr").map(|scenario| scenario.policy), Ok("rr".into()));
-    assert_eq!(setting("host.switch_us=1.5").map(|scenario| scenario.hardware.switch_ns), Ok(1500));
+    assert_eq!(
+        setting("host.switch_us=1.5").map(|scenario| scenario.hardware.switch_ns),
+        Ok(Nanoseconds::new(1500))
+    );
 }
 
 #[test]
@@ -169,7 +178,7 @@ fn the_parts_of_tavs_can_be_set_one_by_one() {
     ];
     let scenario = Scenario::parse("x.toml", SMALL, &settings.map(str::to_owned)).expect("it is right");
     let policy = scenario.policy("credit-tavs", 1).expect("it is in the catalog");
-    assert_eq!(policy.tick_ns(), Some(5_000_000));
+    assert_eq!(policy.tick_ns(), Some(Nanoseconds::new(5_000_000)));
     for (wrong, expected) in [
         ("policy.credit.boost_ratio=2", "policy.credit.boost_ratio: 0 to 1, not 2"),
         ("policy.credit.portmap_bits=9", "policy.credit.portmap_bits: 1 to 8, not 9"),
@@ -245,7 +254,11 @@ fn shares_can_change_while_a_scenario_runs() {
     let (report, ()) = report::run(&scenario, "stride", 1, ()).expect("it is known").expect("time goes on");
     // Half a second at 3 to 1, and half a second at 3 to 30.
     let expected_ns = 125_000_000 + 454_545_454;
-    assert!(report.clients[1].ran_ns.abs_diff(expected_ns) < 30_000_000, "{}", report.clients[1].ran_ns);
+    assert!(
+        report.clients[1].ran_ns.abs_diff(Nanoseconds::new(expected_ns)) < Nanoseconds::new(30_000_000),
+        "{}",
+        report.clients[1].ran_ns
+    );
 }
 
 fn under_every_policy(text: &str, check: impl Fn(&str, &report::Report)) {
@@ -266,7 +279,11 @@ fn when_all_wait_for_ever_processors_idle_and_the_run_ends() {
     let text =
         text.replace("{ compute_ms = 50 }", &format!("{{ compute_ms = 50 }}, {}", first_the_other("a")));
     under_every_policy(&text, |policy, report| {
-        assert_eq!((report.times.run_ns, report.times.idle_ns), (50_000_000, 950_000_000), "{policy}");
+        assert_eq!(
+            (report.times.run_ns, report.times.idle_ns),
+            (Nanoseconds::from_millis(50), Nanoseconds::from_millis(950)),
+            "{policy}"
+        );
         let said: Vec<_> = report.waiting.iter().map(ToString::to_string).collect();
         let expected = [
             "a waits for a packet to port 7 since 0.000 ms",
@@ -281,7 +298,7 @@ fn a_share_larger_than_all_others_together_leaves_the_processor_busy_and_no_clie
     let text =
         SMALL.replace("share = 3", "share = 1048576").replace("{ sleep_ms = { exponential = 2 } }, ", "");
     under_every_policy(&text.replace("duration_ms = 1000", "duration_ms = 60_000"), |policy, report| {
-        assert_eq!(report.times.run_ns, 60_000_000_000, "{policy}");
+        assert_eq!(report.times.run_ns, Nanoseconds::new(60_000_000_000), "{policy}");
         // A cycle of shares, a round or a drawing may be longer than the run; the larger share still has its
         // part of it.
         let others = ["rr", "goodness", "fair-share", "credit", "credit-tavs"];

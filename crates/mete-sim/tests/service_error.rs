@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_policy::{CATALOG, ClientId, DomainIndex, Grant, ProcessorId, Share, Stop, by_name};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Grant, Nanoseconds, ProcessorId, Share, Stop, by_name};
 use mete_sim::metrics::Fluid;
 use mete_sim::quanta::{self, Shares};
 use mete_sim::{Recorder, Scenario, report};
@@ -93,27 +93,27 @@ proptest! {
             match change {
                 Change::Toggle(client) if naive.is_active[client] => {
                     naive.is_active[client] = false;
-                    fluid.deactivate(ClientId::new(client as u32), now_ns);
+                    fluid.deactivate(ClientId::new(client as u32), Nanoseconds::new(now_ns));
                 }
                 Change::Toggle(client) => {
                     naive.is_active[client] = true;
-                    fluid.activate(ClientId::new(client as u32), now_ns);
+                    fluid.activate(ClientId::new(client as u32), Nanoseconds::new(now_ns));
                 }
                 Change::Share(client, to) => {
                     naive.shares[client] = f64::from(to);
-                    fluid.set_share(ClientId::new(client as u32), share(to), now_ns);
+                    fluid.set_share(ClientId::new(client as u32), share(to), Nanoseconds::new(now_ns));
                 }
                 Change::DomainShare(domain, to) => {
                     naive.domain_shares[domain] = f64::from(to);
-                    fluid.set_domain_share(DomainIndex::new(domain as u16), share(to), now_ns);
+                    fluid.set_domain_share(DomainIndex::new(domain as u16), share(to), Nanoseconds::new(now_ns));
                 }
                 Change::Read(client) => {
-                    let error_ns = fluid.error_ns(ClientId::new(client as u32), 0, now_ns) as f64;
+                    let error_ns = fluid.error_ns(ClientId::new(client as u32), 0, Nanoseconds::new(now_ns)) as f64;
                     prop_assert!((error_ns + naive.due_ns[client]).abs() < 2.0);
                 }
             }
         }
-        let due_ns: f64 = (0..6).map(|client| -fluid.error_ns(ClientId::new(client), 0, now_ns) as f64).sum();
+        let due_ns: f64 = (0..6).map(|client| -fluid.error_ns(ClientId::new(client), 0, Nanoseconds::new(now_ns)) as f64).sum();
         prop_assert!((due_ns - naive.due_ns.iter().sum::<f64>()).abs() < 8.0);
     }
 
@@ -167,13 +167,20 @@ impl Turns {
 }
 
 impl Recorder for Turns {
-    fn dispatched(&mut self, _: ProcessorId, client: ClientId, _: Grant, now_ns: u64) {
-        self.note(client.get(), now_ns);
+    fn dispatched(&mut self, _: ProcessorId, client: ClientId, _: Grant, now_ns: Nanoseconds) {
+        self.note(client.get(), now_ns.get());
     }
 
-    fn stopped(&mut self, _: ProcessorId, client: ClientId, ran_ns: u64, _: Stop, now_ns: u64) {
+    fn stopped(
+        &mut self,
+        _: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        _: Stop,
+        now_ns: Nanoseconds,
+    ) {
         self.had_ns[client.index()] += i128::from(ran_ns);
-        self.note(client.get(), now_ns);
+        self.note(client.get(), now_ns.get());
     }
 }
 
@@ -198,7 +205,7 @@ fn vtrr_4_errors_under_every_policy_are_the_papers_formula() {
         for (number, client) in (0..).zip(&report.clients) {
             // A client that runs at the end has not stopped yet, so its service is taken from the report.
             turns.had_ns[number as usize] = i128::from(client.ran_ns);
-            turns.note(number, report.measured_ns);
+            turns.note(number, report.measured_ns.get());
             let (lowest, highest) = turns.extremes[number as usize];
             let off = |found: i64, exact: i128| (i128::from(found) * total - exact).abs();
             let name = (entry.name, number);
@@ -235,8 +242,8 @@ fn what_switches_take_lowers_the_errors_of_all_unless_a_client_pays() {
     let sum =
         |text: &str| report_of(text, "rr").clients.iter().map(|client| client.error.last_ns).sum::<i64>();
     let lost = report_of(&host("nobody"), "rr").times.switch_ns;
-    assert!(lost > 80_000_000);
-    assert_eq!(sum(&host("nobody")), -(lost as i64));
+    assert!(lost > Nanoseconds::new(80_000_000));
+    assert_eq!(sum(&host("nobody")), -(lost.get() as i64));
     assert_eq!(sum(&host("incoming")), 0);
 }
 
@@ -246,8 +253,13 @@ fn a_client_that_is_ready_beyond_the_scenarios_limit_starves() {
     let report = report_of(&text, "rr");
     // Turns of 10 ms: 50 waits of 10 ms for each, and 1 ms of each wait is too long.
     let starved: Vec<_> = report.clients.iter().map(|client| (client.starved, client.starved_ns)).collect();
-    assert_eq!(starved, [(50, 50_000_000), (50, 50_000_000)]);
-    assert!(report_of(TWO, "rr").clients.iter().all(|client| (client.starved, client.starved_ns) == (0, 0)));
+    assert_eq!(starved, [(50, Nanoseconds::from_millis(50)); 2]);
+    assert!(
+        report_of(TWO, "rr")
+            .clients
+            .iter()
+            .all(|client| (client.starved, client.starved_ns) == (0, Nanoseconds::ZERO))
+    );
 }
 
 #[test]

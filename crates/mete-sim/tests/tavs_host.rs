@@ -12,9 +12,9 @@ use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote};
 use mete_sim::{Hardware, Host, Note, Recorder, Scenario, Scene, report};
 
-const US: Nanoseconds = 1_000;
-const MS: Nanoseconds = 1_000_000;
-const S: Nanoseconds = 1_000 * MS;
+const US: Nanoseconds = Nanoseconds::new(1_000);
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
+const S: Nanoseconds = Nanoseconds::from_secs(1);
 
 const DRIVER: ClientId = ClientId::new(0);
 const MIXED: ClientId = ClientId::new(1);
@@ -49,7 +49,7 @@ fn program(ops: &[Op]) -> Arc<Program> {
 }
 
 fn hog() -> Arc<Program> {
-    program(&[Op::Compute(Distribution::Fixed(10 * MS))])
+    program(&[Op::Compute(Distribution::Fixed((10 * MS).get()))])
 }
 
 fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
@@ -67,7 +67,7 @@ fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
 fn io() -> Io {
     let network =
         Network { delay_ns: 100 * US, bytes_per_s: 12_500_000, header_bytes: 78, segment_bytes: 1460 };
-    let disk = Disk { seek: Distribution::Uniform(4 * MS, 12 * MS), bytes_per_s: 60_000_000 };
+    let disk = Disk { seek: Distribution::Uniform((4 * MS).get(), (12 * MS).get()), bytes_per_s: 60_000_000 };
     Io::new(vec![disk], network, 1)
 }
 
@@ -94,7 +94,7 @@ fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>]
     }
     let mut host = Host::new(hardware, policy, scene, Seen::default());
     for client in 0..clients {
-        host.add(ClientId::new(client), DomainIndex::new(client as u16 + 1), Share::ONE, 0);
+        host.add(ClientId::new(client), DomainIndex::new(client as u16 + 1), Share::ONE, Nanoseconds::ZERO);
     }
     host.prepare(|scene, context| scene.start(context));
     host
@@ -102,23 +102,24 @@ fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>]
 
 /// Figure 10: 40 bytes, and a think time of 100 to 1000 ms.
 fn echo_client() -> Remote {
-    let (bytes, think) = (Distribution::Fixed(40), Distribution::Uniform(100 * MS, 1000 * MS));
+    let (bytes, think) =
+        (Distribution::Fixed(40), Distribution::Uniform((100 * MS).get(), (1000 * MS).get()));
     Remote::Asks { to: MIXED, port: PORT, bytes, think, acknowledge_ns: None }
 }
 
 fn echo_server() -> Arc<Program> {
-    let compute = Op::Compute(Distribution::Fixed(100 * US));
+    let compute = Op::Compute(Distribution::Fixed((100 * US).get()));
     program(&[Op::Receive { port: PORT }, compute, Op::Reply { bytes: Distribution::Fixed(40) }])
 }
 
 /// As iperf: a stream as long as the run, with as much under way as TCP allows without window scaling, 64
 /// KiB.
 fn endless_stream() -> Remote {
-    Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS, window: 44, patience_ns: 200 * MS }
+    Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS.get(), window: 44, patience_ns: 200 * MS }
 }
 
 fn stream_reader() -> Arc<Program> {
-    program(&[Op::Receive { port: PORT }, Op::Compute(Distribution::Fixed(5 * US)), Op::Done])
+    program(&[Op::Receive { port: PORT }, Op::Compute(Distribution::Fixed((5 * US).get())), Op::Done])
 }
 
 /// Figure 10 leaves out the driver's inheritance, and keeps a preempted domain in its place, both for the
@@ -134,7 +135,7 @@ fn counter(host: &PaperHost, wanted: &str) -> u64 {
 }
 
 fn mean(values: &[Nanoseconds]) -> Nanoseconds {
-    values.iter().sum::<u64>() / (values.len() as u64).max(1)
+    values.iter().copied().sum::<Nanoseconds>() / (values.len() as u64).max(1)
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn tavs_8_figure_10_boosting_takes_nothing_from_the_other_domains() {
 fn tavs_3_figure_18_a_task_is_told_from_a_hog_once_the_threshold_fits_and_within_seconds() {
     let server = program(&[
         Op::Receive { port: PORT },
-        Op::Compute(Distribution::Fixed(300 * US)),
+        Op::Compute(Distribution::Fixed((300 * US).get())),
         Op::Reply { bytes: Distribution::Fixed(40) },
     ]);
     let mut host = host(figure_10(TavsSettings::TASK_AWARE), Some(echo_client()), &[server, hog()], 5);
@@ -255,7 +256,10 @@ fn tavs_7_all_of_the_drivers_time_is_charged_to_the_domain_that_it_worked_for() 
     let mut host = host(settings, Some(endless_stream()), &[stream_reader()], 2);
     host.run_until(10 * S).expect("time goes on");
     let (ran_ns, charged_ns) = (host.ran_ns(DRIVER), counter(&host, "driver_charged_ns"));
-    assert!(ran_ns > S / 10 && ran_ns.abs_diff(charged_ns) <= 10 * US, "{ran_ns} and {charged_ns}");
+    assert!(
+        ran_ns > S / 10 && ran_ns.abs_diff(Nanoseconds::new(charged_ns)) <= 10 * US,
+        "{ran_ns} and {charged_ns}"
+    );
 }
 
 #[test]

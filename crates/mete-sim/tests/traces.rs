@@ -1,6 +1,6 @@
 //! Traces: the same bytes for the same seed, and every nanosecond in a row.
 
-use mete_policy::CATALOG;
+use mete_policy::{CATALOG, Nanoseconds};
 use mete_sim::replay::Recording;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::trace::{ReadError, Writer, event, read};
@@ -56,8 +56,12 @@ fn every_row_of_service_time_together_is_what_the_report_says() {
         }
         for (client, ran_ns) in report.clients.iter().zip(&ran_ns[1..]) {
             // A client that runs when the run ends has no row for that yet.
-            let missing_ns = client.ran_ns - ran_ns;
-            assert!(missing_ns <= 100_000_000, "{scenario}: {} lacks {missing_ns}", client.name);
+            let missing_ns = client.ran_ns - Nanoseconds::new(*ran_ns);
+            assert!(
+                missing_ns <= Nanoseconds::new(100_000_000),
+                "{scenario}: {} lacks {missing_ns}",
+                client.name
+            );
         }
         let wakes: u64 = report.clients.iter().map(|client| client.wakes).sum();
         let rows = trace.rows().filter(|(_, row)| row.event == Some(event::WAKE)).count();

@@ -5,7 +5,7 @@ use mete_policy::{CATALOG, ClientId, Event, Grant, Nanoseconds, Observation, Pol
 use mete_sim::scenario::Scenario;
 use mete_sim::{Host, Note, Recorder, Report, Scene, report};
 
-const MS: Nanoseconds = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::new(1_000_000);
 const KERNELS: [&str; 2] =
     ["{ priority = { slice_ms = 10 } }", "{ fair = { latency_ms = 20, least_ms = 4 } }"];
 
@@ -101,7 +101,7 @@ fn the_service_of_virtual_processors_is_that_of_their_tasks_under_every_policy()
             host.run_until(4_000 * MS).expect("time goes on");
             let over = host.recorder().exited.len();
             assert_eq!(over, 3, "{} with {kernel}: the first guest is over", entry.name);
-            let of_tasks: Nanoseconds = ran_ns(&host, 8).iter().sum();
+            let of_tasks: Nanoseconds = ran_ns(&host, 8).into_iter().sum();
             let of_vcpus: Nanoseconds = (0..3).map(|vcpu| host.ran_ns(ClientId::new(vcpu))).sum();
             assert_eq!(of_tasks, of_vcpus, "{} with {kernel}", entry.name);
             let all_ns: Nanoseconds = host.times().map(|times| times.total_ns()).sum();
@@ -160,7 +160,7 @@ impl Recorder for Whereabouts {
         }
     }
 
-    fn stopped(&mut self, _: ProcessorId, client: ClientId, _: u64, stop: Stop, now_ns: Nanoseconds) {
+    fn stopped(&mut self, _: ProcessorId, client: ClientId, _: Nanoseconds, stop: Stop, now_ns: Nanoseconds) {
         self.pass(now_ns);
         if let Some(is_dispatched) = self.is_dispatched.get_mut(client.index()) {
             *is_dispatched = false;
@@ -354,11 +354,11 @@ fn a_task_that_spins_for_a_lock_whose_holder_is_preempted_burns_its_whole_slice(
     // On one processor the first is preempted after 10 ms, 2 ms into its third turn with the lock. The second
     // spins for all of its 10 ms.
     let one = lockers("spin_lock", 1);
-    assert_eq!(ran_and_spun(&one), [(12 * MS, 0), (10 * MS, 10 * MS)]);
+    assert_eq!(ran_and_spun(&one), [(12 * MS, Nanoseconds::ZERO), (10 * MS, 10 * MS)]);
     assert_eq!(one.clients[0].done, 2);
     // A task that sleeps for the lock leaves its processor to the holder.
     let asleep = lockers("lock", 1);
-    assert!(ran_and_spun(&asleep).iter().all(|(_, spun_ns)| *spun_ns == 0));
+    assert!(ran_and_spun(&asleep).iter().all(|(_, spun_ns)| spun_ns.is_zero()));
     assert_eq!(asleep.clients[0].done, 5);
     // With a processor each they take turns: each spins for 2 of 6 ms, and the second spins for the first 3
     // ms, too.
@@ -375,7 +375,7 @@ fn a_guests_kernel_takes_no_processor_from_the_holder_of_a_spin_lock() {
         let report = run(&head(300, 1, &guest("g", 1, kernel, &[("t", program)])), "rr");
         // Three tasks may have done their work and not reported it yet.
         let (spun_ns, done) = (report.clients[0].spun_ns, report.clients[0].done);
-        assert!(spun_ns == 0 && (97..=99).contains(&done), "{spun_ns}, {done} with {kernel}");
+        assert!(spun_ns.is_zero() && (97..=99).contains(&done), "{spun_ns}, {done} with {kernel}");
     }
 }
 
@@ -411,7 +411,10 @@ fn the_host_takes_its_time_for_what_it_tracks_from_the_guest() {
     let plain = run(&text, "rr");
     let tracked = run(&text.replace("processors = 1", "processors = 1, track_ns = 700"), "rr");
     // The first switch to the task, and a timer before each of three more turns.
-    assert_eq!((plain.clients[0].ran_ns, tracked.clients[0].ran_ns), (4 * MS, 4 * MS + 4 * 700));
+    assert_eq!(
+        (plain.clients[0].ran_ns, tracked.clients[0].ran_ns),
+        (4 * MS, 4 * MS + Nanoseconds::new(4 * 700))
+    );
 }
 
 #[test]

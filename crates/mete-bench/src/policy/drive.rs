@@ -74,11 +74,11 @@ impl Subject {
 pub fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) -> Subject {
     let mut policy = make(&Setup::for_clients(clients));
     for (client, share) in shares(clients) {
-        policy.add(client, DomainIndex::ROOT, share, 0);
+        policy.add(client, DomainIndex::ROOT, share, Nanoseconds::ZERO);
         // No client runs yet that could be preempted.
-        let _ = policy.wake(client, 0);
+        let _ = policy.wake(client, Nanoseconds::ZERO);
     }
-    let mut now = 0;
+    let mut now = Nanoseconds::ZERO;
     Subject::new(clients, move |times| now = decide(&mut policy, now, times))
 }
 
@@ -133,7 +133,7 @@ impl Policy for FirstClient {
     }
 
     fn pick(&mut self, _: ProcessorId, _: Nanoseconds) -> Option<Decision> {
-        Some(Decision { client: ClientId::new(0), slice_ns: 1, grant: Grant::Share })
+        Some(Decision { client: ClientId::new(0), slice_ns: Nanoseconds::new(1), grant: Grant::Share })
     }
 
     fn ran(&mut self, _: ClientId, _: Nanoseconds, _: Stop, _: Nanoseconds) {}

@@ -35,7 +35,7 @@ pub(super) fn hogs<P: Policy + 'static>(
     let setup = Setup::for_clients(clients);
     let mut host = Host::new(Hardware::default(), make(&setup), Hogs, ());
     for (client, share) in shares(clients) {
-        host.add(client, DomainIndex::ROOT, share, 0);
+        host.add(client, DomainIndex::ROOT, share, Nanoseconds::ZERO);
     }
     let mut quanta = 0;
     move |more| {
@@ -53,7 +53,7 @@ pub(super) fn tavs() -> Result<impl FnMut(Nanoseconds) -> Result<(), Stalled>, R
     let policy = scenario.policy("credit-tavs", scenario.seed);
     let policy = policy.ok_or_else(|| Reason::new("there is no policy credit-tavs"))?;
     let mut host = scenario.host(policy, (), scenario.seed);
-    let mut end_ns = 0;
+    let mut end_ns = Nanoseconds::ZERO;
     Ok(move |more_ns| {
         end_ns += more_ns;
         host.run_until(end_ns)

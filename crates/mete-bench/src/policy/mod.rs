@@ -12,7 +12,7 @@ use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
-use mete_policy::{Eevdf, Vtrr, Wfq};
+use mete_policy::{Eevdf, Nanoseconds, Vtrr, Wfq};
 
 use crate::context::Context;
 use drive::{FirstClient, Subject, ready};
@@ -130,7 +130,7 @@ fn tavs_host(context: &mut Context<'_>) -> Row {
     let samples = interleave("TAVS host", rounds, &[()], context.progress, |()| {
         let run = host.as_mut().map_err(|reason| reason.clone())?;
         let begin = Instant::now();
-        run(TAVS_NS).map_err(Reason::from_error)?;
+        run(Nanoseconds::new(TAVS_NS)).map_err(Reason::from_error)?;
         Ok(TAVS_NS as f64 / begin.elapsed().as_nanos() as f64)
     });
     Row::new("policy: simulated TAVS host", "s/s", samples.of(())).bar(Bar::AtLeast(300.0)).note(

@@ -33,7 +33,7 @@ struct DomainCredit {
     weight: Share,
     active: u32,
     shares: u64,
-    income_ns: Option<u64>,
+    income_ns: Option<Nanoseconds>,
 }
 
 /// What is left to hand out, in Xen's single pass.
@@ -94,7 +94,7 @@ impl Accounts {
             active: Queues::new(1, clients),
             period_ns: settings.tick_ns.saturating_mul(ticks),
             processors,
-            limit_ns: i64::try_from(settings.slice_ns).unwrap_or(i64::MAX),
+            limit_ns: i64::try_from(settings.slice_ns.get()).unwrap_or(i64::MAX),
             balance_ns: 0,
         }
     }
@@ -119,7 +119,7 @@ impl Accounts {
     /// A client has begun to run.
     pub(super) fn start(&mut self, client: ClientId, now: Nanoseconds) {
         if let Some(account) = self.clients.get_mut(client.index()) {
-            (account.charged_at_ns, account.charged_ns) = (now, 0);
+            (account.charged_at_ns, account.charged_ns) = (now, Nanoseconds::ZERO);
         }
     }
 
@@ -145,7 +145,7 @@ impl Accounts {
     /// Takes credit from a client.
     pub(super) fn debit(&mut self, client: ClientId, used_ns: Nanoseconds) {
         let Some(account) = self.clients.get_mut(client.index()) else { return };
-        account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
+        account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns.get());
     }
 
     /// A tick found a client running: it earns from now on.
@@ -158,7 +158,7 @@ impl Accounts {
 
     pub(super) fn credit(&mut self, client: ClientId, given_ns: Nanoseconds) {
         if let Some(account) = self.clients.get_mut(client.index()) {
-            account.credit_ns = account.credit_ns.saturating_add_unsigned(given_ns);
+            account.credit_ns = account.credit_ns.saturating_add_unsigned(given_ns.get());
         }
     }
 
@@ -172,7 +172,7 @@ impl Accounts {
             // Before `clip`, which may take this client out of the list.
             at = self.active.next(client);
             let income_ns = self.income(client, roster, &mut pot);
-            self.credit(client, income_ns);
+            self.credit(client, Nanoseconds::new(income_ns));
             each(client, self.clip(client, &mut clipped));
             balance_ns = balance_ns.saturating_add(self.credit_ns(client));
         }
@@ -199,7 +199,7 @@ impl Accounts {
             debt_ns,
             weight_total: weights,
             weight_left: weights,
-            period_ns: self.period_ns,
+            period_ns: self.period_ns.get(),
         }
     }
 
@@ -224,7 +224,8 @@ impl Accounts {
             Some(domain) if roster.domain(client) != DomainIndex::ROOT => {
                 let (weight, active) = (domain.weight.get(), domain.active);
                 // Once for each accounting, at its first client: the pot pays each domain once.
-                let income = *domain.income_ns.get_or_insert_with(|| pot.hand_out(weight, active));
+                let income =
+                    *domain.income_ns.get_or_insert_with(|| Nanoseconds::new(pot.hand_out(weight, active)));
                 let part = u128::from(income) * u128::from(share);
                 u64::try_from(part.div_ceil(u128::from(domain.shares.max(1)))).unwrap_or(u64::MAX)
             }

@@ -41,7 +41,7 @@ impl Boosting {
         Boosting {
             uses: vec![BoostUse::default(); clients as usize],
             ratio: settings.boost_ratio,
-            longest_ns: settings.boost_max_ns.max(1),
+            longest_ns: settings.boost_max_ns.max(Nanoseconds::new(1)),
         }
     }
 
@@ -53,15 +53,15 @@ impl Boosting {
 
     /// The time that the client may still spend boosted.
     pub(super) fn allowance_ns(&self, client: ClientId) -> Nanoseconds {
-        self.uses
-            .get(client.index())
-            .map_or(0, |entry| self.ratio.part_of(entry.total_ns).saturating_sub(entry.boosted_ns))
+        self.uses.get(client.index()).map_or(Nanoseconds::ZERO, |entry| {
+            Nanoseconds::new(self.ratio.part_of(entry.total_ns.get())).saturating_sub(entry.boosted_ns)
+        })
     }
 
     /// The length of a boosted slice of the client's.
     pub(super) fn slice_ns(&self, client: ClientId) -> Nanoseconds {
         // At least 1 ns: no slice is empty, even where the allowance was used up after the boost was granted.
-        self.allowance_ns(client).clamp(1, self.longest_ns)
+        self.allowance_ns(client).clamp(Nanoseconds::new(1), self.longest_ns)
     }
 
     pub(super) fn set_on_wake(&mut self, client: ClientId) {

@@ -43,7 +43,7 @@ impl KeepOnRunQueue {
 
     /// Whether something is left of a slice that a driver interrupted.
     pub(super) fn has_left(&self, client: ClientId) -> bool {
-        self.turns.get(client.index()).is_some_and(|turn| turn.left_ns > 0)
+        self.turns.get(client.index()).is_some_and(|turn| !turn.left_ns.is_zero())
     }
 
     /// A driver takes the client's processor.
@@ -57,7 +57,7 @@ impl KeepOnRunQueue {
     pub(super) fn slice_ns(&mut self, client: ClientId, whole_ns: Nanoseconds) -> Nanoseconds {
         let Some(turn) = self.turns.get_mut(client.index()) else { return whole_ns };
         let left_ns = core::mem::take(&mut turn.left_ns);
-        turn.slice_ns = if left_ns == 0 { whole_ns } else { left_ns };
+        turn.slice_ns = if left_ns.is_zero() { whole_ns } else { left_ns };
         turn.by_driver = false;
         turn.slice_ns
     }
@@ -85,9 +85,9 @@ impl KeepOnRunQueue {
         let Some(turn) = self.turns.get_mut(client.index()) else { return false };
         let by_driver = core::mem::take(&mut turn.by_driver);
         // What is left already is that of the turn; a boosted slice in between took nothing from it.
-        if by_driver && turn.left_ns == 0 {
+        if by_driver && turn.left_ns.is_zero() {
             turn.left_ns = turn.slice_ns.saturating_sub(ran_ns);
         }
-        by_driver && turn.left_ns > 0
+        by_driver && !turn.left_ns.is_zero()
     }
 }

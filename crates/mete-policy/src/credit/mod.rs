@@ -125,7 +125,8 @@ impl Credit {
     #[must_use]
     pub fn new(setup: &Setup, settings: CreditSettings) -> Credit {
         let processors = setup.processors.max(1);
-        let (tick_ns, slice_ns) = (settings.tick_ns.max(1), settings.slice_ns.max(1));
+        let (tick_ns, slice_ns) =
+            (settings.tick_ns.max(Nanoseconds::new(1)), settings.slice_ns.max(Nanoseconds::new(1)));
         let settings = CreditSettings { tick_ns, slice_ns, ..settings };
         Credit {
             settings,
@@ -347,7 +348,7 @@ impl Credit {
             return None;
         }
         // The least that is worth a boost: the time that an I/O-bound task may take (see `boosting`).
-        let least_ns = self.tavs.io_threshold_ns(self.roster.domain(client)).max(1);
+        let least_ns = self.tavs.io_threshold_ns(self.roster.domain(client)).max(Nanoseconds::new(1));
         if self.tavs.boosting.allowance_ns(client) < least_ns {
             self.counters.refused_by_ratio += 1;
             return None;
@@ -414,7 +415,7 @@ impl Credit {
             && self.roster.state(client) != ClientState::Absent;
         if concerned {
             charging::charge(&mut self.accounts, driver, client, used_ns);
-            self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns);
+            self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns.get());
         }
     }
 
@@ -564,10 +565,11 @@ impl Policy for Credit {
             self.accounts.charge_rest(client, ran_ns);
         }
         let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
-        let all_boosted_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns.unwrap_or(0));
+        let all_boosted_ns =
+            self.counters.partial_boost_ns.saturating_add(boosted_ns.unwrap_or_default().get());
         self.counters.partial_boost_ns = all_boosted_ns;
         // Preempted without having run: the decision was given back.
-        if stop == Stop::Preempted && ran_ns == 0 {
+        if stop == Stop::Preempted && ran_ns.is_zero() {
             self.give_back(client, boosted_ns.is_some(), now);
             return;
         }

@@ -2,8 +2,6 @@
 
 use crate::{Nanoseconds, Permille};
 
-const MS: Nanoseconds = 1_000_000;
-
 /// The credit scheduler's settings. [`CreditSettings::XEN`] is the scheduler without the TAVS parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditSettings {
@@ -23,9 +21,9 @@ pub struct CreditSettings {
 impl CreditSettings {
     /// Xen's credit scheduler as §2.2 has it: charged by tick, nothing of TAVS.
     pub const XEN: CreditSettings = CreditSettings {
-        tick_ns: 10 * MS,
+        tick_ns: Nanoseconds::from_millis(10),
         accounting_ticks: 3,
-        slice_ns: 30 * MS,
+        slice_ns: Nanoseconds::from_millis(30),
         precise_accounting: false,
         tavs: TavsSettings::OFF,
     };
@@ -111,7 +109,7 @@ impl TavsSettings {
     /// Everything is off; the numbers are the paper's, ready for parts to be switched on.
     pub const OFF: TavsSettings = TavsSettings {
         inference: false,
-        io_threshold_ns: MS / 2,
+        io_threshold_ns: Nanoseconds::from_micros(500),
         positive_evidence: 5,
         negative_evidence: 20,
         belief_threshold: 20,
@@ -119,7 +117,7 @@ impl TavsSettings {
         belief_max: 300,
         aggressive_boosting: false,
         partial_boosting: false,
-        boost_max_ns: 10 * MS,
+        boost_max_ns: Nanoseconds::from_millis(10),
         boost_ratio: Permille::new(125),
         skip_needless_boosts: false,
         block_correlation: false,

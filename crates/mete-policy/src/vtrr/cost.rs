@@ -2,7 +2,7 @@
 
 use super::store::CHUNK;
 use super::{GroupVtrr, Reset, Store, Vtrr};
-use crate::{ClientId, DomainIndex, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The paper's range (§5.2), and one beyond it.
 const CLIENTS: [u32; 9] = [1, 2, 5, 10, 50, 100, 200, 400, 10_000];
@@ -28,8 +28,8 @@ fn mixed(client: u32) -> Share {
 
 fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share) -> P {
     for client in ClientId::first(clients) {
-        policy.add(client, DomainIndex::ROOT, share_of(client.get()), 0);
-        let _ = policy.wake(client, 0);
+        policy.add(client, DomainIndex::ROOT, share_of(client.get()), Nanoseconds::ZERO);
+        let _ = policy.wake(client, Nanoseconds::ZERO);
     }
     policy
 }
@@ -38,12 +38,12 @@ fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share
 /// has to give way there.
 fn looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, nth: u32) -> u64 {
     let before = store(policy).looks.get();
-    let decision = policy.pick(ProcessorId::new(0), 0).expect("all are ready");
+    let decision = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).expect("all are ready");
     let half_ns = decision.slice_ns / 2;
     match nth % 4 {
-        0 => policy.ran(decision.client, half_ns, Stop::Yielded, 0),
-        1 => policy.ran(decision.client, half_ns, Stop::Preempted, 0),
-        _ => policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0),
+        0 => policy.ran(decision.client, half_ns, Stop::Yielded, Nanoseconds::ZERO),
+        1 => policy.ran(decision.client, half_ns, Stop::Preempted, Nanoseconds::ZERO),
+        _ => policy.ran(decision.client, decision.slice_ns, Stop::Expired, Nanoseconds::ZERO),
     }
     store(policy).looks.get() - before
 }
@@ -92,8 +92,8 @@ fn vtrr_5_a_decision_in_a_tree_touches_a_bounded_number_of_clients_a_level() {
             }
             for client in ClientId::first(clients) {
                 let domain = DomainIndex::at(client.index() % usize::from(domains));
-                policy.add(client, domain, mixed(client.get()), 0);
-                let _ = policy.wake(client, 0);
+                policy.add(client, domain, mixed(client.get()), Nanoseconds::ZERO);
+                let _ = policy.wake(client, Nanoseconds::ZERO);
             }
             let most = most_looks(&mut policy, |policy| &policy.store, 20_000);
             assert!(most <= A_LEVEL * u64::from(levels), "{most} with {clients} clients in {levels} levels");

@@ -262,7 +262,7 @@ impl Vtrr {
         let Some(place) = self.running(client) else { return false };
         // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
         // with it all clients that have had their due, by yielding again and again.
-        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { 0 };
+        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { Nanoseconds::ZERO };
         self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = false;

@@ -64,7 +64,7 @@ impl Queue {
             line: QueueLine::new(number),
             current: CurrentClient { key: Key::LAST, counter: 0 },
             processors: setup.processors.max(1),
-            quantum_ns: setup.quantum_ns.clamp(1, MAX_QUANTUM_NS),
+            quantum_ns: setup.quantum_ns.clamp(Nanoseconds::new(1), MAX_QUANTUM_NS),
             reset: Reset::default(),
             cycle: 1,
             due_ns: 0,

@@ -59,8 +59,14 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) const EMPTY: Slot =
-        Slot { entity: Entity::new(0), share: 0, counter: 0, cycle: 0, used_ns: 0, busy: false };
+    pub(super) const EMPTY: Slot = Slot {
+        entity: Entity::new(0),
+        share: 0,
+        counter: 0,
+        cycle: 0,
+        used_ns: Nanoseconds::ZERO,
+        busy: false,
+    };
 
     pub(super) fn key(&self) -> Key {
         Key::new(self.share, self.entity)
@@ -69,17 +75,17 @@ impl Slot {
     /// The time that is due in this cycle: the counter's quanta less what was used of the next one.
     /// More than -2⁴⁰ and below 2⁶¹, because a quantum is at most [`MAX_QUANTUM_NS`].
     pub(super) fn due_ns(&self, quantum_ns: Nanoseconds) -> i64 {
-        (u64::from(self.counter) * quantum_ns) as i64 - self.used_ns as i64
+        (u64::from(self.counter) * quantum_ns).get() as i64 - self.used_ns.get() as i64
     }
 
     /// Sets the counter to the quanta that `due_ns` begins, and notes the excess.
     pub(super) fn set_due_ns(&mut self, due_ns: i64, quantum_ns: Nanoseconds) {
         // A debt of a whole quantum would need a counter below 0.
-        let due_ns = due_ns.max(1 - quantum_ns as i64);
+        let due_ns = due_ns.max(1 - quantum_ns.get() as i64);
         // Rounded up (see `vtrr`): the sum is not negative, so the division rounds towards zero.
-        let quanta = (due_ns + quantum_ns as i64 - 1) / quantum_ns as i64;
+        let quanta = (due_ns + quantum_ns.get() as i64 - 1) / quantum_ns.get() as i64;
         self.counter = quanta as u32;
-        self.used_ns = (quanta * quantum_ns as i64 - due_ns) as u64;
+        self.used_ns = Nanoseconds::new((quanta * quantum_ns.get() as i64 - due_ns) as u64);
     }
 
     /// Sets a larger counter, and what is due to `most_ns` at most, as far as the counter allows it.
@@ -88,7 +94,7 @@ impl Slot {
         // Within the counter's last quantum.
         let due_ns = most_ns.clamp(whole_ns - i128::from(quantum_ns) + 1, whole_ns);
         self.counter = counter;
-        self.used_ns = (whole_ns - due_ns) as u64;
+        self.used_ns = Nanoseconds::new((whole_ns - due_ns) as u64);
     }
 
     /// Takes `ran_ns` off what is due. A debt of more than a quantum beyond the counter is forgiven, so
@@ -114,6 +120,6 @@ impl Slot {
 }
 
 /// The longest quantum: 2⁴⁰ ns, about 18 minutes, so that a share's worth of quanta fits 64 bits.
-pub(super) const MAX_QUANTUM_NS: Nanoseconds = 1 << 40;
+pub(super) const MAX_QUANTUM_NS: Nanoseconds = Nanoseconds::new(1 << 40);
 
 const _: () = assert!(size_of::<Slot>() == 32, "a slot never straddles a cache line");

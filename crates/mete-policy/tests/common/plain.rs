@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use mete_policy::{ClientId, DomainIndex, Grant, Observation, ProcessorId, Share, Stop};
+use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, Observation, ProcessorId, Share, Stop};
 
 /// A [`mete_policy::Decision`] in plain numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Decision {
 impl From<mete_policy::Decision> for Decision {
     fn from(decision: mete_policy::Decision) -> Decision {
         let mete_policy::Decision { client, slice_ns, grant } = decision;
-        Decision { client: client.get(), slice_ns, grant }
+        Decision { client: client.get(), slice_ns: slice_ns.get(), grant }
     }
 }
 
@@ -50,43 +50,43 @@ impl<P: mete_policy::Policy + ?Sized> Policy for P {
     }
 
     fn set_domain_share(&mut self, domain: u16, share: Share, now: u64) {
-        P::set_domain_share(self, DomainIndex::new(domain), share, now);
+        P::set_domain_share(self, DomainIndex::new(domain), share, Nanoseconds::new(now));
     }
 
     fn add(&mut self, client: u32, domain: u16, share: Share, now: u64) {
-        P::add(self, ClientId::new(client), DomainIndex::new(domain), share, now);
+        P::add(self, ClientId::new(client), DomainIndex::new(domain), share, Nanoseconds::new(now));
     }
 
     fn remove(&mut self, client: u32, now: u64) {
-        P::remove(self, ClientId::new(client), now);
+        P::remove(self, ClientId::new(client), Nanoseconds::new(now));
     }
 
     fn set_share(&mut self, client: u32, share: Share, now: u64) {
-        P::set_share(self, ClientId::new(client), share, now);
+        P::set_share(self, ClientId::new(client), share, Nanoseconds::new(now));
     }
 
     fn wake(&mut self, client: u32, now: u64) -> Option<u16> {
-        P::wake(self, ClientId::new(client), now).map(ProcessorId::get)
+        P::wake(self, ClientId::new(client), Nanoseconds::new(now)).map(ProcessorId::get)
     }
 
     fn pick(&mut self, processor: u16, now: u64) -> Option<Decision> {
-        P::pick(self, ProcessorId::new(processor), now).map(Decision::from)
+        P::pick(self, ProcessorId::new(processor), Nanoseconds::new(now)).map(Decision::from)
     }
 
     fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop, now: u64) {
-        P::ran(self, ClientId::new(client), ran_ns, stop, now);
+        P::ran(self, ClientId::new(client), Nanoseconds::new(ran_ns), stop, Nanoseconds::new(now));
     }
 
     fn tick_ns(&self) -> Option<u64> {
-        P::tick_ns(self)
+        P::tick_ns(self).map(Nanoseconds::get)
     }
 
     fn tick(&mut self, processor: u16, now: u64) -> bool {
-        P::tick(self, ProcessorId::new(processor), now)
+        P::tick(self, ProcessorId::new(processor), Nanoseconds::new(now))
     }
 
     fn observe(&mut self, observation: Observation, now: u64) -> Option<u16> {
-        P::observe(self, observation, now).map(ProcessorId::get)
+        P::observe(self, observation, Nanoseconds::new(now)).map(ProcessorId::get)
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -2,8 +2,8 @@
 //! each policy what the interface promises. It knows no test framework: the fuzz target `policies` uses it, too.
 
 use mete_policy::{
-    ClientId, Decision, DomainIndex, Event, Observation, Policy, ProcessorId, RequestId, Setup, Share, Stop,
-    TaskId,
+    ClientId, Decision, DomainIndex, Event, Nanoseconds, Observation, Policy, ProcessorId, RequestId, Setup,
+    Share, Stop, TaskId,
 };
 
 pub const CLIENTS: u32 = 12;
@@ -12,7 +12,13 @@ pub const DOMAINS: u16 = 4;
 pub const QUANTUM_NS: u64 = 1_000_000;
 
 pub fn setup() -> Setup {
-    Setup { clients: CLIENTS, domains: DOMAINS, processors: PROCESSORS, quantum_ns: QUANTUM_NS, seed: 7 }
+    Setup {
+        clients: CLIENTS,
+        domains: DOMAINS,
+        processors: PROCESSORS,
+        quantum_ns: Nanoseconds::new(QUANTUM_NS),
+        seed: 7,
+    }
 }
 
 /// The next step of a world. Numbers are drawn beyond their range, too, so that nonsense is part of a history.
@@ -110,19 +116,19 @@ impl<P: Policy> World<P> {
             Step::Add(client, domain, weight) => self.add(client, domain, weight),
             Step::Remove(client) => {
                 let now = self.time();
-                self.policy.remove(ClientId::new(client), now);
+                self.policy.remove(ClientId::new(client), Nanoseconds::new(now));
                 self.enter(client, State::Absent);
             }
             Step::Share(client, weight) => {
                 let now = self.time();
-                self.policy.set_share(ClientId::new(client), share(weight), now);
+                self.policy.set_share(ClientId::new(client), share(weight), Nanoseconds::new(now));
             }
             Step::AddDomain(domain, parent, weight) => {
                 self.policy.add_domain(DomainIndex::new(domain), DomainIndex::new(parent), share(weight));
             }
             Step::DomainShare(domain, weight) => {
                 let now = self.time();
-                self.policy.set_domain_share(DomainIndex::new(domain), share(weight), now);
+                self.policy.set_domain_share(DomainIndex::new(domain), share(weight), Nanoseconds::new(now));
             }
             Step::Wake(client) => {
                 self.wake(client);
@@ -142,11 +148,11 @@ impl<P: Policy> World<P> {
             }
             Step::Tick(processor) => {
                 let now = self.time();
-                let answer = self.policy.tick(ProcessorId::new(processor), now);
+                let answer = self.policy.tick(ProcessorId::new(processor), Nanoseconds::new(now));
                 self.answers.push(Answer::Tick(answer));
             }
             Step::Observe(kind, client, number) => self.observe(kind, client, number),
-            Step::Pass(part) => self.pass(self.setup.quantum_ns / 256 * u64::from(part)),
+            Step::Pass(part) => self.pass(self.setup.quantum_ns.get() / 256 * u64::from(part)),
             Step::Clock(now) => self.now = now,
             Step::Late(late_ns) => self.late_ns = late_ns,
         }
@@ -173,7 +179,12 @@ impl<P: Policy> World<P> {
 
     fn add(&mut self, client: u32, domain: u16, weight: u32) {
         let now = self.time();
-        self.policy.add(ClientId::new(client), DomainIndex::new(domain), share(weight), now);
+        self.policy.add(
+            ClientId::new(client),
+            DomainIndex::new(domain),
+            share(weight),
+            Nanoseconds::new(now),
+        );
         if self.state(client) == State::Absent {
             self.enter(client, State::Blocked);
         }
@@ -181,7 +192,7 @@ impl<P: Policy> World<P> {
 
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
-        let answer = self.policy.wake(ClientId::new(client), now).map(ProcessorId::get);
+        let answer = self.policy.wake(ClientId::new(client), Nanoseconds::new(now)).map(ProcessorId::get);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
         if self.state(client) == State::Blocked {
@@ -200,7 +211,7 @@ impl<P: Policy> World<P> {
     fn wake_and_obey(&mut self, client: u32) {
         let Some(processor) = self.wake(client) else { return };
         if let Some(decision) = self.latest[usize::from(processor)] {
-            self.ran(decision.client.get(), decision.slice_ns / 3, Stop::Preempted);
+            self.ran(decision.client.get(), decision.slice_ns.get() / 3, Stop::Preempted);
         }
         self.pick(processor);
     }
@@ -214,7 +225,7 @@ impl<P: Policy> World<P> {
     fn pick(&mut self, processor: u16) {
         let ready = self.in_state(State::Ready);
         let now = self.time();
-        let decision = self.policy.pick(ProcessorId::new(processor), now);
+        let decision = self.policy.pick(ProcessorId::new(processor), Nanoseconds::new(now));
         self.answers.push(Answer::Pick(decision));
         let name = self.policy.name();
         let Some(latest) = self.latest.get_mut(usize::from(processor)) else {
@@ -230,15 +241,15 @@ impl<P: Policy> World<P> {
         *latest = Some(decision);
         let client = decision.client.get();
         assert_eq!(self.state(client), State::Ready, "{name}: client {client} can be picked");
-        assert!(decision.slice_ns > 0, "{name}: client {client} may run for some time");
+        assert!(!decision.slice_ns.is_zero(), "{name}: client {client} may run for some time");
         self.enter(client, State::Running);
-        self.slices[client as usize] = decision.slice_ns;
+        self.slices[client as usize] = decision.slice_ns.get();
     }
 
     fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
         self.pass(ran_ns);
         let now = self.time();
-        self.policy.ran(ClientId::new(client), ran_ns, stop, now);
+        self.policy.ran(ClientId::new(client), Nanoseconds::new(ran_ns), stop, Nanoseconds::new(now));
         if self.state(client) == State::Running {
             self.enter(client, if stop == Stop::Blocked { State::Blocked } else { State::Ready });
             for latest in &mut self.latest {
@@ -260,10 +271,10 @@ impl<P: Policy> World<P> {
             5 => Observation::Notify { from: client, to: other },
             6 => Observation::Driver { client },
             7 => Observation::TaskExit { client, task },
-            _ => Observation::DriverTime { driver: other, client, used_ns: u64::from(number) },
+            _ => Observation::DriverTime { driver: other, client, used_ns: Nanoseconds::new(number.into()) },
         };
         let now = self.time();
-        let answer = self.policy.observe(observation, now).map(ProcessorId::get);
+        let answer = self.policy.observe(observation, Nanoseconds::new(now)).map(ProcessorId::get);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
     }

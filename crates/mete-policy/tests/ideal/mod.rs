@@ -7,7 +7,7 @@
 #[allow(clippy::duplicate_mod, reason = "a test may use `common` beside this")]
 pub mod plain;
 
-use mete_policy::{Setup, Share, Stop};
+use mete_policy::{Nanoseconds, Setup, Share, Stop};
 use plain::Policy;
 
 /// Divisible by the shares that exact tests use.
@@ -16,7 +16,7 @@ pub const QUANTUM_NS: u64 = 1_000_000;
 pub const EPSILON: f64 = 1e-6;
 
 pub fn setup(clients: u32) -> Setup {
-    Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(clients) }
+    Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(clients) }
 }
 
 pub fn share(weight: u32) -> Share {

@@ -89,7 +89,7 @@ mod tests {
             let (mut alarms, mut list) = (Alarms::new(processors), vec![None; processors]);
             for (sequence, (processor, at_ns, is_set)) in (0..).zip(settings) {
                 let processor = processor % processors;
-                let moment = Moment::new(at_ns, Class::Processor, sequence);
+                let moment = Moment::new(Nanoseconds::new(at_ns), Class::Processor, sequence);
                 if is_set { alarms.set(processor, moment) } else { alarms.clear(processor) }
                 list[processor] = is_set.then_some(moment);
                 prop_assert_eq!(alarms.first(), list.iter().flatten().copied().min().unwrap_or(Moment::NEVER));
@@ -97,7 +97,7 @@ mod tests {
             let mut expected: Vec<_> = (0..).zip(list).filter_map(|(index, at)| Some((at?, index))).collect();
             expected.sort_unstable();
             let expected: Vec<_> = expected.into_iter().map(|(at, index)| (at.at_ns(), index)).collect();
-            prop_assert_eq!(std::iter::from_fn(|| alarms.pop_before(20)).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(std::iter::from_fn(|| alarms.pop_before(Nanoseconds::new(20))).collect::<Vec<_>>(), expected);
         }
     }
 }

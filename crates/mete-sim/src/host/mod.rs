@@ -71,7 +71,7 @@ pub struct Hardware {
 
 impl Default for Hardware {
     fn default() -> Self {
-        Hardware { processors: 1, switch_ns: 0, payer: Payer::Nobody }
+        Hardware { processors: 1, switch_ns: Nanoseconds::ZERO, payer: Payer::Nobody }
     }
 }
 
@@ -111,7 +111,7 @@ struct Client {
     ran_ns: Nanoseconds,
 }
 
-const NOBODY: Client = Client { state: ClientState::Absent, ran_ns: 0 };
+const NOBODY: Client = Client { state: ClientState::Absent, ran_ns: Nanoseconds::ZERO };
 
 /// A simulated host: a policy `P` that schedules the clients of a model `M`, watched by `R`.
 pub struct Host<P, M: Model, R = ()> {
@@ -145,7 +145,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         // All processors tick at the same instants; the order in the queue is that of their numbers.
         if let Some(tick_ns) = policy.tick_ns() {
             for processor in 0..processors {
-                queue.push(tick_ns.max(1), Class::Tick, QueuedEvent::Tick(processor));
+                queue.push(tick_ns.max(Nanoseconds::new(1)), Class::Tick, QueuedEvent::Tick(processor));
             }
         }
         Host {
@@ -153,7 +153,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             model,
             recorder,
             hardware,
-            now_ns: 0,
+            now_ns: Nanoseconds::ZERO,
             queue,
             alarms: Alarms::new(processors),
             acts: VecDeque::new(),
@@ -249,7 +249,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             self.carry_out(act);
         } else if self.todo.is_empty() && !self.is_fill_due {
             return self.handle_next(end_ns);
-        } else if !self.handle_next(self.now_ns.saturating_add(1)) {
+        } else if !self.handle_next(self.now_ns.saturating_add(Nanoseconds::new(1))) {
             // No event is left at this instant, so the processors have their turn.
             self.attend_next();
         }
@@ -316,7 +316,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn tick(&mut self, index: usize) {
         let Some(tick_ns) = self.policy.tick_ns() else { return };
-        let next_ns = self.now_ns.saturating_add(tick_ns.max(1));
+        let next_ns = self.now_ns.saturating_add(tick_ns.max(Nanoseconds::new(1)));
         self.queue.push(next_ns, Class::Tick, QueuedEvent::Tick(index));
         if self.policy.tick(ProcessorId::at(index), self.now_ns) {
             self.later(index, Todo::Preempt);
@@ -359,7 +359,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let victim = self.policy.wake(client, self.now_ns);
         let Some(processor) = victim.map(ProcessorId::index) else { return };
         match self.model.make_way_ns(client, self.is_remote(client, processor)) {
-            0 => self.preempt(victim),
+            Nanoseconds::ZERO => self.preempt(victim),
             after_ns => self.preempt_after(processor, after_ns),
         }
     }
@@ -463,7 +463,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     /// The processor time that a client has had, without context switches.
     pub fn ran_ns(&self, client: ClientId) -> Nanoseconds {
-        self.clients.get(client.index()).map_or(0, |client| client.ran_ns)
+        self.clients.get(client.index()).map_or(Nanoseconds::ZERO, |client| client.ran_ns)
     }
 
     /// What each processor did with its time. It is exact when [`Host::run_until`] has returned.

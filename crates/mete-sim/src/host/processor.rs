@@ -119,14 +119,14 @@ impl Processor {
     pub(super) const IDLE: Processor = Processor {
         phase: Phase::Idle,
         todo: Todo::Nothing,
-        times: Times { run_ns: 0, switch_ns: 0, idle_ns: 0 },
+        times: Times { run_ns: Nanoseconds::ZERO, switch_ns: Nanoseconds::ZERO, idle_ns: Nanoseconds::ZERO },
         client: None,
-        charged_from_ns: 0,
-        slice_end_ns: 0,
-        burst_end_ns: 0,
-        advanced_ns: 0,
-        counted_ns: 0,
-        idle_since_ns: 0,
+        charged_from_ns: Nanoseconds::ZERO,
+        slice_end_ns: Nanoseconds::ZERO,
+        burst_end_ns: Nanoseconds::ZERO,
+        advanced_ns: Nanoseconds::ZERO,
+        counted_ns: Nanoseconds::ZERO,
+        idle_since_ns: Nanoseconds::ZERO,
         turn: 0,
     };
 }
@@ -151,16 +151,16 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.idle -= 1;
         self.clients[client.index()].state = ClientState::Running(index);
         self.recorder.dispatched(ProcessorId::at(index), client, decision.grant, self.now_ns);
-        self.switch(index, client, decision.slice_ns.max(1));
+        self.switch(index, client, decision.slice_ns.max(Nanoseconds::new(1)));
     }
 
     fn switch(&mut self, index: usize, client: ClientId, slice_ns: Nanoseconds) {
         let is_switch = self.processors[index].client.replace(client) != Some(client);
         // Within the instant in which its client left, the processor was not idle: it need not be woken up.
         let was_idle = self.now_ns > self.processors[index].idle_since_ns;
-        let switch_ns = if is_switch { self.hardware.switch_ns } else { 0 };
+        let switch_ns = if is_switch { self.hardware.switch_ns } else { Nanoseconds::ZERO };
         let is_remote = self.is_remote(client, index);
-        let start_ns = if was_idle { self.model.start_ns(client, is_remote) } else { 0 };
+        let start_ns = if was_idle { self.model.start_ns(client, is_remote) } else { Nanoseconds::ZERO };
         let cost_ns = switch_ns.saturating_add(start_ns);
         // A preemption that was announced for an earlier turn does not count for this one.
         self.processors[index].turn += 1;
@@ -170,7 +170,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         processor.charged_from_ns =
             if self.hardware.payer == Payer::Incoming { self.now_ns } else { begins_ns };
         processor.slice_end_ns = begins_ns.saturating_add(slice_ns);
-        if cost_ns == 0 {
+        if cost_ns.is_zero() {
             self.begin(index);
         } else {
             processor.phase = Phase::Switching;
@@ -212,7 +212,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let processor = &mut self.processors[index];
         let ran_ns = self.now_ns - processor.advanced_ns;
         processor.advanced_ns = self.now_ns;
-        if let Some(client) = processor.client.filter(|_| ran_ns > 0) {
+        if let Some(client) = processor.client.filter(|_| !ran_ns.is_zero()) {
             self.model.advance(client, ran_ns);
         }
     }

@@ -62,7 +62,7 @@ impl Fluid {
             members: Vec::new(),
             active: 0,
             capacity: 0,
-            now_ns: 0,
+            now_ns: Nanoseconds::ZERO,
             path: Vec::with_capacity(1),
         }
     }

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use mete_policy::Nanoseconds;
 
 /// One hour. Longer times are recorded as one hour.
-pub const LONGEST_NS: Nanoseconds = 3_600_000_000_000;
+pub const LONGEST_NS: Nanoseconds = Nanoseconds::new(3_600_000_000_000);
 
 /// How many digits of each time are kept.
 const DIGITS: u8 = 3;
@@ -32,9 +32,9 @@ impl Default for Latencies {
 }
 
 fn histogram(times: &[Nanoseconds]) -> Histogram<u64> {
-    let histogram = Histogram::new_with_max(LONGEST_NS, DIGITS);
+    let histogram = Histogram::new_with_max(LONGEST_NS.get(), DIGITS);
     let mut histogram = histogram.expect("the bounds are constants that the library allows");
-    times.iter().for_each(|&time_ns| histogram.saturating_record(time_ns));
+    times.iter().for_each(|&time_ns| histogram.saturating_record(time_ns.get()));
     histogram
 }
 
@@ -45,12 +45,12 @@ impl Latencies {
         match &mut self.0 {
             Kept::Few(times) if times.len() == FEW => {
                 let mut many = histogram(times);
-                many.saturating_record(time_ns);
+                many.saturating_record(time_ns.get());
                 self.0 = Kept::Many(many);
             }
             // Behind its equals, so that the vector stays sorted.
             Kept::Few(times) => times.insert(times.partition_point(|&kept_ns| kept_ns <= time_ns), time_ns),
-            Kept::Many(times) => times.saturating_record(time_ns),
+            Kept::Many(times) => times.saturating_record(time_ns.get()),
         }
     }
 
@@ -60,7 +60,7 @@ impl Latencies {
             (_, Kept::Few(times)) => times.iter().for_each(|&time_ns| self.record(time_ns)),
             (Kept::Few(times), Kept::Many(others)) => {
                 let mut many = others.clone();
-                times.iter().for_each(|&time_ns| many.saturating_record(time_ns));
+                times.iter().for_each(|&time_ns| many.saturating_record(time_ns.get()));
                 self.0 = Kept::Many(many);
             }
             // Both have the same bounds, so it never fails.
@@ -86,7 +86,7 @@ impl Latencies {
                 let number = (part * times.len() as f64).ceil() as usize;
                 times.get(number.saturating_sub(1)).copied()
             }
-            Kept::Many(times) => Some(times.value_at_quantile(part)),
+            Kept::Many(times) => Some(Nanoseconds::new(times.value_at_quantile(part))),
         }
     }
 
@@ -96,7 +96,7 @@ impl Latencies {
         match &self.0 {
             Kept::Few(times) if times.is_empty() => None,
             Kept::Few(times) => {
-                Some(times.iter().map(|&time_ns| time_ns as f64).sum::<f64>() / times.len() as f64)
+                Some(times.iter().map(|&time_ns| time_ns.get() as f64).sum::<f64>() / times.len() as f64)
             }
             Kept::Many(times) => Some(times.mean()),
         }
@@ -107,7 +107,7 @@ impl Latencies {
     pub fn longest_ns(&self) -> Option<Nanoseconds> {
         match &self.0 {
             Kept::Few(times) => times.last().copied(),
-            Kept::Many(times) => Some(times.max()),
+            Kept::Many(times) => Some(Nanoseconds::new(times.max())),
         }
     }
 
@@ -124,7 +124,7 @@ impl Latencies {
         let (mut so_far, all) = (0, self.count());
         steps.into_iter().map(move |(time_ns, count)| {
             so_far += count;
-            (time_ns, so_far as f64 / all as f64)
+            (Nanoseconds::new(time_ns), so_far as f64 / all as f64)
         })
     }
 }
@@ -136,11 +136,14 @@ mod tests {
     #[test]
     fn quantiles_of_known_times_are_right_to_three_digits() {
         let mut latencies = Latencies::default();
-        (1..=1000).for_each(|ms| latencies.record(ms * 1_000_000));
+        (1..=1000).for_each(|ms| latencies.record(Nanoseconds::new(ms * 1_000_000)));
         assert_eq!(latencies.count(), 1000);
         let median = latencies.quantile_ns(0.5).expect("there are times");
-        assert!(median.abs_diff(500_000_000) <= 500_000, "{median}");
-        assert!(latencies.longest_ns().expect("there are times").abs_diff(1_000_000_000) <= 1_000_000);
+        assert!(median.abs_diff(Nanoseconds::new(500_000_000)) <= Nanoseconds::new(500_000), "{median}");
+        assert!(
+            latencies.longest_ns().expect("there are times").abs_diff(Nanoseconds::new(1_000_000_000))
+                <= Nanoseconds::new(1_000_000)
+        );
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn times_beyond_the_longest_are_kept_as_the_longest() {
         let mut latencies = Latencies::default();
-        latencies.record(u64::MAX);
+        latencies.record(Nanoseconds::MAX);
         assert_eq!(latencies.count(), 1);
         assert!(latencies.quantile_ns(1.0).expect("there is one") >= LONGEST_NS);
     }
@@ -161,17 +164,20 @@ mod tests {
     #[test]
     fn the_curve_ends_at_one_and_sums_distributions() {
         let (mut first, mut second) = (Latencies::default(), Latencies::default());
-        first.record(5);
-        second.record(7);
-        second.record(7);
+        first.record(Nanoseconds::new(5));
+        second.record(Nanoseconds::new(7));
+        second.record(Nanoseconds::new(7));
         first.add(&second);
-        assert_eq!(first.curve().collect::<Vec<_>>(), [(5, 1.0 / 3.0), (7, 1.0)]);
+        assert_eq!(
+            first.curve().collect::<Vec<_>>(),
+            [(Nanoseconds::new(5), 1.0 / 3.0), (Nanoseconds::new(7), 1.0)]
+        );
     }
 
     #[test]
     fn few_times_and_many_say_the_same_to_three_digits() {
         let mut few = Latencies::default();
-        (1..=FEW as u64).rev().for_each(|time| few.record(time * 1_234_567));
+        (1..=FEW as u64).rev().for_each(|time| few.record(Nanoseconds::new(time * 1_234_567)));
         let many = Latencies(Kept::Many(match &few.0 {
             Kept::Few(times) => histogram(times),
             Kept::Many(_) => panic!("these are few"),

@@ -35,7 +35,7 @@ impl Errors {
     }
 
     fn in_units(&self, error: i64) -> f64 {
-        error as f64 / (self.total as f64 * QUANTUM_NS as f64)
+        error as f64 / (self.total as f64 * QUANTUM_NS.get() as f64)
     }
 }
 
@@ -78,9 +78,9 @@ impl Ledger {
     pub(super) fn serve(&mut self, client: ClientId, now: Nanoseconds, ran_ns: Nanoseconds) -> bool {
         let Some(account) = self.accounts.get_mut(client.index()) else { return false };
         // While a client waits its error falls, so it is lowest just before its turn.
-        let before = account.error(self.total, now as i64);
-        account.received_ns += ran_ns as i64;
-        let after = before + ran_ns as i64 * (self.total - account.share);
+        let before = account.error(self.total, now.get() as i64);
+        account.received_ns += ran_ns.get() as i64;
+        let after = before + ran_ns.get() as i64 * (self.total - account.share);
         account.lowest = account.lowest.min(before);
         account.highest = account.highest.max(after);
         true
@@ -88,7 +88,7 @@ impl Ledger {
 
     /// The schedule ends.
     pub(super) fn close(self, now: Nanoseconds) -> Balance {
-        let (total, now) = (self.total, now as i64);
+        let (total, now) = (self.total, now.get() as i64);
         let clients = self.accounts.iter().map(|account| Errors {
             lowest: account.lowest.min(account.error(total, now)),
             highest: account.highest,

@@ -127,16 +127,16 @@ pub fn watch<P: Policy>(
     let mut ledger = Ledger::new(shares);
     admit(policy, shares);
     let tick_ns = policy.tick_ns();
-    let (mut now, mut decisions) = (0, 0);
+    let (mut now, mut decisions) = (Nanoseconds::ZERO, 0);
     while now < end {
         let idle = QuantaError::Idle { policy: policy.name(), clients: shares.clients() };
         let Some(decision) = policy.pick(ProcessorId::new(0), now) else { return Err(idle) };
         // The last slice is cut off at the end of the schedule.
-        let slice = decision.slice_ns.clamp(1, end - now);
+        let slice = decision.slice_ns.clamp(Nanoseconds::new(1), end - now);
         let (ran_ns, stop) = match tick_ns {
             None if slice < decision.slice_ns => (slice, Stop::Preempted),
             None => (slice, Stop::Expired),
-            Some(tick) => ticked(policy, now, slice, tick.max(1)),
+            Some(tick) => ticked(policy, now, slice, tick.max(Nanoseconds::new(1))),
         };
         if !ledger.serve(decision.client, now, ran_ns) {
             return Err(idle);
@@ -152,11 +152,11 @@ pub fn watch<P: Policy>(
 
 fn admit(policy: &mut impl Policy, shares: &Shares) {
     for (client, &share) in (0..).map(ClientId::new).zip(shares.as_slice()) {
-        policy.add(client, DomainIndex::ROOT, share, 0);
+        policy.add(client, DomainIndex::ROOT, share, Nanoseconds::ZERO);
     }
     for client in ClientId::first(shares.clients()) {
         // No client runs yet that could give way.
-        let _ = policy.wake(client, 0);
+        let _ = policy.wake(client, Nanoseconds::ZERO);
     }
 }
 

@@ -77,11 +77,14 @@ impl Shares {
 
     /// The length of this number of scheduling cycles, if errors over it are exact in 64 bits.
     pub(super) fn cycles_ns(&self, cycles: u32) -> Result<Nanoseconds, QuantaError> {
-        let length_ns = QUANTUM_NS.checked_mul(self.total).and_then(|ns| ns.checked_mul(cycles.into()));
+        let length_ns = QUANTUM_NS.get().checked_mul(self.total).and_then(|ns| ns.checked_mul(cycles.into()));
         // An error is at most the length times the sum of shares.
         let most =
             length_ns.and_then(|ns| ns.checked_mul(self.total)).filter(|&most| most <= i64::MAX as u64);
-        length_ns.filter(|_| most.is_some()).ok_or(QuantaError::TooLong { total: self.total, cycles })
+        length_ns
+            .filter(|_| most.is_some())
+            .map(Nanoseconds::new)
+            .ok_or(QuantaError::TooLong { total: self.total, cycles })
     }
 }
 

@@ -1,5 +1,6 @@
 //! How far the replay of the recorded policy is from the recording, and which results of a replay mean something.
 
+use mete_policy::Nanoseconds;
 use serde::Serialize;
 
 use super::linux::Kernel;
@@ -67,11 +68,11 @@ pub struct Fidelity {
 
 /// Median, mean and 99th percentile.
 fn figures(waits: &Latencies) -> Option<[u64; 3]> {
-    Some([waits.quantile_ns(0.5)?, waits.mean_ns()? as u64, waits.quantile_ns(0.99)?])
+    Some([waits.quantile_ns(0.5)?.get(), waits.mean_ns()? as u64, waits.quantile_ns(0.99)?.get()])
 }
 
 fn p99_ns(thread: &ClientReport) -> Option<u64> {
-    thread.wake_to_run.as_ref()?.quantile_ns(0.99)
+    thread.wake_to_run.as_ref()?.quantile_ns(0.99).map(Nanoseconds::get)
 }
 
 impl Fidelity {
@@ -86,18 +87,19 @@ impl Fidelity {
         let (was, is) = (all_waits(recorded), all_waits(&replayed.threads));
         let (old, new) = (figures(&was)?, figures(&is)?);
         let [median_ns, mean_ns, p99] = std::array::from_fn(|nth| ComparedFigure::new(old[nth], new[nth]));
+        let busy_ns: Vec<u64> = replayed.busy_ns.iter().map(|ns| ns.get()).collect();
         Some(Fidelity {
             kind: "error",
             policy: replayed.policy,
-            tick_ns: kernel.tick_ns,
-            slice_ns: kernel.slice_ns,
+            tick_ns: kernel.tick_ns.get(),
+            slice_ns: kernel.slice_ns.get(),
             median_ns,
             mean_ns,
             p99_ns: p99,
-            end_ns: ComparedFigure::new(recording.duration_ns, replayed.end_ns),
+            end_ns: ComparedFigure::new(recording.duration_ns, replayed.end_ns.get()),
             wakes: is.count(),
             recorded_wakes: was.count(),
-            processors_off_percent: parts_apart(&recording.busy_ns, &replayed.busy_ns),
+            processors_off_percent: parts_apart(&recording.busy_ns, &busy_ns),
             is_tick_known: recording.machine.tick_ns().is_some(),
             p99_by_thread: replayed.threads.iter().map(p99_ns).collect(),
         })

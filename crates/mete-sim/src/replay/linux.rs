@@ -41,16 +41,16 @@ pub struct Kernel {
 }
 
 /// The tick of the kernels that most distributions build (HZ=250).
-const USUAL_TICK_NS: Nanoseconds = 4_000_000;
+const USUAL_TICK_NS: Nanoseconds = Nanoseconds::new(4_000_000);
 /// `sysctl_sched_base_slice` for one processor: since Linux 6.15, and before.
-const SLICES_NS: [Nanoseconds; 2] = [700_000, 750_000];
+const SLICES_NS: [Nanoseconds; 2] = [Nanoseconds::new(700_000), Nanoseconds::new(750_000)];
 /// A processor compares its queue's load with the others' after this time for each processor (`sd_init`: an
 /// interval of as many milliseconds as the domain has processors), times [`BUSY_FACTOR`] if it is busy.
-const BALANCE_NS: Nanoseconds = 1_000_000;
+const BALANCE_NS: Nanoseconds = Nanoseconds::new(1_000_000);
 /// `busy_factor` of the kernel's scheduling domains.
-const BUSY_FACTOR: Nanoseconds = 16;
+const BUSY_FACTOR: u64 = 16;
 /// A thread that ran within this time is not moved (`sysctl_sched_migration_cost`).
-const CACHE_HOT_NS: Nanoseconds = 500_000;
+const CACHE_HOT_NS: Nanoseconds = Nanoseconds::new(500_000);
 /// The waker's processor must be less loaded by this percentage (half of `imbalance_pct` 117).
 const AFFINE_PERCENT: i64 = 108;
 /// The weight of nice 0 (`NICE_0_LOAD`).
@@ -67,8 +67,12 @@ impl Kernel {
         let slice_ns = SLICES_NS[usize::from(is_older)];
         // `get_update_sysctl_factor`: logarithmic scaling, up to eight processors.
         let factor = 1 + u64::from(processors.clamp(1, 8).ilog2());
-        let tick_ns = recording.machine.tick_ns().unwrap_or(USUAL_TICK_NS);
-        Kernel { tick_ns, slice_ns: slice_ns * factor, processors: processors.max(1) }
+        let tick_ns = recording.machine.tick_ns().unwrap_or(USUAL_TICK_NS.get());
+        Kernel {
+            tick_ns: Nanoseconds::new(tick_ns),
+            slice_ns: slice_ns * factor,
+            processors: processors.max(1),
+        }
     }
 }
 
@@ -383,7 +387,7 @@ impl Linux {
     /// `sched_balance_rq`, now and then: evens out queues that differ by two threads, or by one at the second
     /// attempt.
     fn balance(&mut self, processor: usize, now: Nanoseconds) -> bool {
-        let every_ns = BALANCE_NS * BUSY_FACTOR * Nanoseconds::from(self.kernel.processors);
+        let every_ns = BALANCE_NS * BUSY_FACTOR * u64::from(self.kernel.processors);
         if now.saturating_sub(self.queues[processor].balanced_ns) < every_ns {
             return false;
         }
@@ -436,7 +440,7 @@ fn task(script: &Script, recording: &Recording, processors: usize) -> Task {
         deadline: 0,
         lag: 0,
         protected: 0,
-        left_ns: 0,
+        left_ns: Nanoseconds::ZERO,
     }
 }
 
@@ -558,12 +562,13 @@ mod tests {
     use super::super::recording::{Action, Step};
     use super::*;
 
-    const MS: Nanoseconds = 1_000_000;
-    const KERNEL: Kernel = Kernel { tick_ns: 4 * MS, slice_ns: 3 * MS, processors: 1 };
+    const MS: Nanoseconds = Nanoseconds::new(1_000_000);
+    const KERNEL: Kernel =
+        Kernel { tick_ns: Nanoseconds::from_millis(4), slice_ns: Nanoseconds::from_millis(3), processors: 1 };
 
     /// A thread of this priority that computed for this percentage of the time, on processor 0.
     fn thread((priority, percent): (i32, u64)) -> Script {
-        let steps = vec![Step { compute_ns: percent * MS, action: Action::Await }];
+        let steps = vec![Step { compute_ns: (percent * MS).get(), action: Action::Await }];
         Script { priority, steps, processors: [(0, 0)].into(), ..Script::default() }
     }
 
@@ -572,7 +577,7 @@ mod tests {
         let recording = Recording {
             scripts: threads.iter().copied().map(thread).collect(),
             processors: processors.into(),
-            duration_ns: 100 * MS,
+            duration_ns: (100 * MS).get(),
             gaps: 0,
             uncertain_ns: 0,
             busy_ns: Vec::new(),
@@ -580,9 +585,9 @@ mod tests {
         };
         let wakers = threads.iter().map(|_| Cell::new(None)).collect();
         let mut linux = Linux::new(&recording, Kernel { processors, ..KERNEL }, wakers);
-        (0..)
-            .zip(threads)
-            .for_each(|(client, _)| linux.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, 0));
+        (0..).zip(threads).for_each(|(client, _)| {
+            linux.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO)
+        });
         linux
     }
 
@@ -595,18 +600,22 @@ mod tests {
         // By nice values: the more a thread weighs, the sooner it should have had its slice.
         let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
         for client in 0..3 {
-            assert_eq!(linux.wake(ClientId::new(client), 0), None, "nobody runs who could make way");
+            assert_eq!(
+                linux.wake(ClientId::new(client), Nanoseconds::ZERO),
+                None,
+                "nobody runs who could make way"
+            );
         }
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(1)));
-        linux.ran(ClientId::new(1), 0, Stop::Blocked, 0);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(2)));
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(1)));
+        linux.ran(ClientId::new(1), Nanoseconds::ZERO, Stop::Blocked, Nanoseconds::ZERO);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(2)));
     }
 
     #[test]
     fn new_1_real_time_threads_are_above_all_others_and_in_the_order_of_their_priorities() {
         let mut linux = asleep(1, &[(120, 0), (98, 0), (10, 0)]);
-        let _ = linux.wake(ClientId::new(0), 0);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
         assert_eq!(linux.wake(ClientId::new(1), MS), Some(ProcessorId::new(0)), "it takes the processor");
         assert_eq!(linux.wake(ClientId::new(2), MS), Some(ProcessorId::new(0)));
         linux.ran(ClientId::new(0), MS, Stop::Preempted, MS);
@@ -628,9 +637,9 @@ mod tests {
     #[test]
     fn new_1_a_thread_that_went_to_sleep_behind_the_others_comes_back_before_them() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), 0);
-        let _ = linux.wake(ClientId::new(1), 0);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
         linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
         assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(1)));
         linux.ran(ClientId::new(1), MS, Stop::Blocked, 11 * MS);
@@ -645,9 +654,9 @@ mod tests {
     #[test]
     fn new_1_a_thread_that_went_to_sleep_ahead_is_owed_nothing_however_long_it_sleeps() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), 0);
-        let _ = linux.wake(ClientId::new(1), 0);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
+        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
         linux.ran(ClientId::new(0), 5 * MS, Stop::Blocked, 5 * MS);
         assert!(
             linux.task(ClientId::new(0)).state == TaskState::Delayed,
@@ -664,15 +673,15 @@ mod tests {
     #[test]
     fn new_1_an_idle_processor_takes_a_waiting_thread_whose_caches_are_cold() {
         let mut linux = asleep(2, &[(120, 0), (120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), 0);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 0), Some(ClientId::new(0)));
-        let _ = linux.wake(ClientId::new(1), 0);
+        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
+        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
         assert_eq!(
-            picked(&mut linux, ProcessorId::new(1), 0),
+            picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO),
             Some(ClientId::new(1)),
             "the other processor was idle"
         );
-        let _ = linux.wake(ClientId::new(2), 0);
+        let _ = linux.wake(ClientId::new(2), Nanoseconds::ZERO);
         assert_eq!(linux.task(ClientId::new(2)).place, 0, "none is idle: where it ran last");
         linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
         assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(2)));
@@ -692,10 +701,10 @@ mod tests {
     fn new_1_a_woken_thread_goes_to_the_waker_s_processor_if_that_has_less_to_do() {
         for (of_waker, of_other, expected) in [(5, 90, 1), (90, 5, 0)] {
             let mut linux = asleep(2, &[(120, of_other), (120, of_waker), (120, 10)]);
-            let _ = linux.wake(ClientId::new(0), 0);
-            picked(&mut linux, ProcessorId::new(0), 0);
-            let _ = linux.wake(ClientId::new(1), 0);
-            assert_eq!(picked(&mut linux, ProcessorId::new(1), 0), Some(ClientId::new(1)));
+            let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+            picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO);
+            let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
+            assert_eq!(picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO), Some(ClientId::new(1)));
             linux.wakers[2].set(Some(ClientId::new(1)));
             let _ = linux.wake(ClientId::new(2), MS);
             assert_eq!(
@@ -709,12 +718,12 @@ mod tests {
     #[test]
     fn new_1_queues_that_differ_by_two_are_evened_out_at_a_tick_now_and_then() {
         let mut linux = asleep(2, &[(120, 0); 4]);
-        let _ = linux.wake(ClientId::new(0), 0);
-        picked(&mut linux, ProcessorId::new(0), 0);
-        let _ = linux.wake(ClientId::new(1), 0);
-        picked(&mut linux, ProcessorId::new(1), 0);
-        let _ = linux.wake(ClientId::new(2), 0);
-        let _ = linux.wake(ClientId::new(3), 0);
+        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
+        picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO);
+        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
+        picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO);
+        let _ = linux.wake(ClientId::new(2), Nanoseconds::ZERO);
+        let _ = linux.wake(ClientId::new(3), Nanoseconds::ZERO);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1]);
         let _ = linux.tick(ProcessorId::new(1), MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1], "not at each tick");

@@ -53,7 +53,7 @@ fn start(script: &Script) -> Progress {
     };
     Progress {
         step: 0,
-        left_ns: first.map_or(0, |step| step.compute_ns),
+        left_ns: first.map_or(Nanoseconds::ZERO, |step| Nanoseconds::new(step.compute_ns)),
         waiting,
         early: 0,
         woken_ns: None,
@@ -108,10 +108,10 @@ impl<'a> Replay<'a> {
                 Some(Recorded { compute_ns: 0, action: Action::Sleep { ns } }) => {
                     host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
                     host.prepare(|_, context| {
-                        context.notify_after(*ns, client, Signal::WaitIsOver);
+                        context.notify_after(Nanoseconds::new(*ns), client, Signal::WaitIsOver);
                     });
                 }
-                _ => host.add(client, DomainIndex::ROOT, Share::ONE, 0),
+                _ => host.add(client, DomainIndex::ROOT, Share::ONE, Nanoseconds::ZERO),
             }
         }
         host
@@ -138,7 +138,8 @@ impl<'a> Replay<'a> {
         let index = client.index();
         self.progress[index].waiting = Waiting::No;
         self.progress[index].step += 1;
-        self.progress[index].left_ns = self.recorded(client).map_or(0, |step| step.compute_ns);
+        self.progress[index].left_ns =
+            self.recorded(client).map_or(Nanoseconds::ZERO, |step| Nanoseconds::new(step.compute_ns));
     }
 
     /// Carries out what follows when the step's computing is done.
@@ -151,7 +152,7 @@ impl<'a> Replay<'a> {
             }
             Action::Sleep { ns } => {
                 progress.waiting = Waiting::ForOutside;
-                context.notify_after(ns, client, Signal::WaitIsOver);
+                context.notify_after(Nanoseconds::new(ns), client, Signal::WaitIsOver);
                 return Step::Block;
             }
             Action::Await if progress.early == 0 => {
@@ -177,8 +178,8 @@ impl Model for Replay<'_> {
 
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
         match (self.progress[client.index()].left_ns, self.recorded(client)) {
-            (0, Some(step)) => self.act(client, step.action, context),
-            (0, None) => Step::Exit,
+            (Nanoseconds::ZERO, Some(step)) => self.act(client, step.action, context),
+            (Nanoseconds::ZERO, None) => Step::Exit,
             (left_ns, _) => Step::Compute(left_ns),
         }
     }
@@ -215,13 +216,15 @@ impl Model for Replay<'_> {
     /// Only a woken thread finds a processor that has to leave its idle state first.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         match self.progress[client.index()].woken_ns {
-            Some(_) => self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts),
-            None => 0,
+            Some(_) => {
+                Nanoseconds::new(self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts))
+            }
+            None => Nanoseconds::ZERO,
         }
     }
 
     fn make_way_ns(&mut self, _client: ClientId, is_remote: bool) -> Nanoseconds {
-        self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts)
+        Nanoseconds::new(self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts))
     }
 
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {

@@ -53,10 +53,10 @@ pub fn as_recorded(recording: &Recording) -> Vec<ClientReport> {
 
 fn script_as_recorded(script: &Script) -> ClientReport {
     let mut waits = Latencies::default();
-    script.waits_ns.iter().for_each(|&wait_ns| waits.record(wait_ns));
+    script.waits_ns.iter().for_each(|&wait_ns| waits.record(Nanoseconds::new(wait_ns)));
     ClientReport {
         name: script.name.clone(),
-        ran_ns: script.service_ns(),
+        ran_ns: Nanoseconds::new(script.service_ns()),
         wakes: script.waits_ns.len() as u64,
         wake_to_run: (waits.count() > 0).then_some(waits),
         ..ClientReport::default()
@@ -129,13 +129,13 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     };
     // Linux's scheduler ends slices at ticks, so its tick limits the number of decisions, not a quantum.
     let slices_ns = if let Under::Linux(_) = under { Nanoseconds::MAX } else { setup.quantum_ns };
-    check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
+    check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns).get())?;
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
     let watch = Watch::new(clients, hardware, fluid(clients, setup.processors), Nanoseconds::MAX);
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
-    run_to_the_end(&mut host, clients, recording.duration_ns)?;
+    run_to_the_end(&mut host, clients, Nanoseconds::new(recording.duration_ns))?;
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
@@ -166,7 +166,7 @@ fn run_to_the_end<P: Policy, R: Recorder>(
     stretch_ns: Nanoseconds,
 ) -> Result<(), Stalled> {
     while !(0..clients).all(|client| host.model().is_done(ClientId::at(client))) {
-        host.run_until(host.now_ns().saturating_add(stretch_ns.max(1_000_000)))?;
+        host.run_until(host.now_ns().saturating_add(stretch_ns.max(Nanoseconds::new(1_000_000))))?;
     }
     Ok(())
 }

@@ -101,7 +101,7 @@ fn times(table: &ScenarioTable, processors: u16) -> Result<(Nanoseconds, Nanosec
         return Err(Fault::new(table.duration_ms.span(), what));
     }
     // The times of all processors are added up, and the sum has to fit.
-    if duration_ns.checked_mul(u64::from(processors)).is_none() {
+    if duration_ns.get().checked_mul(u64::from(processors)).is_none() {
         let what = format!("duration_ms: too long for the times of {processors} processors to be added up");
         return Err(Fault::new(table.duration_ms.span(), what));
     }
@@ -208,7 +208,7 @@ fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
 fn scheduler_ns(key: &str, ms: f64) -> Result<Nanoseconds, String> {
     match whole(ms, NS_PER_MS) {
         Ok(0) => Err(format!("scheduler: {key}: more than 0, not {ms}")),
-        other => other.map_err(|what| format!("scheduler: {key}: {what}")),
+        other => other.map(Nanoseconds::new).map_err(|what| format!("scheduler: {key}: {what}")),
     }
 }
 
@@ -267,7 +267,7 @@ fn credit(table: &PolicyTable) -> Result<CreditTable, Fault> {
 
 fn quantum_ns(quantum_ms: &Spanned<f64>) -> Result<Nanoseconds, Fault> {
     match ns("quantum_ms", quantum_ms, NS_PER_MS)? {
-        0 => Err(Fault::new(quantum_ms.span(), "quantum_ms: more than 0")),
+        Nanoseconds::ZERO => Err(Fault::new(quantum_ms.span(), "quantum_ms: more than 0")),
         quantum_ns => Ok(quantum_ns),
     }
 }
@@ -290,7 +290,7 @@ fn change(
 ) -> Result<Vec<Change>, Fault> {
     let (at_ns, share) = (ns("at_ms", &table.at_ms, NS_PER_MS)?, names.share(&table.share)?);
     if at_ns >= end_ns {
-        let (end_ms, at_ms) = (end_ns as f64 / NS_PER_MS, table.at_ms.get_ref());
+        let (end_ms, at_ms) = (end_ns.get() as f64 / NS_PER_MS, table.at_ms.get_ref());
         let what = format!("at_ms: before the end of the run (duration_ms), {end_ms}, not {at_ms}");
         return Err(Fault::new(table.at_ms.span(), what));
     }

@@ -101,7 +101,7 @@ fn time(key: &str, ms: Option<f64>, otherwise: Nanoseconds) -> Result<Nanosecond
     let Some(ms) = ms else { return Ok(otherwise) };
     match whole(ms, 1e6).map_err(|what| format!("policy.credit.{key}: {what}"))? {
         0 => Err(format!("policy.credit.{key}: more than 0, not {ms}")),
-        ns => Ok(ns),
+        ns => Ok(Nanoseconds::new(ns)),
     }
 }
 

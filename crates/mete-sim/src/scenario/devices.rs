@@ -6,7 +6,7 @@ use toml::Spanned;
 use super::error::Fault;
 use super::names::{Names, copies};
 use super::table::{DriverTable, NetworkTable, RemoteTable, TellTable};
-use super::value::{NS_PER_MS, NS_PER_US, Varying, ns};
+use super::value::{NS_PER_MS, NS_PER_US, Varying, ns, small};
 use super::{Client, ClientPlan, Domain};
 use crate::random::LONGEST_NS;
 use crate::scene::{DriverCosts, Network, Remote, TellSent};
@@ -27,7 +27,7 @@ pub(super) fn network(table: Option<&NetworkTable>, remotes: &[RemoteTable]) -> 
     };
     Ok(Network {
         delay_ns: ns("delay_us", &table.delay_us, NS_PER_US)?,
-        bytes_per_s: ns("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
+        bytes_per_s: small("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
         header_bytes: table.header_bytes,
         segment_bytes: table.segment_bytes,
     })
@@ -37,7 +37,7 @@ pub(super) fn network(table: Option<&NetworkTable>, remotes: &[RemoteTable]) -> 
 pub(super) fn driver(table: &DriverTable, names: &Names, domains: &mut Vec<Domain>) -> Result<Client, Fault> {
     let (name, share) = (table.name.get_ref().clone(), names.share(&table.share)?);
     let domain = Domain::add_own(&name, share, None, domains);
-    Ok(Client { name, domain, share, start_ns: 0, body: ClientPlan::Driver(costs(table)?) })
+    Ok(Client { name, domain, share, start_ns: Nanoseconds::ZERO, body: ClientPlan::Driver(costs(table)?) })
 }
 
 fn costs(table: &DriverTable) -> Result<DriverCosts, Fault> {
@@ -115,7 +115,7 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
         (None, Some(sends), None) => Ok(Remote::Sends {
             to: client(&sends.to, sends.port)?,
             port: sends.port,
-            bytes: sends.mib.as_ref().map_or(Ok(LONGEST_NS), |mib| ns("mib", mib, BYTES_PER_MIB))?,
+            bytes: sends.mib.as_ref().map_or(Ok(LONGEST_NS.get()), |mib| small("mib", mib, BYTES_PER_MIB))?,
             window: room(&sends.window)?,
             patience_ns: ns("patience_ms", &sends.patience_ms, NS_PER_MS)?,
         }),

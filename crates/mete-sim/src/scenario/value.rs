@@ -88,9 +88,13 @@ pub(super) fn whole(number: f64, per_unit: f64) -> Result<u64, String> {
     }
 }
 
-/// A time in nanoseconds, or another number in whole small units, of which `per_unit` make one of the key's.
-/// An error names the key.
+/// A time, of which `per_unit` nanoseconds make one of the key's. An error names the key.
 pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
+    small(key, value, per_unit).map(Nanoseconds::new)
+}
+
+/// A number in whole small units, of which `per_unit` make one of the key's. An error names the key.
+pub(super) fn small(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<u64, Fault> {
     // A time's key ends in its unit, as in `start_ms`.
     let unit = key.rsplit_once('_').map_or("", |(_, unit)| unit);
     whole(*value.get_ref(), per_unit)

@@ -47,10 +47,10 @@ pub struct DriverCosts {
 impl Default for DriverCosts {
     fn default() -> Self {
         DriverCosts {
-            receive_ns: 10_000,
-            transmit_ns: 10_000,
-            request_ns: 10_000,
-            complete_ns: 10_000,
+            receive_ns: Nanoseconds::new(10_000),
+            transmit_ns: Nanoseconds::new(10_000),
+            request_ns: Nanoseconds::new(10_000),
+            complete_ns: Nanoseconds::new(10_000),
             batch: 64,
             tell_sent: TellSent::Never,
             receive_ring: 0,
@@ -143,7 +143,7 @@ impl Driver {
             costs,
             jobs: VecDeque::with_capacity(RING),
             current: None,
-            left_ns: 0,
+            left_ns: Nanoseconds::ZERO,
             answers: Vec::new(),
             in_batch: 0,
             sent: VecDeque::with_capacity(RING),
@@ -209,7 +209,7 @@ impl Driver {
 
     /// What it does now that it has a processor.
     pub(super) fn next(&mut self, context: &mut Context<'_, Scene>) -> DriverAction {
-        if self.left_ns > 0 {
+        if !self.left_ns.is_zero() {
             return DriverAction::Step(Step::Compute(self.left_ns));
         }
         // The order matters: a job ends before the next begins, answers that have begun go out before others
@@ -227,7 +227,7 @@ impl Driver {
         }
         let Some(job) = self.jobs.pop_front() else { return DriverAction::Step(Step::Block) };
         self.take(job);
-        DriverAction::Step(if self.left_ns > 0 { Step::Compute(self.left_ns) } else { Step::Continue })
+        DriverAction::Step(if !self.left_ns.is_zero() { Step::Compute(self.left_ns) } else { Step::Continue })
     }
 
     /// A guest is told this at the end of the batch.

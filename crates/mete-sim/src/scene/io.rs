@@ -14,10 +14,10 @@ use crate::random::{Distribution, Stream};
 /// How long `bytes` take at a rate, rounded up. The rate 0 means at once.
 pub(super) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Nanoseconds {
     if bytes_per_s == 0 {
-        return 0;
+        return Nanoseconds::ZERO;
     }
     let ns = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_s));
-    u64::try_from(ns).unwrap_or(u64::MAX)
+    Nanoseconds::new(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// A device that serves one job after another.
@@ -106,7 +106,10 @@ impl Drive {
         let is_there = read.goes_on && self.last.replace(read.who) == Some(read.who);
         self.last = Some(read.who);
         let seek_ns = if is_there { 0 } else { self.disk.seek.sample(&mut self.stream) };
-        self.line.serve(now_ns, seek_ns.saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)))
+        self.line.serve(
+            now_ns,
+            Nanoseconds::new(seek_ns).saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)),
+        )
     }
 }
 

@@ -256,9 +256,9 @@ impl Scene {
         match self.bodies.get(client.index()) {
             Some(ClientBody::Single(single)) => single.spun_ns(),
             Some(ClientBody::Guest(_) | ClientBody::Sibling(_)) => {
-                self.guest(client).map_or(0, |guest| guest.spun_ns(client))
+                self.guest(client).map_or(Nanoseconds::ZERO, |guest| guest.spun_ns(client))
             }
-            Some(ClientBody::Driver) | None => 0,
+            Some(ClientBody::Driver) | None => Nanoseconds::ZERO,
         }
     }
 

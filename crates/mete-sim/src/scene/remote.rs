@@ -79,7 +79,7 @@ impl RemoteMachine {
                 self.think(think, context);
             }
             Remote::Sends { .. } => {
-                context.after(0, Event::Thought(self.number));
+                context.after(Nanoseconds::ZERO, Event::Thought(self.number));
             }
             Remote::Serves { .. } => {}
         }
@@ -183,7 +183,7 @@ impl RemoteMachine {
     /// Begins to think; the answer is how long that takes.
     fn think(&mut self, think: Distribution, context: &mut Context<'_, Scene>) -> Nanoseconds {
         let thinks_ns = think.sample(&mut self.stream);
-        context.after(thinks_ns, Event::Thought(self.number));
-        thinks_ns
+        context.after(Nanoseconds::new(thinks_ns), Event::Thought(self.number));
+        Nanoseconds::new(thinks_ns)
     }
 }

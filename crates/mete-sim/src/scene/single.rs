@@ -18,7 +18,13 @@ pub(super) struct Single {
 
 impl Single {
     pub(super) fn new(task: Task, ports: impl IntoIterator<Item = u16>) -> Single {
-        Single { task, inbox: Inbox::new(ports), wait: None, waits_from_ns: 0, spun_ns: 0 }
+        Single {
+            task,
+            inbox: Inbox::new(ports),
+            wait: None,
+            waits_from_ns: Nanoseconds::ZERO,
+            spun_ns: Nanoseconds::ZERO,
+        }
     }
 
     pub(super) fn next(

@@ -116,7 +116,7 @@ impl Task {
             counters,
             rounds: 0,
             stream,
-            left_ns: 0,
+            left_ns: Nanoseconds::ZERO,
             peer: None,
             spin: None,
             is_spinning: false,
@@ -147,7 +147,7 @@ impl Task {
         // A second handle, because instructions change the task while the program is read.
         let program = Arc::clone(&self.program);
         for _ in 0..STEPS_OF_ITS_OWN {
-            if self.left_ns > 0 {
+            if !self.left_ns.is_zero() {
                 return Turn::Compute;
             }
             let turn = match program.op(self.at) {
@@ -174,7 +174,7 @@ impl Task {
     /// Carries out one instruction. `None`: it concerned only the task.
     fn carry_out(&mut self, op: &Op, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         match *op {
-            Op::Compute(length) => self.left_ns = length.sample(&mut self.stream),
+            Op::Compute(length) => self.left_ns = Nanoseconds::new(length.sample(&mut self.stream)),
             Op::Repeat { start, times, counter } => self.repeat(start, times, counter),
             Op::Done => at_hand.context.note(Note::Done { client: who.client, task: who.task }),
             Op::Sleep(length) => return Some(self.sleep(who, length, at_hand)),
@@ -199,7 +199,11 @@ impl Task {
 
     fn sleep(&mut self, who: TaskId, length: Distribution, at_hand: &mut AtHand<'_, '_>) -> Turn {
         let length_ns = length.sample(&mut self.stream);
-        at_hand.context.notify_after(length_ns, at_hand.on, Signal::Timer { task: who.task });
+        at_hand.context.notify_after(
+            Nanoseconds::new(length_ns),
+            at_hand.on,
+            Signal::Timer { task: who.task },
+        );
         Turn::Wait(Wait::Timer)
     }
 
@@ -302,7 +306,7 @@ impl Task {
         if matches!(turn, Some(Turn::Wait(_))) {
             return turn;
         }
-        self.left_ns = each.sample(&mut self.stream);
+        self.left_ns = Nanoseconds::new(each.sample(&mut self.stream));
         match self.peer {
             Some(packet) if packet.is_last() => {
                 let took_ns = at_hand.context.now_ns().saturating_sub(packet.sent_ns);

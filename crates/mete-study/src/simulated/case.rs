@@ -123,7 +123,9 @@ impl Outcome {
         // Each switch costs the same, so a client's part of their time is its part of their number.
         let part = client.switches as f64 / switches.max(1) as f64;
         100.0
-            * (client.got + part * self.report.times.switch_ns as f64 / self.report.measured_ns.max(1) as f64)
+            * (client.got
+                + part * self.report.times.switch_ns.get() as f64
+                    / self.report.measured_ns.get().max(1) as f64)
     }
 
     /// The value of one of the policy's counters.
@@ -138,7 +140,7 @@ impl Outcome {
 
     /// The seconds for which the case was watched.
     pub(crate) fn seconds(&self) -> f64 {
-        self.report.measured_ns as f64 / 1e9
+        self.report.measured_ns.as_secs_f64()
     }
 
     /// A number of events in the time watched as one of events a second.

@@ -8,7 +8,7 @@ use mete_sim::{Note, Recorder};
 /// The port at which the watched task listens in all scenarios.
 pub(crate) const PORT: u16 = 7;
 /// The time by which TAVS has inferred which task is I/O-bound, if it ever does.
-const INFERRED_NS: Nanoseconds = 10_000_000_000;
+const INFERRED_NS: Nanoseconds = Nanoseconds::new(10_000_000_000);
 
 /// What was observed of the watched task and its client.
 #[derive(Clone, Debug, PartialEq)]

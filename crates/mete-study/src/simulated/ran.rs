@@ -87,7 +87,7 @@ impl RanCase {
     pub(super) fn curve(&self, times: fn(&Outcome) -> &Latencies) -> Vec<(f64, f64)> {
         let mut all = Latencies::default();
         self.outcomes.iter().for_each(|outcome| all.add(times(outcome)));
-        let curve: Vec<_> = all.curve().map(|(ns, part)| (ns as f64 / 1e6, 100.0 * part)).collect();
+        let curve: Vec<_> = all.curve().map(|(time, part)| (time.as_millis_f64(), 100.0 * part)).collect();
         let first = curve.first().map(|&(ms, _)| (ms, 0.0));
         first.into_iter().chain(curve).collect()
     }

@@ -1,5 +1,6 @@
 //! What several of the studies measure of a run.
 
+use mete_policy::Nanoseconds;
 use mete_sim::metrics::Latencies;
 
 use crate::simulated::Outcome;
@@ -13,7 +14,7 @@ pub(super) fn mean_ms(times: &Latencies) -> Option<f64> {
 
 /// The time within which this part (0 to 1) of the times lies.
 pub(super) fn quantile_ms(times: &Latencies, part: f64) -> Option<f64> {
-    times.quantile_ns(part).map(|ns| ns as f64 / 1e6)
+    times.quantile_ns(part).map(Nanoseconds::as_millis_f64)
 }
 
 pub(super) fn mean_response(outcome: &Outcome) -> Option<f64> {

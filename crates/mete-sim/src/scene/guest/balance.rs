@@ -18,7 +18,7 @@ use super::Guest;
 
 /// How often a busy processor checks for a busier one: Linux 2.6's interval of 1 ms times its factor of 64
 /// for busy processors.
-pub(super) const BALANCE_NS: Nanoseconds = 64_000_000;
+pub(super) const BALANCE_NS: Nanoseconds = Nanoseconds::new(64_000_000);
 
 impl Guest {
     /// The virtual processor on which a task that wakes runs.

@@ -67,7 +67,7 @@ impl Scheduler for Fair {
     }
 
     fn woke(&mut self, task: usize, _slept_ns: Nanoseconds, current: Option<usize>) -> bool {
-        let earliest = self.least_virtual_ns.saturating_sub(self.latency_ns / 2);
+        let earliest = self.least_virtual_ns.saturating_sub((self.latency_ns / 2).get());
         let state = &mut self.tasks[task];
         // After a short sleep the task keeps its own virtual time.
         state.virtual_ns = state.virtual_ns.max(earliest);
@@ -106,13 +106,13 @@ mod tests {
 
     #[test]
     fn tasks_run_by_their_weights() {
-        let mut scheduler = Fair::new(6_000, 1_000);
+        let mut scheduler = Fair::new(Nanoseconds::new(6_000), Nanoseconds::new(1_000));
         scheduler.add(0);
         scheduler.add(-1);
         let mut ran = [0; 2];
         for _ in 0..900 {
             let chosen = scheduler.choose(&[true; 2]).expect("two are ready");
-            scheduler.ran(chosen, 4_000);
+            scheduler.ran(chosen, Nanoseconds::new(4_000));
             ran[chosen] += 1;
         }
         assert_eq!(ran, [400, 500], "weights of 1024 and 1280");
@@ -126,14 +126,17 @@ mod tests {
 
     #[test]
     fn a_long_sleep_earns_no_more_than_half_a_latency() {
-        let mut scheduler = Fair::new(6_000, 1_000);
+        let mut scheduler = Fair::new(Nanoseconds::new(6_000), Nanoseconds::new(1_000));
         scheduler.add(0);
         scheduler.add(0);
-        scheduler.ran(0, 1_000_000);
+        scheduler.ran(0, Nanoseconds::new(1_000_000));
         assert_eq!(scheduler.choose(&[true, false]), Some(0));
-        assert!(scheduler.woke(1, 1_000_000, Some(0)), "it is behind by more than a granularity");
+        assert!(
+            scheduler.woke(1, Nanoseconds::new(1_000_000), Some(0)),
+            "it is behind by more than a granularity"
+        );
         assert_eq!(scheduler.choose(&[true; 2]), Some(1));
-        scheduler.ran(1, 3_001);
+        scheduler.ran(1, Nanoseconds::new(3_001));
         assert_eq!(scheduler.choose(&[true; 2]), Some(0));
     }
 }

@@ -101,7 +101,14 @@ impl Guest {
         }
         self.inbox.listen(program.ports());
         let task = Task::new(program, stream);
-        self.tasks.push(GuestTask { task, wait: None, home, slept_from_ns: 0, slice_left_ns: 0, ran_ns: 0 });
+        self.tasks.push(GuestTask {
+            task,
+            wait: None,
+            home,
+            slept_from_ns: Nanoseconds::ZERO,
+            slice_left_ns: Nanoseconds::ZERO,
+            ran_ns: Nanoseconds::ZERO,
+        });
         self.left += 1;
     }
 
@@ -128,7 +135,7 @@ impl Guest {
     /// The processor time that a task has had.
     #[must_use]
     pub fn ran_ns(&self, task: u16) -> Nanoseconds {
-        self.tasks.get(usize::from(task)).map_or(0, |task| task.ran_ns)
+        self.tasks.get(usize::from(task)).map_or(Nanoseconds::ZERO, |task| task.ran_ns)
     }
 
     /// How often another address space was loaded, on all virtual processors together.
@@ -139,7 +146,7 @@ impl Guest {
 
     /// How long tasks spun for locks on the virtual processor that is this client.
     pub(super) fn spun_ns(&self, client: ClientId) -> Nanoseconds {
-        self.vcpus.get(self.at(client)).map_or(0, |vcpu| vcpu.spun_ns)
+        self.vcpus.get(self.at(client)).map_or(Nanoseconds::ZERO, |vcpu| vcpu.spun_ns)
     }
 
     /// Sets the client that the first virtual processor is.
@@ -186,7 +193,7 @@ impl Guest {
         let of_kernel_ns = ran_ns.min(vcpu.kernel_left_ns);
         vcpu.kernel_left_ns -= of_kernel_ns;
         let of_task_ns = ran_ns - of_kernel_ns;
-        let Some(current) = vcpu.current.filter(|_| of_task_ns > 0) else { return };
+        let Some(current) = vcpu.current.filter(|_| !of_task_ns.is_zero()) else { return };
         let task = &mut self.tasks[current];
         if task.task.is_spinning() {
             vcpu.spun_ns += of_task_ns;
@@ -209,7 +216,7 @@ impl Guest {
         }
         let at = self.at(client);
         self.interrupt(at, world, context);
-        if self.vcpus[at].kernel_left_ns > 0 {
+        if !self.vcpus[at].kernel_left_ns.is_zero() {
             return Step::Compute(self.vcpus[at].kernel_left_ns);
         }
         self.balance(at, context.now_ns());
@@ -253,7 +260,7 @@ impl Guest {
     /// What taking a signal costs the kernel. A message between the guest's own tasks is no interrupt.
     fn cost_ns(&self, signal: Signal) -> Nanoseconds {
         match signal {
-            Signal::Local { .. } | Signal::Room { .. } => 0,
+            Signal::Local { .. } | Signal::Room { .. } => Nanoseconds::ZERO,
             Signal::Granted { .. } => self.costs.interrupt_ns,
             _ => self.costs.interrupt_ns.saturating_add(self.costs.track_ns),
         }
@@ -332,7 +339,7 @@ impl Guest {
     fn end_slice(&mut self, at: usize) {
         let vcpu = &mut self.vcpus[at];
         let Some(current) = vcpu.current else { return };
-        if self.tasks[current].slice_left_ns == 0 {
+        if self.tasks[current].slice_left_ns.is_zero() {
             vcpu.kernel.scheduler().expired(current);
             vcpu.must_choose = true;
         }
@@ -348,11 +355,11 @@ impl Guest {
         vcpu.must_choose = false;
         vcpu.current = vcpu.kernel.scheduler().choose(&vcpu.ready);
         let chosen = vcpu.current?;
-        if self.tasks[chosen].slice_left_ns == 0 {
+        if self.tasks[chosen].slice_left_ns.is_zero() {
             let load = vcpu.load();
             let slice_ns = vcpu.kernel.scheduler().slice_ns(chosen, load);
             // At least 1, because 0 means that a new slice is due.
-            self.tasks[chosen].slice_left_ns = slice_ns.max(1);
+            self.tasks[chosen].slice_left_ns = slice_ns.max(Nanoseconds::new(1));
         }
         // The same address space is loaded: neither the host nor the clock notices.
         if vcpu.loaded.replace(chosen) == Some(chosen) {
@@ -391,7 +398,7 @@ impl Guest {
             }
             Turn::Yield => {
                 // As if the slice were over: the scheduler chooses again.
-                task.slice_left_ns = 0;
+                task.slice_left_ns = Nanoseconds::ZERO;
                 Step::Continue
             }
             Turn::Exit => {
@@ -411,7 +418,7 @@ impl Guest {
             return left_ns;
         }
         // At least 1 ns, so that time goes on when balancing is overdue.
-        left_ns.min(self.vcpus[at].balances_at_ns.saturating_sub(now_ns).max(1))
+        left_ns.min(self.vcpus[at].balances_at_ns.saturating_sub(now_ns).max(Nanoseconds::new(1)))
     }
 
     fn leave(&mut self, at: usize, current: usize, now_ns: Nanoseconds) -> Step {

@@ -13,7 +13,7 @@ use mete_policy::Nanoseconds;
 use super::scheduler::Scheduler;
 
 /// At most this much sleep counts.
-const MOST_SLEEP_NS: Nanoseconds = 1_000_000_000;
+const MOST_SLEEP_NS: Nanoseconds = Nanoseconds::new(1_000_000_000);
 /// Steps of the bonus, from the worst to the best.
 const STEPS: u64 = 10;
 /// From this bonus on a task counts as interactive.
@@ -85,7 +85,7 @@ impl Scheduler for Priority {
         let place = self.take_place();
         self.tasks.push(PriorityTask {
             static_priority: NEUTRAL + nice,
-            sleep_ns: 0,
+            sleep_ns: Nanoseconds::ZERO,
             is_expired: false,
             place,
         });
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn two() -> Priority {
-        let mut scheduler = Priority::new(100);
+        let mut scheduler = Priority::new(Nanoseconds::new(100));
         scheduler.add(0);
         scheduler.add(0);
         scheduler
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_task_that_only_just_slept_waits_its_turn() {
         let mut scheduler = two();
-        assert!(!scheduler.woke(1, 1_000, Some(0)));
+        assert!(!scheduler.woke(1, Nanoseconds::new(1_000), Some(0)));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         for _ in 0..6 {
             let chosen = scheduler.choose(&ready).expect("three are ready");
             turns.push(chosen);
-            scheduler.ran(chosen, 100);
+            scheduler.ran(chosen, Nanoseconds::new(100));
             scheduler.expired(chosen);
         }
         assert_eq!(turns, [0, 1, 2, 0, 1, 2]);

@@ -33,13 +33,13 @@ impl Vcpu {
             kernel,
             ready: Vec::new(),
             pending: VecDeque::new(),
-            kernel_left_ns: 0,
+            kernel_left_ns: Nanoseconds::ZERO,
             current: None,
             loaded: None,
             must_choose: true,
-            balances_at_ns: 0,
+            balances_at_ns: Nanoseconds::ZERO,
             switches: 0,
-            spun_ns: 0,
+            spun_ns: Nanoseconds::ZERO,
         }
     }
 

@@ -11,7 +11,7 @@ use mete_policy::Nanoseconds;
 use super::super::packet::{Acknowledgement, MOST_RUNS, Packet, PacketKind, Peer, Run};
 
 /// How long an acknowledgement waits for a packet to travel with: Linux's shortest time (`TCP_DELACK_MIN`).
-const ACKNOWLEDGE_AFTER_NS: Nanoseconds = 40_000_000;
+const ACKNOWLEDGE_AFTER_NS: Nanoseconds = Nanoseconds::new(40_000_000);
 /// An acknowledgement is due after this number of segments has been taken.
 const TOGETHER: u64 = 2;
 
@@ -57,7 +57,7 @@ impl Receiver {
             acknowledged: 0,
             told_taken: 0,
             taken: 0,
-            echo_ns: 0,
+            echo_ns: Nanoseconds::ZERO,
             owes_from_ns: None,
             held: BTreeMap::new(),
             runs: BTreeMap::new(),

@@ -261,14 +261,14 @@ mod tests {
     use super::*;
     use mete_policy::ClientId;
 
-    const MS: Nanoseconds = 1_000_000;
+    const MS: Nanoseconds = Nanoseconds::new(1_000_000);
     const HERE: Peer = Peer::Remote(0);
     const THERE: Peer = Peer::Client { client: ClientId::new(1), port: 7 };
 
     /// A sender that has more to send than any test takes.
     fn sender(window: u64) -> Sender {
         let mut sender = Sender::new(THERE, window, 200 * MS);
-        sender.answer(u64::MAX, 0);
+        sender.answer(u64::MAX, Nanoseconds::ZERO);
         sender
     }
 
@@ -297,8 +297,8 @@ mod tests {
     #[test]
     fn a_window_grows_by_one_an_acknowledgement_up_to_what_the_receiver_has_room_for() {
         let mut sender = sender(5);
-        assert_eq!(send(&mut sender, 0), [0, 1, 2]);
-        sender.acknowledged(told(2, 0, &[]), MS);
+        assert_eq!(send(&mut sender, Nanoseconds::ZERO), [0, 1, 2]);
+        sender.acknowledged(told(2, Nanoseconds::ZERO, &[]), MS);
         assert_eq!(send(&mut sender, MS), [3, 4, 5]);
         sender.acknowledged(told(4, MS, &[]), 2 * MS);
         sender.acknowledged(told(6, MS, &[]), 2 * MS);
@@ -315,14 +315,14 @@ mod tests {
     fn what_three_have_overtaken_is_sent_again_and_the_window_is_halved_once() {
         let mut sender = sender(100);
         sender.allowed = 8;
-        assert_eq!(send(&mut sender, 0).len(), 8);
-        sender.acknowledged(told(0, 0, &[(1, 2)]), MS);
+        assert_eq!(send(&mut sender, Nanoseconds::ZERO).len(), 8);
+        sender.acknowledged(told(0, Nanoseconds::ZERO, &[(1, 2)]), MS);
         assert_eq!(send(&mut sender, MS), [8, 9], "two that came late are under way no more");
-        sender.acknowledged(told(0, 0, &[(1, 3)]), MS);
+        sender.acknowledged(told(0, Nanoseconds::ZERO, &[(1, 3)]), MS);
         assert_eq!((sender.allowed, send(&mut sender, MS)), (4, vec![]), "six are under way");
-        sender.acknowledged(told(0, 0, &[(1, 5)]), MS);
+        sender.acknowledged(told(0, Nanoseconds::ZERO, &[(1, 5)]), MS);
         assert_eq!(send(&mut sender, MS), [] as [u64; 0]);
-        sender.acknowledged(told(0, 0, &[(1, 6)]), MS);
+        sender.acknowledged(told(0, Nanoseconds::ZERO, &[(1, 6)]), MS);
         assert_eq!(send(&mut sender, MS), [0]);
         sender.acknowledged(told(7, MS, &[]), 2 * MS);
         assert_eq!(sender.allowed, 4, "until all that was under way is acknowledged");
@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn after_silence_it_begins_with_one_and_takes_that_back_if_it_was_needless() {
-        for (echo_ns, in_vain, allowed) in [(0, 1, 8), (3_001 * MS, 0, 2)] {
+        for (echo_ns, in_vain, allowed) in [(Nanoseconds::ZERO, 1, 8), (3_001 * MS, 0, 2)] {
             let mut sender = sender(100);
             sender.allowed = 8;
-            assert_eq!(send(&mut sender, 0).len(), 8);
+            assert_eq!(send(&mut sender, Nanoseconds::ZERO).len(), 8);
             sender.look_at_timer(2_999 * MS);
             assert_eq!(sender.troubles.ran_out, 0, "nothing is known of the round trip: 3 s");
             sender.look_at_timer(3_000 * MS);
@@ -350,17 +350,17 @@ mod tests {
     #[test]
     fn an_answer_after_a_pause_begins_slowly_and_a_senseless_acknowledgement_is_ignored() {
         let mut sender = Sender::new(THERE, 44, 200 * MS);
-        sender.answer(1460 * 10, 0);
+        sender.answer(1460 * 10, Nanoseconds::ZERO);
         let mut next = 0;
         while next < 10 {
-            next += send(&mut sender, 0).len() as u64;
-            sender.acknowledged(told(next, 0, &[]), MS);
+            next += send(&mut sender, Nanoseconds::ZERO).len() as u64;
+            sender.acknowledged(told(next, Nanoseconds::ZERO, &[]), MS);
         }
         assert!(sender.allowed > FIRST_SEGMENTS && sender.due_ns().is_none());
         sender.answer(0, 5 * MS);
         assert_eq!(sender.allowed, FIRST_SEGMENTS);
-        sender.acknowledged(told(u64::MAX, 0, &[(u32::MAX, u32::MAX)]), 5 * MS);
-        sender.acknowledged(told(3, 0, &[(0, 1)]), 5 * MS);
+        sender.acknowledged(told(u64::MAX, Nanoseconds::ZERO, &[(u32::MAX, u32::MAX)]), 5 * MS);
+        sender.acknowledged(told(3, Nanoseconds::ZERO, &[(0, 1)]), 5 * MS);
         let last = sender.segment(HERE, 1460, 5 * MS).expect("one goes");
         assert_eq!((last.bytes, last.is_last(), last.sent_ns), (1, true, 5 * MS));
     }

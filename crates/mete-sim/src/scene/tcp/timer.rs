@@ -2,12 +2,11 @@
 
 use mete_policy::Nanoseconds;
 
-const NS_PER_S: Nanoseconds = 1_000_000_000;
 /// The wait before a round trip has been measured (RFC 2988, §2.1, which was in force when the papers were
 /// written).
-const FIRST_NS: Nanoseconds = 3 * NS_PER_S;
+const FIRST_NS: Nanoseconds = Nanoseconds::from_secs(3);
 /// The longest wait, Linux's `TCP_RTO_MAX`; RFC 6298, §2.5 demands at least 60 s.
-const LONGEST_NS: Nanoseconds = 120 * NS_PER_S;
+const LONGEST_NS: Nanoseconds = Nanoseconds::from_secs(120);
 
 /// Measures round trips and says how long to wait.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ pub(super) struct Timer {
 
 impl Timer {
     pub(super) fn new(least_ns: Nanoseconds) -> Timer {
-        Timer { least_ns, smoothed_ns: None, variation_ns: 0, backoff: 0 }
+        Timer { least_ns, smoothed_ns: None, variation_ns: Nanoseconds::ZERO, backoff: 0 }
     }
 
     /// A segment has been acknowledged this long after it was sent (§2.2, §2.3).
@@ -59,7 +58,7 @@ impl Timer {
 mod tests {
     use super::*;
 
-    const MS: Nanoseconds = 1_000_000;
+    const MS: Nanoseconds = Nanoseconds::new(1_000_000);
 
     #[test]
     fn a_wait_is_the_round_trip_and_its_variation_and_doubles_each_time_it_runs_out() {

@@ -9,7 +9,7 @@ use mete_policy::{CreditSettings, DomainIndex, Nanoseconds, TaskId};
 use crate::simulated::Case;
 
 /// The time between two readings of the beliefs.
-const EVERY_NS: Nanoseconds = 200_000_000;
+const EVERY_NS: Nanoseconds = Nanoseconds::new(200_000_000);
 
 /// The degree of belief in one task.
 pub(crate) struct Curve {
@@ -52,12 +52,12 @@ pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>,
     let mut curves: Vec<Curve> =
         tasks.map(|task| Curve { task: task.to_owned(), points: Vec::new() }).collect();
     let mut changes = changes.iter().peekable();
-    for now_ns in (0..=scenario.duration_ns).step_by(EVERY_NS as usize) {
-        host.run_until(now_ns).map_err(Reason::from_error)?;
+    for now_ns in (0..=scenario.duration_ns.get()).step_by(EVERY_NS.get() as usize) {
+        host.run_until(Nanoseconds::new(now_ns)).map_err(Reason::from_error)?;
         let now_s = now_ns as f64 / 1e9;
         // Changes are in order of time, and at most one falls between two readings.
         if let Some((_, to_ms)) = changes.next_if(|(at_s, _)| *at_s <= now_s) {
-            host.policy_mut().set_io_threshold(domain, (to_ms * 1e6) as Nanoseconds);
+            host.policy_mut().set_io_threshold(domain, Nanoseconds::new((to_ms * 1e6) as u64));
         }
         for (task, curve) in (0..).zip(&mut curves) {
             curve.points.extend(

@@ -24,7 +24,7 @@ const THROUGHPUT: Measure =
 
 fn seconds(outcome: &Outcome) -> Option<f64> {
     let client = outcome.report.clients.get(outcome.client.index());
-    client.filter(|_| outcome.line == HACKBENCH).map(|client| client.ran_ns as f64 / 1e9)
+    client.filter(|_| outcome.line == HACKBENCH).map(|client| client.ran_ns.as_secs_f64())
 }
 
 pub(crate) struct Overhead;
@@ -103,7 +103,7 @@ mod tests {
         let [without, with_10, with_300] = [0, 10, 300].map(time);
         // Tracking delays the guest's slices and ticks a little, so events meet them at other places and a few
         // switches differ.
-        let (small, large) = ((with_10 - without) as f64, (with_300 - without) as f64);
+        let (small, large) = ((with_10 - without).as_millis_f64(), (with_300 - without).as_millis_f64());
         assert!((large / small - 30.0).abs() < 1.0, "{small} and {large}");
     }
 }

@@ -1,9 +1,10 @@
 //! What came out of the paper's claims on single schedules.
 
+use mete_policy::Nanoseconds;
 use mete_sim::quanta::QUANTUM_NS;
 use serde_json::json;
 
-use super::schedule::{CYCLE, SHARES, WatchedSchedule, milliseconds};
+use super::schedule::{CYCLE, SHARES, WatchedSchedule};
 use crate::study::{Finding, Findings};
 
 /// The findings of the schedules under Linux 2.2's scheduler, WFQ and VTRR.
@@ -24,9 +25,9 @@ fn coarse(schedules: [&WatchedSchedule; 3]) -> Finding {
 
 /// The greatest distance of a client's part of all time from its share, as a part of the share.
 fn worst_share(schedule: &WatchedSchedule) -> f64 {
-    let all: u64 = (0..SHARES.len()).map(|client| schedule.received_ns(client)).sum();
+    let all: Nanoseconds = (0..SHARES.len()).map(|client| schedule.received_ns(client)).sum();
     let off = SHARES.iter().enumerate().map(|(client, &share)| {
-        let part = schedule.received_ns(client) as f64 / all as f64;
+        let part = schedule.received_ns(client).part_of(all);
         (part / (f64::from(share) / CYCLE as f64) - 1.0).abs()
     });
     off.fold(0.0, f64::max)
@@ -34,8 +35,8 @@ fn worst_share(schedule: &WatchedSchedule) -> f64 {
 
 /// The order of clients repeats after one cycle.
 fn pattern(schedules: [&WatchedSchedule; 2]) -> Finding {
-    let [wfq_ms, vtrr_ms] =
-        schedules.map(|schedule| schedule.period().map(|quanta| milliseconds(quanta as u64 * QUANTUM_NS)));
+    let [wfq_ms, vtrr_ms] = schedules
+        .map(|schedule| schedule.period().map(|quanta| (quanta as u64 * QUANTUM_NS).as_millis_f64()));
     let holds = schedules.iter().all(|schedule| schedule.period() == Some(CYCLE));
     Finding::new(json!({ "wfq_ms": wfq_ms, "vtrr_ms": vtrr_ms }), holds)
 }

@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 
 use mete_base::progress::Progress;
 use mete_measure::report::{Report, Row};
+use mete_policy::Nanoseconds;
 use mete_sim::quanta::QUANTUM_NS;
 use serde::Serialize;
 
-use self::schedule::{CYCLE, SHARES, WatchedSchedule, milliseconds};
+use self::schedule::{CYCLE, SHARES, WatchedSchedule};
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
 
 /// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
@@ -53,9 +54,9 @@ impl Study for Micro {
     fn facts(schedules: &Self::Found) -> impl Serialize {
         Facts {
             cycle_quanta: CYCLE,
-            cycle_ms: milliseconds(CYCLE as u64 * QUANTUM_NS),
+            cycle_ms: (CYCLE as u64 * QUANTUM_NS).as_millis_f64(),
             largest_waits_ms: POLICIES.map(|policy| {
-                find(schedules, policy).map(|of| milliseconds(of.longest_wait_ns(SHARES.len() - 1)))
+                find(schedules, policy).map(|of| of.longest_wait_ns(SHARES.len() - 1).as_millis_f64())
             }),
             policies: schedules.iter().map(|of| of.policy).collect(),
             errors: SHARES
@@ -106,7 +107,7 @@ fn find<'a>(schedules: &'a [WatchedSchedule], policy: &str) -> Option<&'a Watche
 fn rows(schedule: &WatchedSchedule) -> Vec<Row> {
     let rows = SHARES.iter().enumerate().flat_map(|(client, share)| {
         let errors = &schedule.outcome.clients[client];
-        let waits = schedule.waits_ns(client).into_iter().map(milliseconds).collect();
+        let waits = schedule.waits_ns(client).into_iter().map(Nanoseconds::as_millis_f64).collect();
         [
             (format!("lowest error, share {share}"), "TU", vec![errors.lowest_tu()]),
             (format!("highest error, share {share}"), "TU", vec![errors.highest_tu()]),
@@ -122,7 +123,7 @@ fn csv(schedules: &[WatchedSchedule], report: &Report) -> String {
     for schedule in schedules {
         for (client, share) in SHARES.iter().enumerate() {
             for (from, to) in schedule.stretches(client) {
-                let (from, to) = (milliseconds(from), milliseconds(to));
+                let (from, to) = (from.as_millis_f64(), to.as_millis_f64());
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{},{share},{from},{to}", schedule.policy);
             }

@@ -2,7 +2,7 @@
 
 use mete_plot::{self as plot, Lane, Span};
 
-use super::schedule::{SHARES, WatchedSchedule, milliseconds};
+use super::schedule::{SHARES, WatchedSchedule};
 
 /// The time that the picture shows, from the beginning of the schedule.
 const SHOWN_MS: f64 = 450.0;
@@ -23,8 +23,8 @@ fn lane(schedule: &WatchedSchedule) -> Lane {
 fn spans(schedule: &WatchedSchedule, client: usize) -> Vec<Span> {
     let spans = schedule.stretches(client).into_iter().map(|(from, to)| Span {
         row: client,
-        from: milliseconds(from),
-        to: milliseconds(to).min(SHOWN_MS),
+        from: from.as_millis_f64(),
+        to: to.as_millis_f64().min(SHOWN_MS),
     });
     spans.filter(|span| span.from < SHOWN_MS).collect()
 }

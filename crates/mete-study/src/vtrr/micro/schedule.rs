@@ -1,7 +1,7 @@
 //! One policy's schedule of five clients, quantum by quantum.
 
 use mete_measure::reason::Reason;
-use mete_policy::{ClientId, Share, by_name};
+use mete_policy::{ClientId, Nanoseconds, Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
 
 /// The paper's five clients.
@@ -18,10 +18,6 @@ pub(crate) struct WatchedSchedule {
     pub outcome: Outcome,
 }
 
-pub(super) fn milliseconds(ns: u64) -> f64 {
-    ns as f64 / 1e6
-}
-
 impl WatchedSchedule {
     /// Simulates this policy's schedule.
     pub(super) fn of(policy: &'static str) -> Result<WatchedSchedule, Reason> {
@@ -36,8 +32,8 @@ impl WatchedSchedule {
     }
 
     /// A client's turns. Turns that follow each other at once are joined.
-    pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
-        let mut stretches: Vec<(u64, u64)> = Vec::new();
+    pub(super) fn stretches(&self, client: usize) -> Vec<(Nanoseconds, Nanoseconds)> {
+        let mut stretches: Vec<(Nanoseconds, Nanoseconds)> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.client.index() == client) {
             let end = turn.from_ns + turn.ran_ns;
             match stretches.last_mut() {
@@ -49,17 +45,17 @@ impl WatchedSchedule {
     }
 
     /// The times that a client waited from one turn to the next.
-    pub(super) fn waits_ns(&self, client: usize) -> Vec<u64> {
+    pub(super) fn waits_ns(&self, client: usize) -> Vec<Nanoseconds> {
         self.stretches(client).windows(2).map(|pair| pair[1].0 - pair[0].1).collect()
     }
 
     /// The longest time that a client waited.
-    pub(super) fn longest_wait_ns(&self, client: usize) -> u64 {
-        self.waits_ns(client).into_iter().max().unwrap_or(0)
+    pub(super) fn longest_wait_ns(&self, client: usize) -> Nanoseconds {
+        self.waits_ns(client).into_iter().max().unwrap_or_default()
     }
 
     /// The processor time that a client has had.
-    pub(super) fn received_ns(&self, client: usize) -> u64 {
+    pub(super) fn received_ns(&self, client: usize) -> Nanoseconds {
         self.stretches(client).into_iter().map(|(from, to)| to - from).sum()
     }
 
@@ -102,7 +98,10 @@ mod tests {
     #[test]
     fn vtrr_5_turns_behind_one_another_are_one_stretch() {
         let seen = schedule(&[0, 0, 1, 0]);
-        assert_eq!(seen.stretches(0), [(0, 2 * QUANTUM_NS), (3 * QUANTUM_NS, 4 * QUANTUM_NS)]);
+        assert_eq!(
+            seen.stretches(0),
+            [(Nanoseconds::ZERO, 2 * QUANTUM_NS), (3 * QUANTUM_NS, 4 * QUANTUM_NS)]
+        );
         assert_eq!((seen.longest_wait_ns(0), seen.received_ns(0)), (QUANTUM_NS, 3 * QUANTUM_NS));
     }
 }

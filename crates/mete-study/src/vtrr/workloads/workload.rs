@@ -58,12 +58,12 @@ pub(crate) struct Client {
 impl Client {
     /// When each unit of the client's work was done, in milliseconds.
     pub(super) fn done_ms(&self) -> impl Iterator<Item = f64> {
-        self.done_ns.iter().map(|ns| *ns as f64 / 1e6)
+        self.done_ns.iter().map(|time| time.as_millis_f64())
     }
 
     /// The times from one unit to the next, in milliseconds.
     pub(super) fn intervals_ms(&self) -> Vec<f64> {
-        self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
+        self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]).as_millis_f64()).collect()
     }
 
     /// The jitter of the work: the standard deviation of the time from one unit to the next. It is meaningful here,
