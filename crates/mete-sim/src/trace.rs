@@ -12,6 +12,7 @@
 //! in order; the rows of several are merged by their stamps.
 //!
 //! ```
+//! use mete_log::DomainId;
 //! use mete_sim::{Scenario, report, trace};
 //!
 //! let scenario = Scenario::load("shares-3-2-1", &[])?;
@@ -21,7 +22,7 @@
 //! let trace = trace::read(&bytes)?;
 //! assert_eq!(trace.domains, ["idle", "three", "two", "one"]);
 //! let (processor, first) = trace.rows().next().expect("a client ran");
-//! assert_eq!((processor, first.domain), (0, Some(1)));
+//! assert_eq!((processor, first.domain), (0, Some(DomainId::new(1))));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
