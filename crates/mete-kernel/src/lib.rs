@@ -26,9 +26,10 @@
 //!
 //! ```no_run
 //! use mete_kernel::{Characteristic, Kernel, Principal};
+//! use mete_log::DomainId;
 //! # fn main() -> Result<(), mete_kernel::KernelError> {
 //! let mut kernel = Kernel::load()?;
-//! kernel.bind(&Principal::Process(1234), 7)?;
+//! kernel.bind(&Principal::Process(1234), DomainId::new(7))?;
 //! let event = kernel.enable(&Characteristic::ServiceTime)?;
 //! for processor in 0..kernel.processors() {
 //!     let area = kernel.area(processor);
