@@ -2,9 +2,13 @@
 //! checking it, explaining it and generating code from it end.
 #![no_main]
 
+#[path = "../../crates/mete-schema/tests/support/fake.rs"]
+mod fake;
+
+use fake::Fake;
 use libfuzzer_sys::fuzz_target;
 use mete_schema::format::format;
-use mete_schema::kernel::{Fake, Type};
+use mete_schema::kernel::Type;
 use mete_schema::types::Int;
 use mete_schema::{Schema, Source, check, explain, generate, parse};
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
+#[path = "../../mete-schema/tests/support/fake.rs"]
+mod fake;
 mod support;
 
 use std::cell::RefCell;
@@ -11,9 +13,10 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{env, fs};
 
+use fake::Fake;
 use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, ProgramMut, RingBufferBuilder, libbpf_sys};
 use mete_schema::generate::bpf;
-use mete_schema::kernel::{Fake, KernelTypes, Running};
+use mete_schema::kernel::{KernelTypes, Running};
 use mete_schema::shipped::SHIPPED;
 use mete_schema::{Schema, Source, check};
 use support::with_tracing_file_system;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::{env, fs, process};
 
 use mete_schema::generate::bpf;
-use mete_schema::kernel::{Btf, KernelTypes, Modules, Type};
+use mete_schema::kernel::{Btf, KernelTypes, Running, Type};
 use mete_schema::types::Int;
 use mete_schema::{Schema, Source, check};
 
@@ -149,21 +149,21 @@ fn nameless_structures_that_hold_themselves_many_times_end() {
 
 #[test]
 fn the_running_kernels_types_are_read() {
-    let btf = match Btf::of_running_kernel() {
-        Ok(btf) => btf,
+    let kernel = match Running::new() {
+        Ok(kernel) => kernel,
         Err(error) => {
             println!("SKIPPED: the_running_kernels_types_are_read: {error}");
             return;
         }
     };
-    let task = btf.structure("task_struct").unwrap();
-    let members = btf.members(task);
+    let task = kernel.structure("task_struct").unwrap();
+    let members = kernel.members(task);
     let kind =
         |name: &str| members.iter().find(|member| member.name == name).map(|member| member.kind.clone());
     assert_eq!(kind("pid"), Some(Type::Int(Int::signed(32))));
     assert_eq!(kind("comm"), Some(Type::Text(16)));
-    assert!(btf.is_bit_field(task, "in_execve"));
-    assert!(btf.tracepoint("sched_switch").is_some_and(|arguments| arguments.len() >= 3));
+    assert!(kernel.is_bit_field(task, "in_execve"));
+    assert!(kernel.tracepoint("sched_switch").is_some_and(|arguments| arguments.len() >= 3));
 }
 
 /// A module with a tracepoint of its own: a structure of its own, and a pointer of the kernel's to a task.
@@ -188,7 +188,7 @@ fn module(kernel: &[u8], own: &str, member: &str) -> Vec<u8> {
 }
 
 /// The program for an event at a tracepoint, asked for as `tp_btf:`.
-fn program_at(tracepoint: &str, types: &Modules) -> String {
+fn program_at(tracepoint: &str, types: &Running) -> String {
     let text = format!("event A {{ int pid }} at tp_btf:{tracepoint} log A(pid)");
     let schema = Schema::read(&[Source::new("test", text)]).unwrap();
     bpf(&schema, &check(&schema, Some(types)).unwrap(), types).unwrap()
@@ -204,7 +204,7 @@ fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
     fs::write(directory.join("nvme"), module(&kernel, "nvme", "sectors")).unwrap();
     fs::write(directory.join("usb"), module(&kernel, "usb", "port")).unwrap();
     fs::write(directory.join("broken"), b"x").unwrap();
-    let types = Modules::read(&directory, "the kernel");
+    let types = Running::with_types(&directory, "the kernel");
     let found = types.map(|types| {
         assert!(types.tracepoint("sched_switch").is_some() && types.tracepoint("scsi_queue").is_none());
         assert_eq!(types.tracepoints(), ["sched_switch", "nvme_queue", "usb_queue"]);

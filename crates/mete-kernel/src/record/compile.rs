@@ -147,6 +147,9 @@ fn write_all(place: &Path, source: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[path = "../../../mete-schema/tests/support/fake.rs"]
+mod fake;
+#[cfg(test)]
 #[path = "../../../mete-schema/tests/support/names.rs"]
 mod names;
 
@@ -154,10 +157,11 @@ mod names;
 mod tests {
     use std::error::Error;
 
-    use mete_schema::kernel::{Fake, Type};
+    use mete_schema::kernel::Type;
     use mete_schema::types::Int;
     use mete_schema::{Schema, Source, check, generate};
 
+    use super::fake::Fake;
     use super::*;
 
     fn clang(version: &str) -> Compiler {

@@ -110,15 +110,6 @@ fn hash(kind: u32, name: &[u8]) -> u64 {
 }
 
 impl Btf {
-    /// Reads the types of the running kernel.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel has no type information, or this process may not read it.
-    pub fn of_running_kernel() -> Result<Btf, BtfError> {
-        Ok(Btf::read(Path::new("/sys/kernel/btf/vmlinux"))?.called("the running kernel"))
-    }
-
     /// Reads the types in a file.
     ///
     /// # Errors

@@ -1,15 +1,11 @@
 //! The types of a kernel: arguments of tracepoints and functions, members of structures.
 
 mod btf;
-mod fake;
-mod modules;
 mod record_format;
 mod running;
 mod tracefs;
 
 pub use btf::{Btf, BtfError};
-pub use fake::Fake;
-pub use modules::Modules;
 pub use record_format::record_fields;
 pub use running::Running;
 pub use tracefs::read_tracing_file;

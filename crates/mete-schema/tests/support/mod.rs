@@ -3,7 +3,10 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_schema::kernel::{Fake, Type};
+pub mod fake;
+
+use fake::Fake;
+use mete_schema::kernel::Type;
 use mete_schema::types::Int;
 use mete_schema::{Checked, Problems, Schema, Source, check};
 

@@ -1,13 +1,14 @@
-//! Types given by hand, for tests and for checking a schema against a kernel that is not at hand.
+//! Types given by hand, instead of those of a kernel. Other crates include this file in their tests.
+
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::program::{Program, ProgramError};
-
-use super::{Function, KernelTypes, Type, TypeId, Typed};
+use mete_schema::kernel::{Function, KernelTypes, Type, TypeId, Typed};
+use mete_schema::program::{Program, ProgramError};
 
 /// A kernel that has what was added to it, and nothing else.
 #[derive(Clone, Debug, Default)]
