@@ -191,118 +191,52 @@ pub enum ExprKind {
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
 }
 
-/// Operators with one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    /// `-`
-    Negate,
-    /// `!`
-    Not,
-    /// `~`
-    Invert,
-}
+/// One list of operators: of each its name, how it is written, and how strongly it binds.
+macro_rules! operators {
+    ($(#[$about:meta])* $kind:ident: $($name:ident $sign:literal $strength:literal),* $(,)?) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "their signs say it")]
+        pub enum $kind { $($name,)* }
 
-impl Unary {
-    /// All of them.
-    pub const ALL: [Unary; 3] = [Unary::Negate, Unary::Not, Unary::Invert];
+        impl $kind {
+            /// All of them.
+            pub const ALL: [$kind; [$($strength),*].len()] = [$($kind::$name),*];
 
-    /// How it is written.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Unary::Negate => "-",
-            Unary::Not => "!",
-            Unary::Invert => "~",
+            /// How it is written.
+            pub fn sign(self) -> &'static str {
+                match self { $($kind::$name => $sign,)* }
+            }
+
+            /// How strongly it binds, as in C. An operator with a larger number binds first.
+            pub fn strength(self) -> u8 {
+                match self { $($kind::$name => $strength,)* }
+            }
         }
-    }
+    };
 }
 
-/// Operators with two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their signs say it")]
-pub enum Binary {
-    Or,
-    And,
-    BitOr,
-    BitXor,
-    BitAnd,
-    Equal,
-    Unequal,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    ShiftLeft,
-    ShiftRight,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
+operators! {
+    /// Operators with one operand.
+    Unary: Negate "-" 11, Not "!" 11, Invert "~" 11,
+}
+
+operators! {
+    /// Operators with two operands.
+    Binary:
+    Or "||" 1,
+    And "&&" 2,
+    BitOr "|" 3,
+    BitXor "^" 4,
+    BitAnd "&" 5,
+    Equal "==" 6, Unequal "!=" 6,
+    Less "<" 7, LessEqual "<=" 7, Greater ">" 7, GreaterEqual ">=" 7,
+    ShiftLeft "<<" 8, ShiftRight ">>" 8,
+    Add "+" 9, Subtract "-" 9,
+    Multiply "*" 10, Divide "/" 10, Remainder "%" 10,
 }
 
 impl Binary {
-    /// All of them.
-    pub const ALL: [Binary; 18] = [
-        Binary::Or,
-        Binary::And,
-        Binary::BitOr,
-        Binary::BitXor,
-        Binary::BitAnd,
-        Binary::Equal,
-        Binary::Unequal,
-        Binary::Less,
-        Binary::LessEqual,
-        Binary::Greater,
-        Binary::GreaterEqual,
-        Binary::ShiftLeft,
-        Binary::ShiftRight,
-        Binary::Add,
-        Binary::Subtract,
-        Binary::Multiply,
-        Binary::Divide,
-        Binary::Remainder,
-    ];
-
-    /// How it is written.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Binary::Or => "||",
-            Binary::And => "&&",
-            Binary::BitOr => "|",
-            Binary::BitXor => "^",
-            Binary::BitAnd => "&",
-            Binary::Equal => "==",
-            Binary::Unequal => "!=",
-            Binary::Less => "<",
-            Binary::LessEqual => "<=",
-            Binary::Greater => ">",
-            Binary::GreaterEqual => ">=",
-            Binary::ShiftLeft => "<<",
-            Binary::ShiftRight => ">>",
-            Binary::Add => "+",
-            Binary::Subtract => "-",
-            Binary::Multiply => "*",
-            Binary::Divide => "/",
-            Binary::Remainder => "%",
-        }
-    }
-
-    /// How strongly it binds, as in C. An operator with a larger number binds first.
-    pub fn strength(self) -> u8 {
-        match self {
-            Binary::Or => 1,
-            Binary::And => 2,
-            Binary::BitOr => 3,
-            Binary::BitXor => 4,
-            Binary::BitAnd => 5,
-            Binary::Equal | Binary::Unequal => 6,
-            Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => 7,
-            Binary::ShiftLeft | Binary::ShiftRight => 8,
-            Binary::Add | Binary::Subtract => 9,
-            Binary::Multiply | Binary::Divide | Binary::Remainder => 10,
-        }
-    }
-
     /// Whether it compares, so that its result is true or false.
     pub fn compares(self) -> bool {
         // The strengths of equality and of order.

@@ -144,7 +144,7 @@ pub fn expression(expr: &Expr) -> String {
         ExprKind::Member(base, name) => format!("{}.{}", inner(base, POSTFIX), name.text),
         ExprKind::Index(base, at) => format!("{}[{}]", inner(base, POSTFIX), number(*at)),
         ExprKind::Cast(kind, of) => format!("{}({})", kind.text, expression(of)),
-        ExprKind::Unary(operator, of) => format!("{}{}", operator.sign(), inner(of, PREFIX)),
+        ExprKind::Unary(operator, of) => format!("{}{}", operator.sign(), inner(of, operator.strength())),
         ExprKind::Binary(operator, left, right) => {
             let strength = operator.strength();
             // Operators of the same strength bind to the left: `a - (b - c)` needs its parentheses.
@@ -157,8 +157,7 @@ pub fn expression(expr: &Expr) -> String {
     }
 }
 
-/// How strongly operators before and behind an operand bind: more strongly than all of `Binary`.
-const PREFIX: u8 = 11;
+/// How strongly operators behind an operand bind: more strongly than all others.
 const POSTFIX: u8 = 12;
 
 /// An operand of an operator that binds with this strength, in parentheses if it needs them.
@@ -166,7 +165,7 @@ fn inner(expr: &Expr, strength: u8) -> String {
     let own = match &expr.kind {
         ExprKind::Choice(..) => 0,
         ExprKind::Binary(operator, ..) => operator.strength(),
-        ExprKind::Unary(..) => PREFIX,
+        ExprKind::Unary(operator, _) => operator.strength(),
         // Names, numbers, members and casts hold together by themselves.
         _ => u8::MAX,
     };
