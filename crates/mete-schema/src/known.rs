@@ -7,33 +7,33 @@ use crate::types::Int;
 /// A value that is known wherever something is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KnownValue {
-    /// The processor.
+    /// The processor, `u32`.
     Cpu,
-    /// The kernel's number of the running thread.
+    /// The kernel's number of the running thread, `int`.
     Pid,
-    /// The kernel's number of the running process.
+    /// The kernel's number of the running process, `int`.
     Tgid,
-    /// The name of the running thread.
+    /// The name of the running thread, `char[16]`.
     Comm,
-    /// The time stamp of the event.
+    /// The time stamp of the event, `u64`.
     Time,
-    /// The accounting domain of the running thread.
+    /// The accounting domain of the running thread, `u16`.
     Domain,
-    /// The kernel's structure of the running thread.
+    /// The kernel's `task_struct` of the running thread.
     Current,
     /// A virtual counter.
     Counter(u8),
 }
 
-/// All known values but the counters: name, value and description.
-pub const KNOWN: [(&str, KnownValue, &str); 7] = [
-    ("cpu", KnownValue::Cpu, "the processor, `u32`"),
-    ("pid", KnownValue::Pid, "the running thread, as the kernel numbers it, `int`"),
-    ("tgid", KnownValue::Tgid, "the running process, `int`"),
-    ("comm", KnownValue::Comm, "the name of the running thread, `char[16]`"),
-    ("time", KnownValue::Time, "the time stamp of the event, `u64`"),
-    ("domain", KnownValue::Domain, "the accounting domain of the running thread, `u16`"),
-    ("current", KnownValue::Current, "the running thread, a `task_struct` of the kernel"),
+/// All known values but the counters, by name.
+pub const KNOWN: [(&str, KnownValue); 7] = [
+    ("cpu", KnownValue::Cpu),
+    ("pid", KnownValue::Pid),
+    ("tgid", KnownValue::Tgid),
+    ("comm", KnownValue::Comm),
+    ("time", KnownValue::Time),
+    ("domain", KnownValue::Domain),
+    ("current", KnownValue::Current),
 ];
 
 /// The word before the dot that means a known value, even where the point has an argument of the same name: `here.pid`.
@@ -44,7 +44,7 @@ pub const ARGS: &str = "args";
 impl KnownValue {
     /// The value of this name.
     pub fn by_name(name: &str) -> Option<KnownValue> {
-        if let Some((_, known, _)) = KNOWN.iter().find(|(known, ..)| *known == name) {
+        if let Some((_, known)) = KNOWN.iter().find(|(known, _)| *known == name) {
             return Some(*known);
         }
         let number = counter::number(name).filter(|number| *number < MAX_COUNTERS)?;

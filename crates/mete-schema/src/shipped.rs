@@ -7,34 +7,16 @@ use crate::source::Source;
 pub struct Shipped {
     /// The schema's name.
     pub name: &'static str,
-    /// The schema's purpose, in one line.
-    pub about: &'static str,
     /// The text of its file.
     pub text: &'static str,
 }
 
 /// All shipped schemata.
 pub const SHIPPED: [Shipped; 4] = [
-    Shipped {
-        name: "stopwatch",
-        about: "how long something takes in a program, from START to STOP",
-        text: include_str!("../../../schemas/stopwatch.mete"),
-    },
-    Shipped {
-        name: "locking",
-        about: "contention for the kernel's locks and for mutexes of programs",
-        text: include_str!("../../../schemas/locking.mete"),
-    },
-    Shipped {
-        name: "scheduler",
-        about: "enough to replay every process's use of the processors",
-        text: include_str!("../../../schemas/scheduler.mete"),
-    },
-    Shipped {
-        name: "interrupt",
-        about: "hard and soft interrupts, timer and exceptions: what programs are interrupted by",
-        text: include_str!("../../../schemas/interrupt.mete"),
-    },
+    Shipped { name: "stopwatch", text: include_str!("../../../schemas/stopwatch.mete") },
+    Shipped { name: "locking", text: include_str!("../../../schemas/locking.mete") },
+    Shipped { name: "scheduler", text: include_str!("../../../schemas/scheduler.mete") },
+    Shipped { name: "interrupt", text: include_str!("../../../schemas/interrupt.mete") },
 ];
 
 /// The schema of this name.

@@ -9,52 +9,18 @@ use crate::problem::Problem;
 use crate::schema::Target;
 use mete_base::nearest;
 
-/// A kind of point: its word, the parts behind the word, and its description.
-pub struct PointKind {
-    /// The word before the first colon.
-    pub word: &'static str,
-    /// The parts behind the word.
-    pub parts: &'static [&'static str],
-    /// Its description.
-    pub about: &'static str,
-}
-
-/// All kinds.
-pub const KINDS: [PointKind; 10] = [
-    PointKind {
-        word: "tp_btf",
-        parts: &["TRACEPOINT"],
-        about: "a kernel tracepoint, its arguments with their types",
-    },
-    PointKind {
-        word: "raw_tp",
-        parts: &["TRACEPOINT"],
-        about: "the same on kernels that refuse typed access",
-    },
-    PointKind {
-        word: "tracepoint",
-        parts: &["GROUP", "NAME"],
-        about: "a kernel tracepoint, by the fields of its record",
-    },
-    PointKind { word: "fentry", parts: &["FUNCTION"], about: "where a kernel function begins" },
-    PointKind {
-        word: "fexit",
-        parts: &["FUNCTION"],
-        about: "where a kernel function returns, with `retval`",
-    },
-    PointKind {
-        word: "kprobe",
-        parts: &["FUNCTION"],
-        about: "where a kernel function begins, by a breakpoint",
-    },
-    PointKind { word: "uprobe", parts: &["PATH", "FUNCTION"], about: "where a function of a program begins" },
-    PointKind { word: "uretprobe", parts: &["PATH", "FUNCTION"], about: "where it returns, with `retval`" },
-    PointKind { word: "usdt", parts: &["PATH", "PROVIDER", "NAME"], about: "a static probe in a program" },
-    PointKind {
-        word: "probe",
-        parts: &["EVENT"],
-        about: "a probe point of this project in a program, by its event",
-    },
+/// All kinds of point: the word before the first colon, and the parts behind it.
+pub const KINDS: [(&str, &[&str]); 10] = [
+    ("tp_btf", &["TRACEPOINT"]),
+    ("raw_tp", &["TRACEPOINT"]),
+    ("tracepoint", &["GROUP", "NAME"]),
+    ("fentry", &["FUNCTION"]),
+    ("fexit", &["FUNCTION"]),
+    ("kprobe", &["FUNCTION"]),
+    ("uprobe", &["PATH", "FUNCTION"]),
+    ("uretprobe", &["PATH", "FUNCTION"]),
+    ("usdt", &["PATH", "PROVIDER", "NAME"]),
+    ("probe", &["EVENT"]),
 ];
 
 /// The place that a target names.
@@ -63,24 +29,24 @@ pub const KINDS: [PointKind; 10] = [
 ///
 /// What is wrong with the target.
 pub fn resolve(target: &ast::Target) -> Result<Target, Box<Problem>> {
-    let Some(kind) = KINDS.iter().find(|kind| kind.word == target.kind.text) else {
+    let Some((word, parts)) = KINDS.into_iter().find(|(word, _)| *word == target.kind.text) else {
         return Err(no_kind(&target.kind));
     };
-    if kind.parts.len() != target.parts.len() {
+    if parts.len() != target.parts.len() {
         let last = target.parts.last().map_or(target.kind.span, |part| part.span);
-        let wanted = format!("{}:{}", kind.word, kind.parts.join(":"));
-        let title = format!("`{}` is written `{wanted}`", kind.word);
-        let label = format!("expected {} behind it", count(kind.parts.len()));
+        let wanted = format!("{word}:{}", parts.join(":"));
+        let title = format!("`{word}` is written `{wanted}`");
+        let label = format!("expected {} behind it", count(parts.len()));
         return Err(Problem::new(target.kind.span.to(last), title, label).into());
     }
-    for (part, what) in target.parts.iter().zip(kind.parts) {
+    for (part, what) in target.parts.iter().zip(parts) {
         check_part(part, what)?;
     }
-    Ok(build(kind.word, target.parts.iter().map(|part| part.text.clone())))
+    Ok(build(word, target.parts.iter().map(|part| part.text.clone())))
 }
 
 fn no_kind(kind: &Name) -> Box<Problem> {
-    let words = KINDS.map(|kind| kind.word);
+    let words = KINDS.map(|(word, _)| word);
     let help = nearest::help(&kind.text, words, "kinds");
     let problem =
         Problem::new(kind.span, format!("there is no kind of point `{}`", kind.text), "expected a kind");

@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use mete_schema::generate::{bpf, c, columns, rust};
+use mete_schema::generate::{bpf, c, rust};
 use mete_schema::shipped::SHIPPED;
-use mete_schema::types::{FieldType, Int};
+use mete_schema::types::FieldType;
 use mete_schema::{Schema, Source, check};
 use proptest::prelude::*;
 
@@ -429,22 +429,6 @@ fn klog_8_generated_programs_are_as_they_were() {
     let (schema, checked) =
         support::read(text).unwrap_or_else(|(sources, it)| panic!("{}", it.render(&sources, false)));
     insta::assert_snapshot!("generated_bpf", bpf(&schema, &checked, &support::kernel()).unwrap());
-}
-
-#[test]
-fn new_6_columns_of_an_event_are_its_header_and_its_fields() {
-    let schema = schema();
-    let columns: Vec<_> =
-        columns(&schema.events[0]).into_iter().map(|column| (column.name, column.kind)).collect();
-    let int = |bits| FieldType::Int(Int::unsigned(bits));
-    let expected = [
-        ("header.time", int(64)),
-        ("header.cpu", int(32)),
-        ("header.serial", int(64)),
-        ("pid", FieldType::Int(Int::signed(32))),
-        ("L2_cache_misses", int(64)),
-    ];
-    assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
 }
 
 /// The part of C code that a compiler sees. As in C, lines are joined first, and then comments become spaces.

@@ -6,12 +6,10 @@
 
 mod bpf;
 mod c;
-mod columns;
 mod rust;
 
 pub use bpf::{Program, benchmark, bpf, programs};
 pub use c::c;
-pub use columns::{Column, columns};
 pub use rust::rust;
 
 use crate::schema::{Event, Field};

@@ -81,11 +81,7 @@ impl Value {
     pub(super) fn truth(self) -> ValueResult {
         match self.kind {
             Type::Unknown | Type::Truth | Type::Int(_) | Type::Pointer(_) => Ok(self),
-            _ => Err(Box::new(Problem::new(
-                self.span,
-                "this is neither true nor false",
-                "expected a number or a comparison",
-            ))),
+            _ => Err(wrong(self.span, "this is neither true nor false", "expected a number or a comparison")),
         }
     }
 }
@@ -99,7 +95,7 @@ pub(super) struct Scope<'a> {
     pub arguments: Option<&'a [Typed]>,
 }
 
-fn wrong(span: Span, title: impl Into<String>, label: impl Into<String>) -> Box<Problem> {
+pub(super) fn wrong(span: Span, title: impl Into<String>, label: impl Into<String>) -> Box<Problem> {
     Box::new(Problem::new(span, title, label))
 }
 
@@ -149,7 +145,7 @@ impl Scope<'_> {
     fn no_name(&self, name: &str, span: Span) -> Box<Problem> {
         let arguments: Vec<_> =
             self.arguments.unwrap_or_default().iter().map(|argument| argument.name.as_str()).collect();
-        let known = KNOWN.map(|(name, ..)| name);
+        let known = KNOWN.map(|(name, _)| name);
         let everything: Vec<_> = arguments.iter().copied().chain(known).collect();
         let help = match nearest::nearest(name, everything) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -171,9 +167,8 @@ impl Scope<'_> {
             && self.schema.bindings.iter().all(|binding| binding.number != number)
         {
             let help = format!("say what it counts: `arch any {{ {name} cycles }}`");
-            return Err(Box::new(
-                Problem::new(span, format!("`{name}` is not bound"), "counts nothing").help(help),
-            ));
+            let problem = Problem::new(span, format!("`{name}` is not bound"), "counts nothing");
+            return Err(problem.help(help).into());
         }
         if matches!(self.point.target, Target::Probe(_)) {
             at_probe(known, name, span)?;
@@ -200,11 +195,9 @@ impl Scope<'_> {
         }
         if matches!(&base.kind, ExprKind::Name(base) if base == HERE) && self.argument(HERE).is_none() {
             let known = KnownValue::by_name(&name.text).ok_or_else(|| {
-                let help = nearest::help(&name.text, KNOWN.map(|(name, ..)| name), "known");
-                Box::new(
-                    Problem::new(name.span, format!("there is no known value `{}`", name.text), "here")
-                        .help(help),
-                )
+                let help = nearest::help(&name.text, KNOWN.map(|(name, _)| name), "known");
+                let title = format!("there is no known value `{}`", name.text);
+                Problem::new(name.span, title, "here").help(help)
             })?;
             return self.known(known, &name.text, span);
         }
@@ -245,19 +238,13 @@ impl Scope<'_> {
             // A letter is a `char`, which has a sign in schemata.
             (Type::Text(letters), _) => (Type::Int(Int::signed(8)), *letters),
             _ => {
-                return Err(wrong(
-                    base.span,
-                    format!("this is {}: it has no elements", self.describe(&base.kind)),
-                    "expected an array",
-                ));
+                let title = format!("this is {}: it has no elements", self.describe(&base.kind));
+                return Err(wrong(base.span, title, "expected an array"));
             }
         };
         if at.value >= u64::from(count) {
-            return Err(wrong(
-                at.span,
-                format!("there is no element {}", at.value),
-                format!("expected 0 to {}", count.saturating_sub(1)),
-            ));
+            let label = format!("expected 0 to {}", count.saturating_sub(1));
+            return Err(wrong(at.span, format!("there is no element {}", at.value), label));
         }
         Ok(Value::new(Node::Index(base.into(), at.value), kind, span))
     }
@@ -268,25 +255,18 @@ impl Scope<'_> {
             let help = nearest::help(&word.text, words, "types")
                 .unwrap_or_else(|| "there are no functions".to_owned());
             let title = format!("`{}` is no type", word.text);
-            return Err(Box::new(
-                Problem::new(word.span, title, "expected a type before the parenthesis").help(help),
-            ));
+            let problem = Problem::new(word.span, title, "expected a type before the parenthesis");
+            return Err(problem.help(help).into());
         };
         let value = self.value(of)?;
         let kind = match (wanted, &value.kind) {
             (_, Type::Text(_) | Type::Record(_) | Type::Array(..) | Type::Other(_)) => {
-                return Err(wrong(
-                    value.span,
-                    format!("this is {}: it is no number", self.describe(&value.kind)),
-                    "expected a number",
-                ));
+                let title = format!("this is {}: it is no number", self.describe(&value.kind));
+                return Err(wrong(value.span, title, "expected a number"));
             }
             (FieldType::Int(int), Type::Pointer(_)) if int.bits < 64 => {
-                return Err(wrong(
-                    span,
-                    format!("an address has 64 bits, `{}` has {}", word.text, int.bits),
-                    "this cuts it",
-                ));
+                let title = format!("an address has 64 bits, `{}` has {}", word.text, int.bits);
+                return Err(wrong(span, title, "this cuts it"));
             }
             (FieldType::Int(int), _) => Type::Int(int),
             (FieldType::Address, _) => Type::Pointer(None),
