@@ -73,11 +73,8 @@ impl Resolver<'_> {
 
     fn limit(&mut self, there: usize, most: usize, what: &str, span: Option<Span>) {
         if let Some(span) = span.filter(|_| there > most) {
-            self.report(Problem::new(
-                span,
-                format!("the schema has {there} {what}; at most {most} are allowed"),
-                "the last one",
-            ));
+            let title = format!("the schema has {there} {what}; at most {most} are allowed");
+            self.report(Problem::new(span, title, "the last one"));
         }
     }
 
@@ -222,11 +219,8 @@ impl Resolver<'_> {
 
     fn text(&mut self, kind: &Name, length: ast::Number) -> Option<FieldType> {
         if kind.text != types::LETTER {
-            let problem = Problem::new(
-                kind.span,
-                format!("an array of `{}`", kind.text),
-                "only `char` can be an array",
-            );
+            let title = format!("an array of `{}`", kind.text);
+            let problem = Problem::new(kind.span, title, "only `char` can be an array");
             self.report(problem.help("make each number a field of its own".to_owned()));
             return None;
         }
@@ -250,17 +244,11 @@ impl Resolver<'_> {
     }
 
     fn point(&mut self, point: &ast::Point, docs: String, events: &[Event]) -> Option<Point> {
-        let span = point.target.kind.span.to(point
-            .target
-            .parts
-            .last()
-            .map_or(point.target.kind.span, |part| part.span));
+        let kind = point.target.kind.span;
+        let span = kind.to(point.target.parts.last().map_or(kind, |part| part.span));
         if point.actions.parts.is_empty() {
-            self.report(Problem::new(
-                span,
-                "this point logs nothing",
-                "expected `log EVENT(…)` in its block",
-            ));
+            let label = "expected `log EVENT(…)` in its block";
+            self.report(Problem::new(span, "this point logs nothing", label));
         }
         self.limit(point.actions.parts.len(), MAX_LOGS_OF_A_POINT, "events at one point", Some(span));
         let logs = point.actions.parts.iter().filter_map(|action| self.log(&action.is, events)).collect();

@@ -2,7 +2,7 @@
 
 use super::token::Token;
 use super::{Parsed, Parser};
-use crate::ast::{Action, Arch, Binding, Block, Event, Field, File, Item, Name, Point, Target};
+use crate::ast::{Action, Arch, Binding, Block, Event, Field, File, Item, Name, Noted, Notes, Point, Target};
 use crate::limits::MAX_PROBLEMS;
 use crate::problem::Problem;
 use mete_base::nearest::nearest;
@@ -89,22 +89,13 @@ impl Parser<'_> {
             return self.report(two_words(&kind));
         }
         if self.is("*") {
-            let problem = Problem::new(
-                self.span(),
-                "a field cannot be a pointer",
-                "what it points to is gone when the log is read",
-            );
-            return self.report(
-                problem.help(
-                    "log the address itself as `address`, or each value behind it as a field".to_owned(),
-                ),
-            );
+            let label = "what it points to is gone when the log is read";
+            let help = "log the address itself as `address`, or each value behind it as a field".to_owned();
+            return self.report(Problem::new(self.span(), "a field cannot be a pointer", label).help(help));
         }
         let name = self.name("the name of the field")?;
-        let length = match self.take("[") {
-            true => Some(self.number("how many letters the field has, such as `[16]`")?),
-            false => None,
-        };
+        let letters = "how many letters the field has, such as `[16]`";
+        let length = self.take("[").then(|| self.number(letters)).transpose()?;
         if length.is_some() {
             self.expect("]", "behind the length")?;
         }
@@ -114,27 +105,20 @@ impl Parser<'_> {
 
     fn point(&mut self) -> Parsed<Point> {
         let target = self.target()?;
-        let when = match self.take_name("when") {
-            true => Some(self.expression()?),
-            false => None,
-        };
+        let when = self.take_name("when").then(|| self.expression()).transpose()?;
         let actions = if self.is("{") {
             self.block("what is logged", Self::action)?
         } else {
-            let action = self.action()?;
-            Block {
-                parts: vec![crate::ast::Noted { notes: Default::default(), is: action }],
-                tail: Vec::new(),
-            }
+            let action = Noted { notes: Notes::default(), is: self.action()? };
+            Block { parts: vec![action], tail: Vec::new() }
         };
         Ok(Point { target, when, actions })
     }
 
     fn target(&mut self) -> Parsed<Target> {
         let kind = self.name("a kind of point, such as `tp_btf`")?;
-        let mut parts = Vec::new();
         self.expect(":", "behind the kind of point, as in `tp_btf:sched_switch`")?;
-        parts.push(self.target_part()?);
+        let mut parts = vec![self.target_part()?];
         while self.take(":") {
             parts.push(self.target_part()?);
         }
@@ -161,10 +145,7 @@ impl Parser<'_> {
     }
 
     fn action(&mut self) -> Parsed<Action> {
-        let condition = match self.take_name("if") {
-            true => Some(self.expression()?),
-            false => None,
-        };
+        let condition = self.take_name("if").then(|| self.expression()).transpose()?;
         if !self.take_name("log") {
             let expected = if condition.is_some() { "`log`" } else { "`log`, `if`, or `when` before them" };
             return self.refuse(expected);

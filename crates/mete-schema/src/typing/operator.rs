@@ -1,6 +1,6 @@
 //! Operators, by the rules of C but without its traps.
 
-use super::value::{Node, Scope, Value, ValueResult};
+use super::value::{Node, Scope, Value, ValueResult, wrong};
 use crate::ast::{Binary, Expr, Unary};
 use crate::kernel::Type;
 use crate::problem::Problem;
@@ -42,7 +42,7 @@ impl Value {
             }
             other => {
                 let title = format!("this is {}: nothing can be computed with it", scope.describe(other));
-                Err(Box::new(Problem::new(self.span, title, "expected a number")))
+                Err(wrong(self.span, title, "expected a number"))
             }
         }
     }
@@ -116,32 +116,23 @@ impl Scope<'_> {
         let bits = int.map_or(64, |int| int.bits);
         match by.constant {
             Some(by) if (0..i128::from(bits)).contains(&by) => Ok(int.map_or(Type::Unknown, Type::Int)),
-            Some(_) => Err(Box::new(Problem::new(
-                by.span,
-                format!("the number has {bits} bits"),
-                format!("expected 0 to {}", bits - 1),
-            ))),
-            None => Err(Box::new(Problem::new(
-                by.span,
-                "numbers are shifted by constants only",
-                "expected a constant",
-            ))),
+            Some(_) => {
+                let label = format!("expected 0 to {}", bits - 1);
+                Err(wrong(by.span, format!("the number has {bits} bits"), label))
+            }
+            None => Err(wrong(by.span, "numbers are shifted by constants only", "expected a constant")),
         }
     }
 
     fn divide(&self, operator: Binary, left: &Value, by: &Value) -> Result<Type, Box<Problem>> {
         let kind = self.arithmetic(left, by)?;
         let Some(divisor) = by.constant else {
-            let problem =
-                Problem::new(by.span, "numbers are divided by constants only", "expected a constant");
-            return Err(Box::new(problem.help("log both numbers, and divide afterwards".to_owned())));
+            let title = "numbers are divided by constants only";
+            let help = "log both numbers, and divide afterwards".to_owned();
+            return Err(Problem::new(by.span, title, "expected a constant").help(help).into());
         };
         if divisor <= 0 {
-            return Err(Box::new(Problem::new(
-                by.span,
-                "a divisor must be above zero",
-                "expected 1 or more",
-            )));
+            return Err(wrong(by.span, "a divisor must be above zero", "expected 1 or more"));
         }
         // The compiler divides constants itself, negative ones, too.
         let may_be_negative = left.constant.is_none() && matches!(left.kind, Type::Int(int) if int.is_signed);
@@ -164,12 +155,9 @@ impl Scope<'_> {
             (_, Type::Pointer(_)) if is_equality && left.constant == Some(0) => {}
             (Type::Truth, _) | (_, Type::Truth) if !is_equality => {
                 let side = if left.kind == Type::Truth { left } else { right };
-                let problem = Problem::new(
-                    side.span,
-                    "this is true or false: it cannot be compared by size",
-                    "expected a number",
-                );
-                return Err(Box::new(problem.help("`a < b < c` is written `a < b && b < c`".to_owned())));
+                let title = "this is true or false: it cannot be compared by size";
+                let help = "`a < b < c` is written `a < b && b < c`".to_owned();
+                return Err(Problem::new(side.span, title, "expected a number").help(help).into());
             }
             _ => self.same_sign(left, right)?,
         }
@@ -187,11 +175,8 @@ impl Scope<'_> {
             () if may_be_negative(right, right_int) => (right, left),
             () => return Ok(()),
         };
-        let problem = Problem::new(
-            risky.span,
-            "a number that may be negative is compared with one that cannot",
-            "may be negative",
-        );
+        let title = "a number that may be negative is compared with one that cannot";
+        let problem = Problem::new(risky.span, title, "may be negative");
         let help = "C would take it as a large one: write `u64(…)` or `s64(…)` around one of them";
         Err(Box::new(problem.other(other.span, "never negative").help(help.to_owned())))
     }
@@ -208,7 +193,7 @@ impl Scope<'_> {
         };
         if matches!(kind, Type::Text(_) | Type::Record(_) | Type::Array(..) | Type::Other(_)) {
             let title = format!("this is {}: `?` chooses between numbers", self.describe(&kind));
-            return Err(Box::new(Problem::new(yes.span, title, "expected a number")));
+            return Err(wrong(yes.span, title, "expected a number"));
         }
         Ok(Value::new(Node::Choice(condition.into(), yes.into(), no.into()), kind, span))
     }

@@ -1,10 +1,8 @@
 //! The arguments of a point, and whether its values fit the fields of its events.
 
-use std::fmt;
-
-use super::value::{Scope, Value};
+use super::value::{Scope, Value, wrong};
 use super::{CheckedLog, CheckedPoint, Checker};
-use crate::kernel::{Function, Type, Typed};
+use crate::kernel::{Function, KernelTypes, Type, Typed};
 use crate::problem::Problem;
 use crate::program::{Program, ProgramError};
 use crate::schema::{Event, Field, Log, Point, Target};
@@ -82,9 +80,7 @@ impl Checker<'_> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match &point.target {
             Target::TpBtf(name) | Target::RawTracepoint(name) => match kernel.tracepoint(name) {
-                None => {
-                    Err(absent(point, kernel.name(), KernelPlace::Tracepoint, name, &kernel.tracepoints()))
-                }
+                None => Err(no_tracepoint(point, kernel, name)),
                 found => Ok(found),
             },
             Target::Tracepoint { group, name } => self.record(point, group, name),
@@ -116,13 +112,7 @@ impl Checker<'_> {
     fn record(&mut self, point: &Point, group: &str, name: &str) -> Result<Option<Vec<Typed>>, Box<Problem>> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match kernel.record(group, name) {
-            Ok(None) => Err(absent(
-                point,
-                kernel.name(),
-                KernelPlace::Tracepoint,
-                &format!("{group}:{name}"),
-                &kernel.tracepoints(),
-            )),
+            Ok(None) => Err(no_tracepoint(point, kernel, &format!("{group}:{name}"))),
             Ok(found) => Ok(found),
             Err(reason) => {
                 self.unchecked.push(format!("{} was not checked: {reason}", point.target));
@@ -140,7 +130,7 @@ impl Checker<'_> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match kernel.function(name) {
             Some(function) => Ok(Some(arguments(function))),
-            None => Err(absent(point, kernel.name(), KernelPlace::Function, name, &kernel.functions())),
+            None => Err(no_function(point, kernel, name)),
         }
     }
 }
@@ -160,39 +150,31 @@ fn whole_function(point: &Point, symbol: &str) -> Result<(), Box<Problem>> {
         return Ok(());
     }
     let title = format!("`{symbol}` is a place within a function, which returns as a whole");
-    Err(Box::new(Problem::new(point.span, title, "expected the function alone")))
+    Err(wrong(point.span, title, "expected the function alone"))
 }
 
-/// What a kernel may lack.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KernelPlace {
-    Tracepoint,
-    Function,
-}
-
-impl fmt::Display for KernelPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            KernelPlace::Tracepoint => "tracepoint",
-            KernelPlace::Function => "function",
-        })
-    }
-}
-
-fn absent(point: &Point, kernel: &str, what: KernelPlace, name: &str, known: &[String]) -> Box<Problem> {
+fn no_tracepoint(point: &Point, kernel: &dyn KernelTypes, name: &str) -> Box<Problem> {
     // The known names are without their groups.
     let plain = name.rsplit(':').next().unwrap_or(name);
-    let help = match nearest::nearest(plain, known.iter().map(String::as_str)) {
-        Some(near) if near != plain => Some(format!("did you mean `{near}`?")),
+    let known = kernel.tracepoints();
+    let help = nearest::nearest(plain, known.iter().map(String::as_str)).map(|near| match near {
         // The name is right, so that the group must be wrong.
-        Some(_) => Some("a tracepoint of that name belongs to another group".to_owned()),
-        None if what == KernelPlace::Function => {
-            Some("a function that the compiler inlined everywhere is not there".to_owned())
-        }
-        None => None,
-    };
-    let title = format!("{kernel} has no {what} `{name}`");
-    Box::new(Problem::new(point.span, title, format!("no such {what}")).help(help))
+        near if near == plain => "a tracepoint of that name belongs to another group".to_owned(),
+        near => format!("did you mean `{near}`?"),
+    });
+    let title = format!("{} has no tracepoint `{name}`", kernel.name());
+    Problem::new(point.span, title, "no such tracepoint").help(help).into()
+}
+
+fn no_function(point: &Point, kernel: &dyn KernelTypes, name: &str) -> Box<Problem> {
+    let known = kernel.functions();
+    let near = nearest::nearest(name, known.iter().map(String::as_str));
+    let help = near.map_or_else(
+        || "a function that the compiler inlined everywhere is not there".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    let title = format!("{} has no function `{name}`", kernel.name());
+    Problem::new(point.span, title, "no such function").help(help).into()
 }
 
 /// The value itself, if it fits its field without loss; otherwise the problem.
