@@ -7,7 +7,7 @@ use std::io;
 
 use mete_trace::{Account, Gap, ReadError, Record, Trace, Value};
 
-use crate::table::columns::{CellContent, Columns};
+use crate::table::columns::Columns;
 use crate::write::TextWriter;
 use crate::{Event, Format, LOST};
 
@@ -37,25 +37,13 @@ impl<W: io::Write> Csv<W> {
 
     fn value(&mut self, value: Option<&Value<'_>>) {
         match value {
-            Some(Value::Unsigned(number)) => {
-                self.out.number(*number);
-            }
-            Some(Value::Bool(truth)) => {
-                self.out.text(if *truth { "1" } else { "0" });
-            }
-            Some(Value::Address(address)) => {
-                self.out.address(*address);
-            }
-            Some(Value::Signed(number)) => {
-                self.out.signed(*number);
-            }
-            Some(Value::Float(number)) => {
-                self.out.float(*number);
-            }
+            Some(Value::Unsigned(number)) => _ = self.out.number(*number),
+            Some(Value::Bool(truth)) => _ = self.out.text(if *truth { "1" } else { "0" }),
+            Some(Value::Address(address)) => _ = self.out.address(*address),
+            Some(Value::Signed(number)) => _ = self.out.signed(*number),
+            Some(Value::Float(number)) => _ = self.out.float(*number),
             Some(Value::Text(text)) => self.cell(text),
-            Some(Value::Bytes(bytes)) => {
-                self.out.hexadecimal(bytes);
-            }
+            Some(Value::Bytes(bytes)) => _ = self.out.hexadecimal(bytes),
             None => {}
         }
     }
@@ -65,18 +53,13 @@ impl<W: io::Write> Csv<W> {
             self.out.text(",");
         }
     }
-}
 
-impl<W: io::Write> Csv<W> {
     /// Writes the cells of an event's fields.
     fn fields(&mut self, columns: &Columns, record: &Record<'_>) {
         let places = columns.places.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
         let mut written = 0;
         for place in places {
-            let value = match &place.content {
-                CellContent::Field(field) => field.value(record.bytes),
-                CellContent::Companion(companion) => columns.companions.value(companion, record),
-            };
+            let value = place.content.value(record, &columns.companions);
             // One comma before each cell, and one for each empty cell on the way.
             self.commas(place.column + 1 - written);
             self.value(value.as_ref());

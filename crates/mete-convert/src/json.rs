@@ -38,40 +38,22 @@ impl<W: io::Write> JsonLines<W> {
     /// Writes a value. Floating-point numbers that JSON does not have become null.
     fn value(&mut self, value: Option<&Value<'_>>) {
         match value {
-            Some(Value::Unsigned(number)) => {
-                self.out.number(*number);
-            }
-            Some(Value::Bool(truth)) => {
-                self.out.text(if *truth { "true" } else { "false" });
-            }
-            Some(Value::Address(address)) => {
-                self.out.text("\"").address(*address).text("\"");
-            }
-            Some(Value::Signed(number)) => {
-                self.out.signed(*number);
-            }
-            Some(Value::Float(number)) if number.is_finite() => {
-                self.out.float(*number);
-            }
+            Some(Value::Unsigned(number)) => _ = self.out.number(*number),
+            Some(Value::Bool(truth)) => _ = self.out.text(if *truth { "true" } else { "false" }),
+            Some(Value::Address(address)) => _ = self.out.text("\"").address(*address).text("\""),
+            Some(Value::Signed(number)) => _ = self.out.signed(*number),
+            Some(Value::Float(number)) if number.is_finite() => _ = self.out.float(*number),
             Some(Value::Text(text)) => self.string(text),
-            Some(Value::Bytes(bytes)) => {
-                self.out.text("\"").hexadecimal(bytes).text("\"");
-            }
+            Some(Value::Bytes(bytes)) => _ = self.out.text("\"").hexadecimal(bytes).text("\""),
             // Infinity and NaN, and fields beyond the end of a short record.
-            Some(Value::Float(_)) | None => {
-                self.out.text("null");
-            }
+            Some(Value::Float(_)) | None => _ = self.out.text("null"),
         }
     }
 
     fn number_or_null(&mut self, number: Option<u64>) {
         match number {
-            Some(number) => {
-                self.out.number(number);
-            }
-            None => {
-                self.out.text("null");
-            }
+            Some(number) => _ = self.out.number(number),
+            None => _ = self.out.text("null"),
         }
     }
 

@@ -42,9 +42,7 @@ impl<W: io::Write> Perl<W> {
                 ' '..='~' if !matches!(character, '"' | '\\' | '$' | '@') => {
                     self.out.text(character.encode_utf8(&mut [0; 4]));
                 }
-                other => {
-                    self.out.text(&format!("\\x{{{:x}}}", u32::from(other)));
-                }
+                other => _ = self.out.text(&format!("\\x{{{:x}}}", u32::from(other))),
             }
         }
         self.out.text("\"");
@@ -52,24 +50,12 @@ impl<W: io::Write> Perl<W> {
 
     fn value(&mut self, value: &Value<'_>) {
         match value {
-            Value::Unsigned(number) => {
-                self.out.text("\"").number(*number).text("\"");
-            }
-            Value::Bool(truth) => {
-                self.out.text("\"").text(if *truth { "1" } else { "0" }).text("\"");
-            }
-            Value::Address(address) => {
-                self.out.text("\"").address(*address).text("\"");
-            }
-            Value::Signed(number) => {
-                self.out.text("\"").signed(*number).text("\"");
-            }
-            Value::Float(number) => {
-                self.out.text("\"").float(*number).text("\"");
-            }
-            Value::Bytes(bytes) => {
-                self.out.text("\"").hexadecimal(bytes).text("\"");
-            }
+            Value::Unsigned(number) => _ = self.out.text("\"").number(*number).text("\""),
+            Value::Bool(truth) => _ = self.out.text("\"").text(if *truth { "1" } else { "0" }).text("\""),
+            Value::Address(address) => _ = self.out.text("\"").address(*address).text("\""),
+            Value::Signed(number) => _ = self.out.text("\"").signed(*number).text("\""),
+            Value::Float(number) => _ = self.out.text("\"").float(*number).text("\""),
+            Value::Bytes(bytes) => _ = self.out.text("\"").hexadecimal(bytes).text("\""),
             Value::Text(text) => self.string(text),
         }
     }
@@ -80,9 +66,7 @@ impl<W: io::Write> Perl<W> {
         self.out.text(" => ");
         match value {
             Some(value) => self.value(value),
-            None => {
-                self.out.text("undef");
-            }
+            None => _ = self.out.text("undef"),
         }
         self.out.text(",\n");
     }

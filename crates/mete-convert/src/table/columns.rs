@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use mete_trace::{EventLayout, FieldKind, FieldLayout, Trace};
+use mete_trace::{EventLayout, FieldKind, FieldLayout, Record, Trace, Value};
 
 use super::{DESCRIPTION, DOC};
 use crate::companions::{Companion, CompanionKind, Companions};
@@ -47,6 +47,17 @@ pub enum CellContent {
     Field(FieldLayout),
     /// A companion of a field.
     Companion(Companion),
+}
+
+impl CellContent {
+    /// The value in a record; `None` if the record or the trace does not tell it.
+    #[inline]
+    pub fn value<'a>(&self, record: &Record<'a>, companions: &'a Companions) -> Option<Value<'a>> {
+        match self {
+            CellContent::Field(field) => field.value(record.bytes),
+            CellContent::Companion(companion) => companions.value(companion, record),
+        }
+    }
 }
 
 /// The column of a field or a companion.

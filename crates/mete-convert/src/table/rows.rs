@@ -13,7 +13,7 @@ use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
 use mete_trace::{Gap, Record, Trace, Value};
 
 use super::BATCH_ROWS;
-use super::columns::{CellContent, CellPlace, Columns, FIRST_COLUMNS};
+use super::columns::{CellPlace, Columns, FIRST_COLUMNS};
 use crate::companions::Companions;
 use crate::format::{Event, LOST, name_without_layout};
 
@@ -80,12 +80,8 @@ impl Rows {
         self.lost.append_null();
         let places = event.layout.and_then(|_| self.places.get(usize::from(record.event)));
         for place in places.into_iter().flatten() {
-            let value = match &place.content {
-                CellContent::Field(field) => field.value(record.bytes),
-                CellContent::Companion(companion) => self.companions.value(companion, record),
-            };
             // A field beyond the end of a short record has no value, and its cell stays empty.
-            if let Some(value) = value {
+            if let Some(value) = place.content.value(record, &self.companions) {
                 self.fields[place.column].put(self.rows, &value);
             }
         }
