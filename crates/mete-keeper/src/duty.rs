@@ -4,7 +4,6 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::process::Command;
 
 use rustix::io::FdFlags;
 
@@ -77,7 +76,7 @@ fn inherited(number: RawFd) -> Option<OwnedFd> {
 /// Starts the second keeper with the same input, output, and files, all of which it inherits. Then waits for its end:
 /// if the first process of a container does not wait for orphans, the second keeper would stay a zombie.
 fn start_second(role: &Role, given: &[OsString], duty: Duty) -> io::Result<()> {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = crate::this_program();
     command.arg(role.argument).arg(Stage::Second.word()).args(&given[1..]);
     let mut second = command.spawn()?;
     be_a_keeper(duty.name);

@@ -27,11 +27,19 @@
 
 mod duty;
 mod keepers;
+mod left;
 
 use std::ffi::CStr;
+use std::process::Command;
 
 pub use duty::{Duty, asked};
 pub use keepers::Keepers;
+pub use left::{files_left, open_left};
+
+/// The command that starts this program as a keeper. It works after the program's file was replaced, too.
+pub fn this_program() -> Command {
+    Command::new("/proc/self/exe")
+}
 
 /// The task for which keepers are started.
 #[derive(Debug)]

@@ -36,19 +36,14 @@ impl Directory {
         refuse_taken(path)?;
         let (place, made, note) = make(path, notes).map_err(failed("make"))?;
         let path = path_of(&place).map_err(failed("find"));
-        match path.and_then(|path| Ok((is_empty(&place).map_err(failed("look into"))?, path))) {
-            Ok((true, path)) => Ok(Directory { path, place, made, note }),
-            Ok((false, path)) => {
-                remove(place, made);
-                note.remove();
-                Err(MountError::NotEmpty(path))
-            }
-            Err(error) => {
-                remove(place, made);
-                note.remove();
-                Err(error)
-            }
-        }
+        let error = match path.and_then(|path| Ok((is_empty(&place).map_err(failed("look into"))?, path))) {
+            Ok((true, path)) => return Ok(Directory { path, place, made, note }),
+            Ok((false, path)) => MountError::NotEmpty(path),
+            Err(error) => error,
+        };
+        remove(place, made);
+        note.remove();
+        Err(error)
     }
 
     /// Removes the directories that were made.

@@ -41,11 +41,8 @@ pub enum MountError {
         source: io::Error,
     },
     /// No keeper can be started, so no process would take the tree away.
-    #[error("cannot start the process that would take the parameters away if this one were killed: {source}")]
-    NoKeeper {
-        /// Why it cannot be started.
-        source: io::Error,
-    },
+    #[error("cannot start the process that would take the parameters away if this one were killed: {0}")]
+    NoKeeper(#[source] io::Error),
     /// Two files have the same name, or a file has the name of a directory.
     #[error("two parameters would be the file {0:?}")]
     SameName(String),

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+pub use mete_keeper::this_program;
 use mete_keeper::{Duty, Keepers, Role};
 
 use crate::directory::Directory;
@@ -31,11 +32,6 @@ pub fn take_over_if_asked(prepare: impl FnOnce()) {
         keep(duty);
         std::process::exit(0);
     }
-}
-
-/// The command that starts this program. It works after the program's file was replaced, too.
-pub fn this_program() -> Command {
-    Command::new("/proc/self/exe")
 }
 
 /// What a keeper does from its start to its end.
@@ -79,5 +75,5 @@ pub(crate) fn start(
     };
     let words = vec![source.text().into(), directory.note.word()];
     let started = files().and_then(|files| Keepers::start(&ROLE, program, files, words));
-    started.map_err(|source| MountError::NoKeeper { source })
+    started.map_err(MountError::NoKeeper)
 }

@@ -13,9 +13,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use mete_keeper::{files_left, open_left};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use crate::made;
@@ -80,14 +81,7 @@ impl Note {
 /// Removes the directories that are noted here by processes that have ended. Notes are not believed if another user
 /// could have written them.
 pub(crate) fn remove_all_left(notes: &Path) {
-    let own = rustix::process::geteuid().as_raw();
-    // The directory itself and not what a link points to: another user may have made the link.
-    let Ok(found) = fs::symlink_metadata(notes) else { return };
-    if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
-        return;
-    }
-    let entries = fs::read_dir(notes).into_iter().flatten().flatten().map(|entry| entry.path());
-    for note in entries.filter(|path| path.extension() == Some(OsStr::new(EXTENSION))) {
+    for note in files_left(notes, EXTENSION) {
         if let Some((source, path)) = left(&note) {
             // An error means that they are missing, or that other processes use them. Nothing more can be done then.
             let _ = remove_made(&path, source.made);
@@ -99,24 +93,17 @@ pub(crate) fn remove_all_left(notes: &Path) {
 /// What a note says, if its process has ended. A note that was not written to its end says nothing: no directory was
 /// made.
 fn left(note: &Path) -> Option<(MountSource, PathBuf)> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(note).ok()?;
-    let found = file.metadata().ok()?;
-    let is_own = found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
-    if !is_own || found.len() > MOST_BYTES {
+    let file = open_left(note, OFlags::RDONLY).ok()??;
+    let mut text = Vec::new();
+    if file.take(MOST_BYTES + 1).read_to_end(&mut text).ok()? as u64 > MOST_BYTES {
         return None;
     }
-    let mut text = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     let mut fields = text.splitn(3, |byte| *byte == b' ');
     let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u64>().ok();
     let (namespace, made) = (number(), number());
     let name = note.file_stem()?.to_str()?;
-    let source = MountSource::named(
-        name,
-        made.unwrap_or(0).try_into().ok()?,
-        namespace.unwrap_or(source::own_namespace()),
-    )?;
+    let namespace = namespace.unwrap_or(source::own_namespace());
+    let source = MountSource::named(name, made.unwrap_or(0).try_into().ok()?, namespace)?;
     let path = fields.next().and_then(|field| field.strip_suffix(&[END])).unwrap_or_default();
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     (!source.is_alive()).then_some((source, path))

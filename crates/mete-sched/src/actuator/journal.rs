@@ -19,6 +19,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use mete_keeper::{files_left, open_left};
 use mete_probe::directory;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, Mode, OFlags};
 
@@ -47,15 +48,16 @@ pub(super) struct Journal {
 }
 
 impl Journal {
+    fn of(file: File, path: Option<PathBuf>) -> Journal {
+        Journal { file, path, begin: HEADER_BYTES, end: HEADER_BYTES }
+    }
+
     /// A new journal of this process. If it has no name, also the reason for that.
     pub fn create() -> io::Result<(Journal, Option<io::Error>)> {
         let mut why = None;
         for _ in 0..TRIES {
             match Journal::named() {
-                Ok((file, path)) => {
-                    let journal = Journal { file, path: Some(path), begin: HEADER_BYTES, end: HEADER_BYTES };
-                    return Ok((journal, None));
-                }
+                Ok(journal) => return Ok((journal, None)),
                 Err(error) => why = Some(error),
             }
         }
@@ -66,12 +68,12 @@ impl Journal {
     pub fn without_name() -> io::Result<Journal> {
         let file = File::from(rustix::fs::memfd_create("mete-masks", MemfdFlags::CLOEXEC)?);
         prepare(&file)?;
-        Ok(Journal { file, path: None, begin: HEADER_BYTES, end: HEADER_BYTES })
+        Ok(Journal::of(file, None))
     }
 
     /// A file with a name. It gets its name only after its lock: without the lock, the next start of a program would
     /// take it for one that was left behind.
-    fn named() -> io::Result<(File, PathBuf)> {
+    fn named() -> io::Result<Journal> {
         let directory = directory::own();
         directory::prepare(&directory)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -82,13 +84,13 @@ impl Journal {
         let start = Process::read(own).map_or(0, |process| process.start);
         let path = directory.join(format!("{own}-{start}.{EXTENSION}"));
         rustix::fs::linkat(CWD, nameless(&file), CWD, &path, AtFlags::SYMLINK_FOLLOW)?;
-        Ok((file, path))
+        Ok(Journal::of(file, Some(path)))
     }
 
     /// The journal of a watcher, from the file that the scheduler has passed on.
     pub fn inherited(file: OwnedFd, path: &OsStr) -> Journal {
         let path = (!path.is_empty()).then(|| path.into());
-        Journal { file: file.into(), path, begin: HEADER_BYTES, end: HEADER_BYTES }
+        Journal::of(file.into(), path)
     }
 
     /// What a watcher needs to open the same journal.
@@ -222,25 +224,13 @@ pub(super) fn undo_all_left() -> Option<Restored> {
 /// The journals in a directory whose schedulers have ended. There are none if another user could have put files into
 /// the directory.
 fn left_in(directory: &Path) -> Vec<Journal> {
-    let own = rustix::process::geteuid().as_raw();
-    // The directory itself and not what a link points to: another user may have made the link.
-    let Ok(found) = fs::symlink_metadata(directory) else { return Vec::new() };
-    if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
-        return Vec::new();
-    }
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let journals = entries.filter(|path| path.extension() == Some(OsStr::new(EXTENSION)));
+    let journals = files_left(directory, EXTENSION).into_iter();
     journals.filter_map(|path| left(path).ok().flatten()).collect()
 }
 
 /// The journal in a file, if its scheduler has ended.
 fn left(path: PathBuf) -> io::Result<Option<Journal>> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
-    let found = file.metadata()?;
-    if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Ok(None);
-    }
+    let Some(file) = open_left(&path, OFlags::RDWR)? else { return Ok(None) };
     // The lock is refused while one of its processes lives: the scheduler, or a watcher that was stopped.
     let is_deserted = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     let (here, mut there) = (header()?, [0; HEADER_BYTES as usize]);
@@ -263,7 +253,7 @@ fn left(path: PathBuf) -> io::Result<Option<Journal>> {
     }
     // A watcher that was stopped holds the lock, but then the scheduler has ended all the same.
     let is_over = is_deserted || has_ended(&path);
-    Ok(is_over.then_some(Journal { file, path: Some(path), begin: HEADER_BYTES, end: HEADER_BYTES }))
+    Ok(is_over.then(|| Journal::of(file, Some(path))))
 }
 
 /// Whether the scheduler has ended after which a journal of this namespace is named.
@@ -279,9 +269,10 @@ fn has_ended(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
 
     use mete_log::DomainId;
+    use tempfile::TempDir;
 
     use super::*;
     use crate::actuator::Mask;
@@ -297,18 +288,15 @@ mod tests {
     }
 
     /// A directory of a test's own.
-    struct JournalDirectory(PathBuf);
+    struct JournalDirectory(TempDir);
 
     impl JournalDirectory {
-        fn new(test: &str) -> JournalDirectory {
-            let path = std::env::temp_dir().join(format!("mete-journal-{}-{test}", std::process::id()));
-            fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-            JournalDirectory(path)
+        fn new() -> JournalDirectory {
+            JournalDirectory(tempfile::tempdir().unwrap())
         }
 
-        /// A journal as a killed scheduler leaves it, with some bytes of its header changed.
         fn leave(&self, name: &str, change: impl FnOnce(&mut [u8])) -> (PathBuf, File) {
-            let path = self.0.join(name).with_extension(EXTENSION);
+            let path = self.0.path().join(name).with_extension(EXTENSION);
             let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
             let mut header = header().unwrap();
             change(&mut header);
@@ -317,20 +305,14 @@ mod tests {
         }
 
         fn left(&self) -> Vec<PathBuf> {
-            left_in(&self.0).into_iter().filter_map(|journal| journal.path).collect()
-        }
-    }
-
-    impl Drop for JournalDirectory {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            left_in(self.0.path()).into_iter().filter_map(|journal| journal.path).collect()
         }
     }
 
     #[test]
     fn log_16_what_a_killed_scheduler_left_is_undone_where_its_numbers_mean_the_same_and_no_process_looks_after_it()
      {
-        let place = JournalDirectory::new("left");
+        let place = JournalDirectory::new();
         let (plain, _) = place.leave("plain", |_| ());
         let (boot, _) = place.leave("another-boot", |header| header[BOOT.start] ^= 1);
         let (namespace, _) = place.leave("another-namespace", |header| header[NAMESPACE.start] ^= 1);
@@ -339,9 +321,9 @@ mod tests {
         rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
         let (undone, empty) = place.leave("undone", |_| ());
         empty.set_len(0).unwrap();
-        let link = place.0.join("link").with_extension(EXTENSION);
+        let link = place.0.path().join("link").with_extension(EXTENSION);
         std::os::unix::fs::symlink(&plain, &link).unwrap();
-        fs::write(place.0.join("1.sock"), "").unwrap();
+        fs::write(place.0.path().join("1.sock"), "").unwrap();
         assert_eq!(place.left(), std::slice::from_ref(&plain));
         let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
         assert!([&plain, &namespace, &version, &in_use, &link].into_iter().all(is_there));
@@ -350,14 +332,14 @@ mod tests {
 
     #[test]
     fn log_16_nothing_is_undone_that_another_user_may_have_written() {
-        let place = JournalDirectory::new("others");
+        let place = JournalDirectory::new();
         let (left, _) = place.leave("left", |_| ());
         for (mode, is_believed) in [(0o770, false), (0o702, false), (0o755, true), (0o700, true)] {
-            fs::set_permissions(&place.0, fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(place.0.path(), fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(place.left().len(), usize::from(is_believed), "{mode:o}");
         }
-        let link = place.0.with_extension("link");
-        std::os::unix::fs::symlink(&place.0, &link).unwrap();
+        let link = place.0.path().with_extension("link");
+        std::os::unix::fs::symlink(place.0.path(), &link).unwrap();
         let through_link = left_in(&link);
         fs::remove_file(link).unwrap();
         assert!(through_link.is_empty());

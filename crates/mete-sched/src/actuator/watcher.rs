@@ -7,9 +7,9 @@
 //! undone by [`recover`](super::recover).
 
 use std::ffi::OsStr;
-use std::io;
 use std::process::Command;
 
+pub use mete_keeper::this_program;
 use mete_keeper::{Duty, Keepers, Role};
 
 use super::ActuatorError;
@@ -27,11 +27,6 @@ pub fn take_over_if_asked() {
         watch(duty);
         std::process::exit(0);
     }
-}
-
-/// The command that starts this program as a watcher. It works after the program's file was replaced, too.
-pub fn this_program() -> Command {
-    Command::new("/proc/self/exe")
 }
 
 /// What a watcher does from its start to its end.
@@ -53,5 +48,5 @@ pub(super) fn start(
 ) -> Result<Keepers, ActuatorError> {
     let started =
         journal.to_inherit().and_then(|(file, path)| Keepers::start(&ROLE, program, vec![file], vec![path]));
-    started.map_err(|source: io::Error| ActuatorError::NoWatcher { source })
+    started.map_err(ActuatorError::NoWatcher)
 }
