@@ -7,6 +7,7 @@ mod support;
 use mete_kernel::{Characteristic, Counter, KernelError, Principal, event};
 use mete_log::DomainId;
 use mete_log::layout::PAIR_KEEP_INTERNAL;
+use rustix::time::ClockId;
 use std::sync::atomic::Ordering;
 use support::{
     Child, apply, between, clock_ns, count, follow, kernel, of_domain, pin, plan, rows, run, spin, sum,
@@ -23,7 +24,7 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
     apply(&plan, &kernel);
     let mut child = Child::start(|gate| {
         spin(300_000_000);
-        gate.tell(clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
+        gate.tell(clock_ns(ClockId::ProcessCPUTime));
         gate.wait();
     });
     kernel.bind(&Principal::Process(child.pid), A).unwrap();
@@ -47,7 +48,7 @@ fn log_13_a_task_that_does_not_leave_the_processor_is_charged_at_the_tick() {
     apply(&plan, &kernel);
     let mut child = Child::start(|gate| {
         spin(400_000_000);
-        gate.tell(clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
+        gate.tell(clock_ns(ClockId::ProcessCPUTime));
         gate.wait();
     });
     kernel.bind(&Principal::Process(child.pid), A).unwrap();
@@ -418,10 +419,10 @@ fn log_4_each_file_has_the_clock_that_it_asks_for() {
         kernel.disable(&Characteristic::Ipc).unwrap();
         sent(&kernel).iter().map(|row| row.stamp.unwrap_or(0)).collect::<Vec<_>>()
     };
-    let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
+    let now_ns = clock_ns(ClockId::Monotonic);
     let hardware = stamps_of(Stamp::Hardware);
     assert!(hardware.is_sorted() && hardware[0] > now_ns);
-    assert!(hardware.last().unwrap() < &clock_ns(libc::CLOCK_MONOTONIC));
+    assert!(hardware.last().unwrap() < &clock_ns(ClockId::Monotonic));
     let ticks = stamps_of(Stamp::Tick);
     assert!(ticks.is_sorted() && ticks[0] > 0 && ticks.last().unwrap() - ticks[0] < 10_000);
     let run_queue = stamps_of(Stamp::RunQueue);

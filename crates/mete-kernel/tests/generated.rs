@@ -20,6 +20,7 @@ use mete_schema::kernel::{KernelTypes, Running};
 use mete_schema::shipped::SHIPPED;
 use mete_schema::{Schema, Source, check};
 use support::with_tracing_file_system;
+use tempfile::TempDir;
 
 /// Macros for the programs, with the simplest buffer that is possible.
 const BUFFER: &str = r#"
@@ -58,24 +59,14 @@ struct mete_here {};
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 "#;
 
-/// A directory that is removed at the end of the test.
-struct TestFolder(PathBuf);
-
-impl TestFolder {
-    fn new(test: &str) -> TestFolder {
-        let path = env::temp_dir().join(format!("mete-generated-{}-{test}", std::process::id()));
-        fs::create_dir_all(path.join("bpf")).unwrap();
-        for (name, text) in libbpf_sys::API_HEADERS {
-            fs::write(path.join("bpf").join(name), text).unwrap();
-        }
-        TestFolder(path)
+/// A directory with the headers of libbpf. It is removed when it is dropped.
+fn with_headers() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("bpf")).unwrap();
+    for (name, text) in libbpf_sys::API_HEADERS {
+        fs::write(place.path().join("bpf").join(name), text).unwrap();
     }
-}
-
-impl Drop for TestFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    place
 }
 
 fn programs(sources: &[Source], kernel: &dyn KernelTypes) -> String {
@@ -126,8 +117,8 @@ fn klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel() {
 fn take_shipped(kernel: &Running) {
     for shipped in SHIPPED {
         let schema = Schema::read(&[shipped.source()]).unwrap();
-        let place = TestFolder::new(shipped.name);
-        let object = load(&compile(&place.0, &programs(&[shipped.source()], kernel)));
+        let place = with_headers();
+        let object = load(&compile(place.path(), &programs(&[shipped.source()], kernel)));
         assert_eq!(at_points(&object).count(), schema.points.len(), "{}", shipped.name);
         assert_eq!(
             object.progs().count(),
@@ -192,8 +183,8 @@ fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
             at {kind}:irq_handler_entry log A(0xffffffffffffffff, u64(irq), 2, -2147483647 - 1, action.name != 0, action.name,
                       action.name, action.name, action.handler)"
         );
-        let place = TestFolder::new(kind);
-        let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], &kernel)));
+        let place = with_headers();
+        let object = load(&compile(place.path(), &programs(&[Source::new("test", text)], &kernel)));
         assert_eq!(at_points(&object).count(), 3, "points at one place are one program");
     }
 }
@@ -204,9 +195,9 @@ fn sleep() {
 }
 
 /// The records that programs log while this work is done twenty times, as bytes.
-fn logged(test: &str, text: &str, kernel: &Running, work: impl Fn()) -> Vec<Vec<u8>> {
-    let place = TestFolder::new(test);
-    let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], kernel)));
+fn logged(text: &str, kernel: &Running, work: impl Fn()) -> Vec<Vec<u8>> {
+    let place = with_headers();
+    let object = load(&compile(place.path(), &programs(&[Source::new("test", text)], kernel)));
     let _links: Vec<Link> = at_points(&object).map(|program| program.attach().unwrap()).collect();
     let records = Rc::new(RefCell::new(Vec::new()));
     let sink = Rc::clone(&records);
@@ -240,8 +231,8 @@ fn klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any()
             "event A {{ u64 count  s64 result  uint mode  int pid }}
             at {kind}:vfs_read when count > 0 log A(count, {result}, file.f_mode, pid)"
         );
-        let place = TestFolder::new(kind);
-        let object = compile(&place.0, &programs(&[Source::new("test", text)], &kernel));
+        let place = with_headers();
+        let object = compile(place.path(), &programs(&[Source::new("test", text)], &kernel));
         if let Err(error) = ObjectBuilder::default().open_file(object).unwrap().load() {
             println!("SKIPPED: {test}: {kind}: {error}");
         }
@@ -255,7 +246,7 @@ fn klog_8_papers_example_logs_who_is_scheduled_in() {
     let Some(kernel) = running(test) else { return };
     let text = "arch any { counter0 l2_cache_misses }\nevent SCHEDIN { int pid  ulonglong L2_cache_misses }\n\
         at tp_btf:sched_switch when next.pid != 0 log SCHEDIN(next.pid, counter0)";
-    let records = logged(test, text, &kernel, sleep);
+    let records = logged(text, &kernel, sleep);
     let word = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().unwrap());
     for record in &records {
         assert_eq!(record.len(), 32);
@@ -280,7 +271,7 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
                 prev.group_leader.pid, prev.group_leader.group_leader.pid, prev.comm, comm, current.comm)",
             std::process::id()
         );
-        let records = logged(test, &text, &kernel, sleep);
+        let records = logged(&text, &kernel, sleep);
         assert!(records.len() >= 10, "{kind}: {} records", records.len());
         let name = fs::read_to_string("/proc/thread-self/comm").unwrap();
         let own = rustix::thread::gettid().as_raw_pid();
@@ -319,7 +310,7 @@ fn klog_8_members_that_are_enumerations_are_read() {
         at raw_tp:sched_switch when prev.pid == {} log A(prev.restart_block.nanosleep.type)",
         rustix::thread::gettid().as_raw_nonzero()
     );
-    let records = logged(test, &text, &kernel, sleep_for_a_time);
+    let records = logged(&text, &kernel, sleep_for_a_time);
     // 1 is TT_NATIVE: the rest is wanted, by a program of 64 bits.
     let wanted = records.iter().filter(|record| int(record, 16) == 1).count();
     assert!(wanted >= 10, "{wanted} of {}", records.len());
@@ -333,7 +324,7 @@ fn klog_8_classic_tracepoints_log_the_fields_of_their_records() {
     with_tracing_file_system(test, || {
         let text = "event A { int a  int b  char c[16]  char d[20]  long e }
             at tracepoint:sched:sched_switch log A(prev_pid, here.pid, prev_comm, comm, prev_state)";
-        let records = logged(test, text, &kernel, sleep);
+        let records = logged(text, &kernel, sleep);
         assert!(records.len() >= 10);
         for record in &records {
             assert_eq!(record.len(), 72);

@@ -20,7 +20,9 @@ use mete_schema::kernel::Running;
 use mete_schema::shipped::by_name;
 use mete_schema::{Schema, Source, check};
 use mete_trace::{Account, Buffers, ClockSource, Description, Filter, Item, Options, Recorder, Trace, Value};
+use rustix::time::ClockId;
 use support::{Child, ping_pong, run, wait_until, with_tracing_file_system};
+use tempfile::TempDir;
 
 /// The size of the buffer of a processor with which no event is lost.
 const AMPLE: u64 = 4 << 20;
@@ -66,34 +68,13 @@ fn is_kernel_of_embedded_programs() -> bool {
     is_same
 }
 
-/// A directory that is removed at the end of the test.
-struct TestFolder(PathBuf);
-
-impl TestFolder {
-    fn new(test: &str) -> TestFolder {
-        let path = env::temp_dir().join(format!("mete-record-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        TestFolder(path)
-    }
-
-    fn trace(&self) -> PathBuf {
-        self.0.join("trace")
-    }
-}
-
-impl Drop for TestFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// One test at a time: a process that another test forks would hold the links of this one for as long as it lives, and
 /// so the programs would stay attached.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A schema, and its loaded programs.
 struct Loaded {
-    place: TestFolder,
+    place: TempDir,
     source: Source,
     schema: Schema,
     recording: Recording,
@@ -123,9 +104,9 @@ fn load_bound(
     let is_wanted =
         |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
     let events = (0..schema.events.len()).filter(is_wanted).collect();
-    let place = TestFolder::new(test);
+    let place = tempfile::tempdir().unwrap();
     let settings = Settings { events, buffer_bytes, low_water_percent: 10, domains };
-    let cache = Cache::at(place.0.join("cache"));
+    let cache = Cache::at(place.path().join("cache"));
     match support::before_others(|| Recording::load(&schema, &checked, &text, &settings, &cache)) {
         Ok(recording) => Some(Loaded { place, source, schema, recording, _alone: alone }),
         Err(error @ (KernelError::NoCompiler { .. } | KernelError::CounterAbsent { .. })) => {
@@ -137,9 +118,13 @@ fn load_bound(
 }
 
 impl Loaded {
+    fn trace(&self) -> PathBuf {
+        self.place.path().join("trace")
+    }
+
     fn recorder(&self) -> Recorder<Areas> {
         let description = Description::of_schema(&self.schema, std::slice::from_ref(&self.source));
-        let options = Options { clock: ClockSource::Monotonic, ..Options::directory(self.place.trace()) };
+        let options = Options { clock: ClockSource::Monotonic, ..Options::directory(self.trace()) };
         Recorder::start(self.recording.buffers(), description, options).unwrap()
     }
 
@@ -151,7 +136,7 @@ impl Loaded {
         self.recording.detach();
         let description = recorder.stop().unwrap();
         assert_eq!(self.recording.runs_missed().unwrap(), 0);
-        Recorded::read(&self.place.trace(), description.completeness)
+        Recorded::read(&self.trace(), description.completeness)
     }
 }
 
@@ -264,7 +249,7 @@ fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
 fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
     let test = "klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used";
     let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
-    let work = |gate: &mut support::Gate| gate.tell(support::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
+    let work = |gate: &mut support::Gate| gate.tell(support::clock_ns(ClockId::ProcessCPUTime));
     let mut children: Vec<_> = (0..100).map(|_| Child::start(work)).collect();
     children.iter().for_each(Child::wait_until_blocked);
     let mut used = Vec::new();
@@ -353,13 +338,13 @@ fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     let occurred: Vec<_> =
         (0..buffers.processors()).map(|nth| u64::from(buffers.buffer(nth).reserved().serial)).collect();
     let description = loaded.recorder().stop().unwrap();
-    let recorded = Recorded::read(&loaded.place.trace(), description.completeness);
+    let recorded = Recorded::read(&loaded.trace(), description.completeness);
     assert!(recorded.lost > 1000, "{}", recorded.lost);
     for (account, occurred) in recorded.accounts.iter().zip(occurred) {
         assert!(account.end_serial >= occurred, "{account:?}");
         assert_eq!(account.records + account.lost, account.end_serial);
     }
-    let (checked, errors) = Trace::open(loaded.place.trace()).unwrap().check();
+    let (checked, errors) = Trace::open(loaded.trace()).unwrap().check();
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(checked, recorded.accounts);
     assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
@@ -456,12 +441,12 @@ fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
         loaded.recording.switch(events).unwrap();
         // A program that was running then had read the word before.
         thread::sleep(Duration::from_millis(1));
-        let begin = support::clock_ns(libc::CLOCK_MONOTONIC);
+        let begin = support::clock_ns(ClockId::Monotonic);
         with_timers(|_| thread::sleep(Duration::from_millis(50)));
-        begin..support::clock_ns(libc::CLOCK_MONOTONIC)
+        begin..support::clock_ns(ClockId::Monotonic)
     });
     loaded.recording.detach();
-    let recorded = Recorded::read(&loaded.place.trace(), recorder.stop().unwrap().completeness);
+    let recorded = Recorded::read(&loaded.trace(), recorder.stop().unwrap().completeness);
     for (events, time) in stretches.iter().zip(times) {
         let within = recorded.events.iter().filter(|event| time.contains(&event.time));
         let names: BTreeSet<_> = within.map(|event| event.name.clone()).collect();
@@ -485,7 +470,7 @@ fn klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded() {
     let counts: Vec<_> = here.map(|event| event.fields["switches"]).collect();
     assert!(counts.len() >= 100);
     assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "the processor's own counter grows: {counts:?}");
-    let kept = fs::read_dir(loaded.place.0.join("cache")).unwrap().count();
+    let kept = fs::read_dir(loaded.place.path().join("cache")).unwrap().count();
     assert_eq!(kept, 1, "the object alone");
 }
 
@@ -627,7 +612,7 @@ fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace()
     let schema = loaded.schema.clone();
     let kernel = Running::new().unwrap();
     let text = bpf(&schema, &check(&schema, Some(&kernel)).unwrap(), &kernel).unwrap();
-    let cache = Cache::at(loaded.place.0.join("cache"));
+    let cache = Cache::at(loaded.place.path().join("cache"));
     let recorded = loaded.record(|| {
         for event in 0..schema.events.len() {
             let benchmark = Benchmark::load(&schema, &text, event, &cache).unwrap();
@@ -735,7 +720,7 @@ fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_t
         let loaded = load(test, by_name("locking").unwrap().source(), &events, AMPLE);
         let Some(mut loaded) = loaded else { return };
         let recorded = loaded.record(|| contend_for_static_lock(2000));
-        let trace = Trace::open(loaded.place.trace()).unwrap();
+        let trace = Trace::open(loaded.trace()).unwrap();
         let named = &trace.description().machine.symbols;
         let lock = named.iter().find(|symbol| symbol.name == STATIC_LOCK).unwrap();
         let of_lock = |name: &str| {

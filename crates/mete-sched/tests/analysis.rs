@@ -7,7 +7,7 @@ use mete_log::handler::{Clock, log};
 use mete_log::{DomainId, EventId, FileId, NO_DOMAIN, Outcome, Record, Region, Shape};
 use mete_policy::{Permille, ProcessorId, Role};
 use mete_sched::Layout;
-use mete_sched::analysis::{Analysis, FileCount, Missed};
+use mete_sched::analysis::{Analysis, Completeness, FileCount, Missed};
 use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
 use mete_sched::sources::{EventUse, Meaning, RegionSource, Source};
 use proptest::prelude::*;
@@ -148,7 +148,7 @@ fn log_16_the_newest_of_all_processors_is_a_domain_s_memory() {
 #[test]
 fn log_8_a_row_that_stands_for_several_occurrences_counts_that_number() {
     for layout in BOTH {
-        let events = vec![EventUse::new(SENT, "ipc sent", Meaning::Sent).with_threshold(3)];
+        let events = vec![EventUse { threshold: 3, ..EventUse::new(SENT, "ipc sent", Meaning::Sent) }];
         let mut bench = Bench::with(layout, events);
         for _ in 0..30 {
             log(
@@ -238,14 +238,16 @@ fn log_10_the_statement_of_an_interval_leaves_out_what_came_before() {
     let mut bench = Bench::new(Layout::PerEvent);
     bench.log(0, 0, SENT, CLIENT, DRIVER, 1);
     bench.analysis.poll(5);
-    assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
+    let first = bench.analysis.completeness();
+    assert_eq!(first.files[0].rows, 1);
     bench.analysis.poll(6);
-    let quiet = bench.analysis.interval_completeness();
-    assert_eq!((quiet.from_ns, quiet.to_ns, quiet.files.len()), (5, 6, 0));
+    let second = bench.analysis.completeness();
+    let quiet = second.since(&first);
+    assert_eq!((quiet.from_ns, quiet.to_ns, quiet.files[0].rows), (5, 6, 0));
     assert_eq!(quiet.to_string(), "nothing was read: no row was logged");
     bench.log(0, 0, SENT, CLIENT, DRIVER, 1);
     bench.analysis.poll(9);
-    assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
+    assert_eq!(bench.analysis.completeness().since(&second).files[0].rows, 1);
 }
 
 /// What a component reports as missed.
@@ -309,15 +311,18 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
     let now = |runs, spaces, switches| {
         answers.lock().unwrap().missed = Some(Missed { runs, spaces, switches, ..Missed::default() });
     };
-    assert_eq!(bench.analysis.completeness().to_string(), "nothing was read: no row was logged");
+    let nothing = bench.analysis.completeness();
+    assert_eq!(nothing.to_string(), "nothing was read: no row was logged");
 
     now(0, 0, 5);
-    let statement = bench.analysis.interval_completeness();
+    let before = bench.analysis.completeness();
+    let statement = before.since(&nothing);
     let text = statement.to_string();
     assert!(statement.is_complete() && text.contains("\n  5 context switches went unreported"), "{text}");
 
     now(7, 3, 6);
-    let statement = bench.analysis.interval_completeness();
+    let whole = bench.analysis.completeness();
+    let statement = whole.since(&before);
     assert_eq!(statement.missed, Some(Missed { runs: 7, spaces: 3, switches: 1, ..Missed::default() }));
     let text = statement.to_string();
     assert!(
@@ -325,11 +330,9 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
         "{text}"
     );
     assert!(text.contains("7 runs of log handlers") && text.contains("3 address spaces"), "{text}");
-    assert_eq!(bench.analysis.interval_completeness().to_string(), "nothing was read: no row was logged");
-    assert_eq!(
-        bench.analysis.completeness().missed,
-        Some(Missed { runs: 7, spaces: 3, switches: 6, ..Missed::default() })
-    );
+    let rest = bench.analysis.completeness().since(&whole);
+    assert_eq!(rest.to_string(), "nothing was read: no row was logged");
+    assert_eq!(whole.missed, Some(Missed { runs: 7, spaces: 3, switches: 6, ..Missed::default() }));
 
     answers.lock().unwrap().missed = None;
     let statement = bench.analysis.completeness();
@@ -339,6 +342,7 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
 #[test]
 fn log_16_a_component_that_ends_is_read_to_its_last_row_and_another_with_its_name_continues_its_counts() {
     let mut analysis = Analysis::new(2, vec![None; DOMAINS], Layout::PerEvent, 0);
+    let mut before = analysis.completeness();
     for so_far in 0..2 {
         let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
         let uses = vec![EventUse::new(EventId::new(0), "request", Meaning::Access)];
@@ -351,11 +355,14 @@ fn log_16_a_component_that_ends_is_read_to_its_last_row_and_another_with_its_nam
         answers.lock().unwrap().is_alive = false;
         analysis.drop_ended(2);
         assert_eq!(analysis.sources().count(), 0);
-        let rows = |files: Vec<FileCount>| files.iter().map(|file| file.rows).collect::<Vec<_>>();
-        assert_eq!(rows(analysis.interval_completeness().files), [1], "in the interval in which it ended");
-        assert_eq!(rows(analysis.completeness().files), [so_far + 1], "one entry for both");
+        let rows =
+            |statement: &Completeness| statement.files.iter().map(|file| file.rows).collect::<Vec<_>>();
+        let now = analysis.completeness();
+        assert_eq!(rows(&now.since(&before)), [1], "in the interval in which it ended");
+        assert_eq!(rows(&now), [so_far + 1], "one entry for both");
+        before = now;
     }
-    assert_eq!(analysis.interval_completeness().files, []);
+    assert_eq!(analysis.completeness().since(&before).to_string(), "nothing was read: no row was logged");
     assert_eq!(analysis.findings().tallies.len(), 1);
     assert_eq!(analysis.findings().tallies[0].of(DRIVER).sum, 4);
     assert_eq!(analysis.findings().traffic.total_transactions(CLIENT, DRIVER), 4);

@@ -7,11 +7,7 @@ mod common;
 #[path = "../../mete-keeper/tests/common/kills.rs"]
 mod kills;
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Running, SUBJECT, children, skip};
 use kills::Victim;
@@ -26,36 +22,18 @@ struct Scheduler {
 /// The processes that a scheduler places, and a directory for its journals where no other program looks.
 struct Client {
     running: Running,
-    directory: TempDir,
+    directory: tempfile::TempDir,
     mask: Mask,
     processor: usize,
 }
 
-/// A directory of this test's own.
-struct TempDir(PathBuf);
-
-impl TempDir {
-    fn new() -> TempDir {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("mete-kills-{}-{number}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-        TempDir(path)
-    }
-
-    fn for_program(&self, mut command: Command) -> Command {
-        command.env("METE_RUNTIME_DIR", &self.0);
+impl Client {
+    fn subject(&self) -> Command {
+        let mut command = Command::new(SUBJECT);
+        command.env("METE_RUNTIME_DIR", self.directory.path());
         command
     }
-}
 
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Client {
     fn all_have_their_mask(&self) -> bool {
         let own = self.running.pid();
         let pids = children(own).into_iter().map(|child| child.pid).chain([own]);
@@ -73,12 +51,12 @@ impl Victim for Scheduler {
         running.hear();
         let mask = Mask::of_thread(running.pid()).unwrap();
         let processor = mask.processors().next().unwrap();
-        Client { running, directory: TempDir::new(), mask, processor }
+        Client { running, directory: tempfile::tempdir().unwrap(), mask, processor }
     }
 
     fn start(client: &mut Client) -> Scheduler {
         let (processor, pid) = (client.processor.to_string(), client.running.pid().to_string());
-        let mut command = client.directory.for_program(Command::new(SUBJECT));
+        let mut command = client.subject();
         let mut running = Running::start(command.args(["pin", &processor, &pid]));
         assert_eq!(running.hear(), "placed 2");
         assert!(!client.all_have_their_mask());
@@ -96,12 +74,12 @@ impl Victim for Scheduler {
     }
 
     fn is_undone(&self, client: &Client) -> bool {
-        let journal = client.directory.0.join(self.journal.trim_start_matches('/'));
+        let journal = client.directory.path().join(self.journal.trim_start_matches('/'));
         client.all_have_their_mask() && !journal.exists()
     }
 
     fn recover(&self, client: &Client) {
-        let mut command = client.directory.for_program(Command::new(SUBJECT));
+        let mut command = client.subject();
         assert!(command.arg("recover").stdout(Stdio::null()).status().unwrap().success());
     }
 

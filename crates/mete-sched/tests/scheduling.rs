@@ -4,47 +4,39 @@
 
 mod common;
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use common::{Running, SUBJECT, eventually, skip};
 use mete_sched::actuator::Mask;
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// The program of `test-programs/driver.rs`.
 const DRIVER: &str = env!("CARGO_BIN_EXE_mete-sched-driver");
 
 /// A directory for sockets that is removed at the end of the test.
-struct SocketDirectory(PathBuf);
+struct SocketDirectory(TempDir);
 
 impl SocketDirectory {
-    fn new(name: &str) -> SocketDirectory {
-        let path = std::env::temp_dir().join(format!("mete-sched-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        SocketDirectory(path)
+    fn new() -> SocketDirectory {
+        SocketDirectory(tempfile::tempdir().unwrap())
     }
 
     fn socket(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
+        self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
     /// A program whose components are found in this directory only.
     fn start(&self, program: &str, arguments: &[&str]) -> Running {
         let mut command = Command::new(program);
-        let mut running = Running::start(command.args(arguments).env("METE_RUNTIME_DIR", self.0.join("run")));
+        let mut running =
+            Running::start(command.args(arguments).env("METE_RUNTIME_DIR", self.0.path().join("run")));
         assert_eq!(running.hear(), "here");
         running
     }
 
     fn driver(&self, name: &str) -> Running {
         self.start(DRIVER, &[&self.socket(name)])
-    }
-}
-
-impl Drop for SocketDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -58,14 +50,14 @@ struct Workload {
 }
 
 impl Workload {
-    fn start(name: &str) -> Option<Workload> {
+    fn start() -> Option<Workload> {
         let own = Mask::of_thread(std::process::id()).unwrap();
         let [first, second] = own.processors().take(2).collect::<Vec<_>>()[..] else {
             skip("placement needs two processors");
             return None;
         };
         let processors = [first, second];
-        let place = SocketDirectory::new(name);
+        let place = SocketDirectory::new();
         let drivers = ["a", "b"].map(|name| place.driver(name));
         for (driver, processor) in drivers.iter().zip(processors) {
             pin(driver, processor);
@@ -121,7 +113,7 @@ fn log_16_a_client_is_moved_to_its_driver_s_processor_by_kernel_and_driver_logs(
     if !has_kernel() {
         return;
     }
-    let Some(workload) = Workload::start("kernel") else { return };
+    let Some(workload) = Workload::start() else { return };
     let mut scheduler = workload.scheduler("kernel");
     eventually("the client is placed", || workload.is_placed());
     let mut seen = Value::Null;
@@ -153,7 +145,7 @@ fn log_16_a_client_is_moved_to_its_driver_s_processor_by_kernel_and_driver_logs(
 
 #[test]
 fn log_16_without_the_kernel_component_the_drivers_own_logs_do() {
-    let Some(workload) = Workload::start("alone") else { return };
+    let Some(workload) = Workload::start() else { return };
     let mut scheduler = workload.scheduler("alone");
     eventually("the client is placed", || workload.is_placed());
     let mut seen = Value::Null;
@@ -169,7 +161,7 @@ fn log_16_without_the_kernel_component_the_drivers_own_logs_do() {
 
 #[test]
 fn log_16_components_may_come_while_the_scheduler_runs_and_go() {
-    let Some(workload) = Workload::start("come-and-go") else { return };
+    let Some(workload) = Workload::start() else { return };
     let mut scheduler = workload.scheduler("alone");
     let third = workload.place.driver("c");
     let pid = third.pid();
@@ -182,7 +174,7 @@ fn log_16_components_may_come_while_the_scheduler_runs_and_go() {
 
 #[test]
 fn log_16_a_component_that_is_stopped_delays_nothing_and_is_read_once_it_goes_on() {
-    let Some(workload) = Workload::start("stopped") else { return };
+    let Some(workload) = Workload::start() else { return };
     workload.drivers[0].signal(libc::SIGSTOP);
     let mut scheduler = workload.scheduler("alone");
     eventually("the client is placed", || workload.is_placed());
@@ -194,7 +186,7 @@ fn log_16_a_component_that_is_stopped_delays_nothing_and_is_read_once_it_goes_on
 
 #[test]
 fn log_16_after_kill_9_the_mask_is_put_back_and_a_second_scheduler_takes_over() {
-    let Some(workload) = Workload::start("takeover") else { return };
+    let Some(workload) = Workload::start() else { return };
     for _ in 0..3 {
         let mut scheduler = workload.scheduler("alone");
         eventually("the client is placed", || workload.is_placed());
@@ -206,10 +198,10 @@ fn log_16_after_kill_9_the_mask_is_put_back_and_a_second_scheduler_takes_over() 
 
 #[test]
 fn log_6_domains_without_members_end_the_scheduler_with_a_sentence() {
-    let place = SocketDirectory::new("nobody");
+    let place = SocketDirectory::new();
     let output = Command::new(SUBJECT)
         .args(["schedule", "alone", "none=comm:no-such-prog"])
-        .env("METE_RUNTIME_DIR", place.0.join("run"))
+        .env("METE_RUNTIME_DIR", place.0.path().join("run"))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

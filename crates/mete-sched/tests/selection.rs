@@ -212,9 +212,8 @@ fn log_6_a_process_that_begins_in_a_bound_control_group_stays_in_its_domain_when
 #[test]
 fn log_6_a_process_whose_name_is_no_text_is_selected_by_the_name_that_people_know() {
     let whole = "сериализатор";
-    let place = std::env::temp_dir().join(format!("mete-selection-{}", std::process::id()));
-    std::fs::create_dir(&place).unwrap();
-    let program = place.join(whole);
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join(whole);
     std::os::unix::fs::symlink(common::SUBJECT, &program).unwrap();
     let mut process = Running::start(Command::new(&program).arg("wait"));
     assert_eq!(process.hear(), "here");
@@ -230,6 +229,4 @@ fn log_6_a_process_whose_name_is_no_text_is_selected_by_the_name_that_people_kno
     let mut domains = Domains::new([DomainSpec::parse(&bytes).unwrap()]).unwrap();
     domains.scan();
     assert_eq!(domains.domain_of(process.pid()), FIRST, "the cut name itself");
-    drop(process);
-    std::fs::remove_dir_all(place).unwrap();
 }

@@ -6,7 +6,7 @@ mod common;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,10 +137,11 @@ fn log_16_a_mask_that_another_program_changes_meanwhile_is_left_alone() {
 fn log_16_the_next_start_puts_masks_back_even_if_the_watchers_of_a_killed_scheduler_are_stopped() {
     let Some((first, _, own)) = two_processors() else { return };
     let client = Running::waiting();
-    let place = std::env::temp_dir().join(format!("mete-undo-{}", std::process::id()));
-    std::fs::DirBuilder::new().mode(0o700).create(&place).unwrap();
+    let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(SUBJECT);
-    command.args(["pin", &first.to_string(), &client.pid().to_string()]).env("METE_RUNTIME_DIR", &place);
+    command
+        .args(["pin", &first.to_string(), &client.pid().to_string()])
+        .env("METE_RUNTIME_DIR", place.path());
     let mut scheduler = Running::start(&mut command);
     assert_eq!(scheduler.hear(), "placed 1");
     let mark = format!("/{}-", scheduler.pid());
@@ -160,10 +161,9 @@ fn log_16_the_next_start_puts_masks_back_even_if_the_watchers_of_a_killed_schedu
     signal(libc::SIGSTOP);
     scheduler.kill();
     let mut recover = Command::new(SUBJECT);
-    let said = recover.arg("recover").env("METE_RUNTIME_DIR", &place).output().unwrap();
+    let said = recover.arg("recover").env("METE_RUNTIME_DIR", place.path()).output().unwrap();
     let is_restored = all_have(client.pid(), own);
     signal(libc::SIGCONT);
-    std::fs::remove_dir_all(&place).unwrap();
     assert!(is_restored, "{said:?}");
 }
 

@@ -264,9 +264,8 @@ mod tests {
     #[test]
     fn klog_8_expressions_at_a_probe_point_are_what_a_c_compiler_makes_of_them() {
         let expressions = expressions();
-        let place = std::env::temp_dir().join(format!("mete-evaluate-{}", std::process::id()));
-        std::fs::create_dir_all(&place).unwrap();
-        let (source, binary) = (place.join("all.c"), place.join("all"));
+        let place = tempfile::tempdir().unwrap();
+        let (source, binary) = (place.path().join("all.c"), place.path().join("all"));
         std::fs::write(&source, program(&expressions)).unwrap();
         // Signed numbers wrap, as they do in programs of the kernel.
         let built =
@@ -275,7 +274,6 @@ mod tests {
             assert!(status.success());
             Command::new(&binary).output().unwrap().stdout
         });
-        std::fs::remove_dir_all(&place).unwrap();
         let Ok(said) = said else { return println!("SKIPPED: expressions at a probe point: no C compiler") };
         let said = String::from_utf8(said).unwrap();
         let mut said = said.lines().map(|line| line.parse::<u64>().unwrap());

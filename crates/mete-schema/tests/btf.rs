@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
+use std::fs;
 use std::sync::Arc;
-use std::{env, fs, process};
 
 use mete_schema::generate::bpf;
 use mete_schema::kernel::{Btf, KernelTypes, Running, Type};
@@ -197,14 +197,14 @@ fn program_at(tracepoint: &str, types: &Running) -> String {
 /// The modules give the same numbers to different types.
 #[test]
 fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
-    let directory = env::temp_dir().join(format!("mete-btf-{}", process::id()));
-    fs::create_dir_all(&directory).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
     let kernel = kernel();
-    fs::write(directory.join("vmlinux"), &kernel).unwrap();
-    fs::write(directory.join("nvme"), module(&kernel, "nvme", "sectors")).unwrap();
-    fs::write(directory.join("usb"), module(&kernel, "usb", "port")).unwrap();
-    fs::write(directory.join("broken"), b"x").unwrap();
-    let types = Running::with_types(&directory, "the kernel");
+    write("vmlinux", &kernel);
+    write("nvme", &module(&kernel, "nvme", "sectors"));
+    write("usb", &module(&kernel, "usb", "port"));
+    write("broken", b"x");
+    let types = Running::with_types(directory.path(), "the kernel");
     let found = types.map(|types| {
         assert!(types.tracepoint("sched_switch").is_some() && types.tracepoint("scsi_queue").is_none());
         assert_eq!(types.tracepoints(), ["sched_switch", "nvme_queue", "usb_queue"]);
@@ -223,7 +223,6 @@ fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
             (types.structure_name(device), names.collect::<Vec<_>>(), types.structure_name(task))
         })
     });
-    fs::remove_dir_all(&directory).unwrap();
     let expected = [("nvme_device", "sectors"), ("usb_device", "port")];
     let task = "task_struct".to_owned();
     assert_eq!(
@@ -237,12 +236,11 @@ fn klog_8_types_of_a_module_that_are_cut_off_are_read_without_harm() {
     let kernel = kernel();
     let whole = module(&kernel, "usb", "port");
     let kernel = Arc::new(Btf::parse("kernel", &kernel).unwrap());
-    let path = env::temp_dir().join(format!("mete-btf-cut-{}", process::id()));
+    let file = tempfile::NamedTempFile::new().unwrap();
     for length in 0..=whole.len() {
-        fs::write(&path, &whole[..length]).unwrap();
-        if let Ok(module) = Btf::read_module(&path, &kernel) {
+        fs::write(file.path(), &whole[..length]).unwrap();
+        if let Ok(module) = Btf::read_module(file.path(), &kernel) {
             let _ = (module.tracepoint("usb_queue"), module.tracepoints(), module.members(u32::MAX));
         }
     }
-    fs::remove_file(&path).unwrap();
 }

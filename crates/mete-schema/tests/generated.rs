@@ -7,7 +7,7 @@ mod names;
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use mete_schema::generate::{bpf, c, rust};
@@ -15,6 +15,7 @@ use mete_schema::shipped::SHIPPED;
 use mete_schema::types::FieldType;
 use mete_schema::{Schema, Source, check};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 /// Names and texts that could break generated code, and a field of each kind.
 const SCHEMA: &str = r#"
@@ -35,24 +36,15 @@ fn schema() -> Schema {
 }
 
 /// A directory that is removed at the end of the test.
-struct ScratchFolder(PathBuf);
+struct ScratchFolder(TempDir);
 
 impl ScratchFolder {
-    fn new(test: &str) -> ScratchFolder {
-        let path = std::env::temp_dir().join(format!("mete-schema-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        ScratchFolder(path)
+    fn new() -> ScratchFolder {
+        ScratchFolder(tempfile::tempdir().unwrap())
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        fs::write(self.0.join(name), text).unwrap();
-        self.0.join(name)
-    }
-}
-
-impl Drop for ScratchFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
     }
 }
 
@@ -128,15 +120,15 @@ fn main() {
 fn c_output(place: &ScratchFolder) -> String {
     place.write("schema.h", &c(&schema()));
     place.write("main.c", &C_MAIN.replace("CALLS", C_CALLS));
-    succeed("cc", &["-Wall", "-Wextra", "-Werror", "-O2", "-o", "c", "main.c"], &place.0);
-    succeed(place.0.join("c").to_str().unwrap(), &[], &place.0)
+    succeed("cc", &["-Wall", "-Wextra", "-Werror", "-O2", "-o", "c", "main.c"], place.0.path());
+    succeed(place.0.path().join("c").to_str().unwrap(), &[], place.0.path())
 }
 
 fn rust_output(place: &ScratchFolder) -> String {
     place.write("schema.rs", &rust(&schema()));
     place.write("main.rs", RUST_MAIN);
-    succeed("rustc", &["--edition", "2024", "-D", "warnings", "-o", "rust", "main.rs"], &place.0);
-    succeed(place.0.join("rust").to_str().unwrap(), &[], &place.0)
+    succeed("rustc", &["--edition", "2024", "-D", "warnings", "-o", "rust", "main.rs"], place.0.path());
+    succeed(place.0.path().join("rust").to_str().unwrap(), &[], place.0.path())
 }
 
 #[test]
@@ -145,7 +137,7 @@ fn klog_2_rust_and_c_encode_the_same_bytes_and_decode_them() {
     if !has("cc", test) || !has("rustc", test) {
         return;
     }
-    let place = ScratchFolder::new("bytes");
+    let place = ScratchFolder::new();
     let from_c = c_output(&place);
     let head = |id: u16, bytes: u16| {
         format!("{}{}{}", hex(&id.to_le_bytes()), hex(&bytes.to_le_bytes()), "00".repeat(12))
@@ -197,7 +189,7 @@ const KINDS: [(&str, bool); 23] = [
 
 #[test]
 fn klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled() {
-    let place = ScratchFolder::new("kinds");
+    let place = ScratchFolder::new();
     place.write("schema.h", &c(&schema()));
     let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\n\
         struct other { int x; };\nenum colour { COLOUR };\n\
@@ -214,7 +206,7 @@ fn klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled() {
             let warnings = if is_right { &warnings[..] } else { &["-w", "-fsyntax-only"] };
             for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
                 let output =
-                    run(compiler, &[warnings, &[define, "-x", language, "call.c"]].concat(), &place.0);
+                    run(compiler, &[warnings, &[define, "-x", language, "call.c"]].concat(), place.0.path());
                 let said = String::from_utf8_lossy(&output.stderr);
                 assert_eq!(output.status.success(), is_right, "{compiler} {call} {define}: {said}");
             }
@@ -227,7 +219,7 @@ fn klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled() {
     if !has("rustc", "klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled") {
         return;
     }
-    let place = ScratchFolder::new("wrong");
+    let place = ScratchFolder::new();
     place.write("schema.rs", &rust(&schema()));
     for (call, is_right) in [
         ("SCHEDIN(1, 2)", true),
@@ -239,7 +231,7 @@ fn klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled() {
         place.write("call.rs", &format!("{main} {{ mete_log!(|_: &[_]| (), {call}); }}"));
         for cfg in ["mete_enable", "mete_disable"] {
             let output =
-                run("rustc", &["--edition", "2024", "--cfg", cfg, "-o", "call", "call.rs"], &place.0);
+                run("rustc", &["--edition", "2024", "--cfg", cfg, "-o", "call", "call.rs"], place.0.path());
             assert_eq!(
                 output.status.success(),
                 is_right,
@@ -256,14 +248,14 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
     if !has("objcopy", test) {
         return;
     }
-    let place = ScratchFolder::new("disabled");
+    let place = ScratchFolder::new();
     place.write("schema.h", &c(&schema()));
     let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nint costly(void);\nint f(int x) {";
     for (compiler, language) in compilers(test) {
         let code = |body: &str| {
             place.write("f.c", &format!("{head} {body} return x + 1; }}"));
             let arguments = ["-DMETE_DISABLE", "-O2", "-c", "-o", "f.o", "-x", language, "f.c"];
-            succeed(compiler, &arguments, &place.0);
+            succeed(compiler, &arguments, place.0.path());
             object_code(&place)
         };
         let (without, _) = code("");
@@ -276,8 +268,8 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
 
 /// The code in `f.o`, and its symbols.
 fn object_code(place: &ScratchFolder) -> (Vec<u8>, String) {
-    succeed("objcopy", &["-O", "binary", "-j", ".text*", "f.o", "f.bin"], &place.0);
-    (fs::read(place.0.join("f.bin")).unwrap(), succeed("nm", &["f.o"], &place.0))
+    succeed("objcopy", &["-O", "binary", "-j", ".text*", "f.o", "f.bin"], place.0.path());
+    (fs::read(place.0.path().join("f.bin")).unwrap(), succeed("nm", &["f.o"], place.0.path()))
 }
 
 #[test]
@@ -286,7 +278,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust() {
     if !has("rustc", test) || !has("objcopy", test) {
         return;
     }
-    let place = ScratchFolder::new("rust-object");
+    let place = ScratchFolder::new();
     place.write("schema.rs", &rust(&schema()));
     let head = "#![crate_type = \"rlib\"]\n#[allow(dead_code, unused_imports)]\n#[macro_use]\nmod schema;\n#[allow(unused_imports)]\n\
         use schema::*;\nunsafe extern \"C\" { safe fn costly() -> i32; safe fn emit(record: *const ::core::primitive::u8); }\n\
@@ -296,7 +288,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust() {
         place.write("f.rs", &format!("{head} {body} x + 1 }}"));
         let arguments =
             ["--edition", "2024", "--cfg", cfg, "-O", "-A", "warnings", "--emit", "obj", "-o", "f.o", "f.rs"];
-        succeed("rustc", &arguments, &place.0);
+        succeed("rustc", &arguments, place.0.path());
         object_code(&place)
     };
     let calls = "mete_log!(send, SCHEDIN(costly(), 1)); mete_log!(send, u8());";
@@ -317,13 +309,17 @@ fn klog_2_disabled_calls_in_rust_do_not_even_compute_their_values() {
     if !has("rustc", "klog_2_disabled_calls_in_rust_do_not_even_compute_their_values") {
         return;
     }
-    let place = ScratchFolder::new("rust-disabled");
+    let place = ScratchFolder::new();
     place.write("schema.rs", &rust(&schema()));
     let main = "#[allow(dead_code)]\n#[macro_use]\nmod schema;\nuse schema::*;\nfn main() {\n\
         fn costly() -> i32 { unreachable!() }\nmete_log!(|_: &[_]| panic!(), SCHEDIN(costly(), 1)); }";
     place.write("main.rs", main);
-    succeed("rustc", &["--edition", "2024", "--cfg", "mete_disable", "-o", "main", "main.rs"], &place.0);
-    succeed(place.0.join("main").to_str().unwrap(), &[], &place.0);
+    succeed(
+        "rustc",
+        &["--edition", "2024", "--cfg", "mete_disable", "-o", "main", "main.rs"],
+        place.0.path(),
+    );
+    succeed(place.0.path().join("main").to_str().unwrap(), &[], place.0.path());
 }
 
 #[test]
@@ -332,16 +328,16 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
     if !has("cc", test) || !has("rustc", test) {
         return;
     }
-    let place = ScratchFolder::new("shipped");
+    let place = ScratchFolder::new();
     for shipped in SHIPPED {
         let schema = Schema::read(&[shipped.source()]).unwrap();
         place.write("schema.c", &format!("#define METE_EMIT(record, bytes) (void)(record)\n{}", c(&schema)));
-        succeed("cc", &["-Wall", "-Wextra", "-Werror", "-c", "-o", "schema.o", "schema.c"], &place.0);
+        succeed("cc", &["-Wall", "-Wextra", "-Werror", "-c", "-o", "schema.o", "schema.c"], place.0.path());
         if has("c++", test) {
             succeed(
                 "c++",
                 &["-Wall", "-Wextra", "-Werror", "-x", "c++", "-c", "-o", "cc.o", "schema.c"],
-                &place.0,
+                place.0.path(),
             );
         }
         place.write("schema.rs", &rust(&schema));
@@ -356,7 +352,7 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
             "rlib",
             "schema.rs",
         ];
-        succeed("rustc", &arguments, &place.0);
+        succeed("rustc", &arguments, place.0.path());
     }
 }
 
@@ -380,7 +376,7 @@ fn klog_2_an_event_may_be_called_as_anything_in_headers_or_languages() {
     if !has("cc", test) || !has("c++", test) || !has("rustc", test) {
         return;
     }
-    let place = ScratchFolder::new("names");
+    let place = ScratchFolder::new();
     let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let includes = ["trace", "probe"].map(|name| format!("-I{crates}/mete-{name}/include"));
     let names = names::nasty(env!("CARGO_MANIFEST_DIR"), &(c(&schema()) + &rust(&schema())));
@@ -398,12 +394,12 @@ fn klog_2_an_event_may_be_called_as_anything_in_headers_or_languages() {
                     [&includes[0], &includes[1], "-Wall", "-Werror", "-Wno-unused-function", define];
                 let compiler = if language == "c" { "cc" } else { "c++" };
                 let of_language = ["-x", language, "-fsyntax-only", "names.c"];
-                succeed(compiler, &[&arguments[..], &of_language].concat(), &place.0);
+                succeed(compiler, &[&arguments[..], &of_language].concat(), place.0.path());
             }
         }
         let arguments =
             ["--edition", "2024", "-D", "warnings", "-A", "unused_macros", "--crate-type", "rlib"];
-        succeed("rustc", &[&arguments[..], &["--emit", "metadata", "names.rs"]].concat(), &place.0);
+        succeed("rustc", &[&arguments[..], &["--emit", "metadata", "names.rs"]].concat(), place.0.path());
     }
 }
 

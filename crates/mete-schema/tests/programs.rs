@@ -6,29 +6,29 @@
 mod subject;
 mod support;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::{env, fs, process};
 
 use mete_schema::program::{Program, Programs};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use proptest::prelude::*;
+use tempfile::NamedTempFile;
 
 /// A file that is removed at the end of the test.
-struct ScratchFile(PathBuf);
+struct ScratchFile(NamedTempFile);
 
 impl ScratchFile {
-    fn new(test: &str, bytes: &[u8]) -> ScratchFile {
-        let path = env::temp_dir().join(format!("mete-programs-{}-{test}", process::id()));
-        fs::write(&path, bytes).unwrap();
-        ScratchFile(path)
+    fn new(bytes: &[u8]) -> ScratchFile {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        ScratchFile(file)
     }
 
     fn check(&self, text: &str) -> Result<(Schema, Checked), (Vec<Source>, Problems)> {
         let mut kernel = support::kernel();
-        kernel.add_program("/usr/bin/store", &self.0);
+        kernel.add_program("/usr/bin/store", self.0.path());
         let sources = vec![Source::new("test.mete", text)];
         let schema = Schema::read(&sources);
         schema
@@ -37,17 +37,11 @@ impl ScratchFile {
     }
 }
 
-impl Drop for ScratchFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 macro_rules! refused {
     ($($name:ident: $target:literal $value:literal;)+) => {$(
         #[test]
         fn $name() {
-            let place = ScratchFile::new(stringify!($name), &subject::program());
+            let place = ScratchFile::new(&subject::program());
             let text = format!("event A {{ u64 x }}\nat {} log A({})", $target, $value);
             let (sources, problems) = place.check(&text).unwrap_err();
             insta::assert_snapshot!(stringify!($name), problems.render(&sources, false), &text);
@@ -70,8 +64,8 @@ refused! {
 
 #[test]
 fn klog_8_places_in_programs_are_found_by_symbol_distance_and_address() {
-    let place = ScratchFile::new("found", &subject::program());
-    let program = Program::read(&place.0).unwrap();
+    let place = ScratchFile::new(&subject::program());
+    let program = Program::read(place.0.path()).unwrap();
     let offset = |name: &str| program.offset(name).unwrap() - subject::CODE_OFFSET;
     let places = ["serve", "serve+0x4", "_ZN4core4mainE", "0x401007"].map(offset);
     assert_eq!(places, [0x20, 0x24, 0, 7]);
@@ -86,8 +80,8 @@ fn klog_8_places_in_programs_are_found_by_symbol_distance_and_address() {
 #[test]
 fn klog_8_files_that_are_no_programs_say_what_they_are() {
     let said = |bytes: &[u8]| {
-        let place = ScratchFile::new("none", bytes);
-        let file = File::open(&place.0).unwrap();
+        let place = ScratchFile::new(bytes);
+        let file = File::open(place.0.path()).unwrap();
         Program::of_file(Path::new("/x"), &file).err().unwrap().to_string()
     };
     let mut other = subject::program();
@@ -107,18 +101,18 @@ fn klog_8_files_that_are_no_programs_say_what_they_are() {
 /// A schema may have a thousand points in a program whose names take a thousand megabytes.
 #[test]
 fn klog_8_a_program_with_many_points_is_read_once() {
-    let place = ScratchFile::new("once", &subject::program());
+    let place = ScratchFile::new(&subject::program());
     let programs = Programs::default();
-    let first = programs.get(&place.0).unwrap();
-    fs::write(&place.0, b"changed").unwrap();
-    assert!(Arc::ptr_eq(&first, &programs.get(&place.0).unwrap()));
+    let first = programs.get(place.0.path()).unwrap();
+    fs::write(place.0.path(), b"changed").unwrap();
+    assert!(Arc::ptr_eq(&first, &programs.get(place.0.path()).unwrap()));
     assert!(programs.get(Path::new("/nowhere/program")).is_err());
 }
 
 /// This test's own program is a real one: a linker has made it.
 #[test]
 fn klog_8_functions_of_a_real_program_are_found() {
-    let program = Program::read(&env::current_exe().unwrap()).unwrap();
+    let program = Program::read(&std::env::current_exe().unwrap()).unwrap();
     assert!(program.offset("main").unwrap() > 0);
 }
 
@@ -148,6 +142,6 @@ proptest! {
 
 /// A file without a name.
 fn nameless_file() -> File {
-    let place = ScratchFile::new("garbled", b"");
-    File::options().read(true).write(true).open(&place.0).unwrap()
+    let place = ScratchFile::new(b"");
+    File::options().read(true).write(true).open(place.0.path()).unwrap()
 }

@@ -188,32 +188,18 @@ mod tests {
     use super::*;
 
     /// A directory that is removed at the end of its test.
-    struct TestFolder(PathBuf);
-
-    impl TestFolder {
-        fn new(test: &str) -> TestFolder {
-            TestFolder(env::temp_dir().join(format!("mete-cache-{}-{test}", process::id())))
-        }
-    }
-
-    impl Drop for TestFolder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn klog_8_compiled_programs_are_made_once_and_only_their_user_can_enter() -> Result<(), KernelError> {
-        let place = TestFolder::new("once");
-        let cache = Cache::at(place.0.join("a/b"));
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path().join("a/b"));
         let make = |_: &Path| Ok(b"object".to_vec());
         assert_eq!(cache.get(7, make)?, b"object");
         assert_eq!(cache.get(7, |_| panic!("it is kept"))?, b"object");
         assert_eq!(cache.get(8, |_| Ok(Vec::new()))?, b"");
-        let mode = fs::metadata(place.0.join("a/b")).map(|found| found.permissions().mode() & 0o777);
+        let mode = fs::metadata(place.path().join("a/b")).map(|found| found.permissions().mode() & 0o777);
         assert_eq!(mode.ok(), Some(0o700));
         assert_eq!(
-            fs::read_dir(place.0.join("a/b")).map(Iterator::count).ok(),
+            fs::read_dir(place.path().join("a/b")).map(Iterator::count).ok(),
             Some(2),
             "nothing else is left"
         );
@@ -222,10 +208,10 @@ mod tests {
 
     #[test]
     fn klog_8_a_compiled_program_that_is_damaged_is_made_anew() -> io::Result<()> {
-        let place = TestFolder::new("damaged");
-        let cache = Cache::at(place.0.join("a"));
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path().join("a"));
         let make = |_: &Path| Ok(b"object".to_vec());
-        let file = place.0.join("a").join(format!("{:016x}.o", 7));
+        let file = place.path().join("a").join(format!("{:016x}.o", 7));
         for damaged in [&b""[..], b"obj", b"object12345678", b"\0\0\0\0\0\0\0\0"] {
             assert_eq!(cache.get(7, make).unwrap(), b"object");
             fs::write(&file, damaged)?;
@@ -237,10 +223,9 @@ mod tests {
 
     #[test]
     fn klog_8_compiled_programs_are_not_taken_from_where_others_may_write() -> io::Result<()> {
-        let place = TestFolder::new("others");
-        fs::create_dir(&place.0)?;
-        fs::set_permissions(&place.0, fs::Permissions::from_mode(0o777))?;
-        let error = Cache::at(&place.0).get(7, |_| panic!("nothing is made there"));
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777))?;
+        let error = Cache::at(place.path()).get(7, |_| panic!("nothing is made there"));
         assert!(matches!(error, Err(KernelError::Cache { .. })), "{error:?}");
         Ok(())
     }
@@ -254,8 +239,8 @@ mod tests {
             );
             return Ok(());
         }
-        let place = TestFolder::new("foreign");
-        let (home, own) = (place.0.join("home"), place.0.join("own"));
+        let place = tempfile::tempdir().unwrap();
+        let (home, own) = (place.path().join("home"), place.path().join("own"));
         let foreign = home.join(".cache/mete/programs");
         fs::create_dir_all(&foreign)?;
         fs::set_permissions(&foreign, fs::Permissions::from_mode(0o700))?;
@@ -268,9 +253,9 @@ mod tests {
         assert_eq!(cache.get(7, |_| Ok(b"own".to_vec())).unwrap(), b"own");
         assert!(own.join(format!("{:016x}.o", 7)).is_file());
         // It follows no link of that user either, and takes no file that the user owns.
-        symlink(&own, place.0.join("link"))?;
-        std::os::unix::fs::lchown(place.0.join("link"), Some(NOBODY), Some(NOBODY))?;
-        assert!(Cache::at(place.0.join("link")).get(7, |_| panic!("it is not trusted")).is_err());
+        symlink(&own, place.path().join("link"))?;
+        std::os::unix::fs::lchown(place.path().join("link"), Some(NOBODY), Some(NOBODY))?;
+        assert!(Cache::at(place.path().join("link")).get(7, |_| panic!("it is not trusted")).is_err());
         chown(own.join(format!("{:016x}.o", 7)), Some(NOBODY), None)?;
         let refused = cache.get(7, |_| panic!("it is not trusted")).unwrap_err();
         assert!(refused.to_string().contains("is no file of this user"), "{refused}");

@@ -204,15 +204,13 @@ mod tests {
             println!("SKIPPED: there is no clang");
             return Ok(());
         };
-        let place = env::temp_dir().join(format!("mete-names-{}", std::process::id()));
         let names = names::nasty(env!("CARGO_MANIFEST_DIR"), &text("event A { int a }")?);
         assert!(names.len() > 1000, "{}", names.len());
         for mut schema in names::schemata(&names, 500) {
             schema.push_str("event at_a_point { int pid }\nat tp_btf:sched_switch log at_a_point(preempt)\n");
             schema.push_str("at usdt:\"/program\":provider:probe log at_a_point(int(arg0))");
-            fs::create_dir(&place)?;
-            let compiled = compiler.compile(&text(&schema)?, &place);
-            fs::remove_dir_all(&place)?;
+            let place = tempfile::tempdir()?;
+            let compiled = compiler.compile(&text(&schema)?, place.path());
             assert!(compiled.is_ok_and(|object| object.starts_with(b"\x7fELF")));
         }
         Ok(())

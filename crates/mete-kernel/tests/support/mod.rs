@@ -5,13 +5,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use std::{fs, ptr};
 
 use mete_kernel::{Kernel, KernelError};
 use mete_log::reader::Cursor;
 use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Reader, Row, Shape, Stamp};
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The longest time for which anything waits. A workload that waits longer is killed.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -35,17 +38,13 @@ pub fn kernel(test: &str) -> Option<Kernel> {
 /// Does this work with a higher priority than other processes, if this user may. The kernel's verifier takes seconds of
 /// processor time, which would be minutes beside other load.
 pub fn before_others<T>(work: impl FnOnce() -> T) -> T {
-    const WEIGHTIER: libc::c_int = -10;
-    // SAFETY: no memory is involved.
-    let thread = unsafe { libc::gettid() } as libc::id_t;
-    // SAFETY: as above.
-    let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) };
-    // SAFETY: as above.
-    let set = |nice| unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, nice) };
-    let is_first = set(WEIGHTIER) == 0;
+    const WEIGHTIER: i32 = -10;
+    let thread = Some(gettid());
+    let before = getpriority_process(thread).unwrap();
+    let is_first = setpriority_process(thread, WEIGHTIER).is_ok();
     let done = work();
     if is_first {
-        set(before);
+        setpriority_process(thread, before).unwrap();
     }
     done
 }
@@ -257,11 +256,8 @@ fn stat(pid: i32) -> Vec<String> {
 }
 
 pub fn pipe() -> (fs::File, fs::File) {
-    let mut fds = [0; 2];
-    // SAFETY: two descriptors are written into an array of two.
-    assert_eq!(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
-    // SAFETY: the descriptors are new, and nothing else owns them.
-    fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into()
+    let (read, write) = std::io::pipe().unwrap();
+    (OwnedFd::from(read).into(), OwnedFd::from(write).into())
 }
 
 /// Has this forked process end with the thread that forked it, and after [`PATIENCE`] in any case.
@@ -282,38 +278,27 @@ pub fn exit(code: i32) -> ! {
 /// Runs on each processor once. A process that has ended can be reaped a moment before it leaves its processor for the
 /// last time. Once this thread runs there, it has left.
 fn be_everywhere() {
-    // SAFETY: zeroes are an empty set.
-    let mut own: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes at most this number of bytes.
-    assert_eq!(unsafe { libc::sched_getaffinity(0, size_of_val(&own), &raw mut own) }, 0);
-    // SAFETY: reads the set, within its size.
-    let is_own = |processor: &usize| unsafe { libc::CPU_ISSET(*processor, &own) };
-    (0..8 * size_of_val(&own)).filter(is_own).for_each(pin);
-    // SAFETY: the kernel reads this number of bytes.
-    assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&own), &raw const own) }, 0);
+    let own = sched_getaffinity(None).unwrap();
+    (0..CpuSet::MAX_CPU).filter(|&processor| own.is_set(processor)).for_each(pin);
+    sched_setaffinity(None, &own).unwrap();
 }
 
 /// Keeps this thread on one processor.
 pub fn pin(processor: usize) {
-    // SAFETY: zeroes are an empty set; the pointer is to a set of the size that is given.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-    }
+    let mut set = CpuSet::new();
+    set.set(processor);
+    let _ = sched_setaffinity(None, &set);
 }
 
-pub fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
+pub fn clock_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Computes until this thread has run for this time.
 pub fn spin(cpu_ns: u64) {
-    let end = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
-    while clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
+    let end = clock_ns(ClockId::ThreadCPUTime) + cpu_ns;
+    while clock_ns(ClockId::ThreadCPUTime) < end {}
 }
 
 /// How often the calling thread has given up the processor because it waited.
@@ -358,11 +343,7 @@ pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
 }
 
 fn event_counter() -> fs::File {
-    // SAFETY: no memory is involved.
-    let counter = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-    assert!(counter >= 0, "no event counter");
-    // SAFETY: the descriptor is new, and nothing else owns it.
-    unsafe { OwnedFd::from_raw_fd(counter) }.into()
+    rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap().into()
 }
 
 /// The same as [`ping_pong`], over TCP and the loopback device.

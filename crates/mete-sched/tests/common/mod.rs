@@ -106,13 +106,11 @@ impl Drop for Running {
 
 /// A subject that waits, and whose program has this name.
 pub fn waiting_as(name: &str) -> Running {
-    let place = std::env::temp_dir().join(format!("mete-{name}-{}", std::process::id()));
-    std::fs::create_dir(&place).unwrap();
-    let program = place.join(name);
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join(name);
     std::os::unix::fs::symlink(SUBJECT, &program).unwrap();
     let mut waiting = Running::start(Command::new(&program).arg("wait"));
     assert_eq!(waiting.hear(), "here");
-    std::fs::remove_dir_all(place).unwrap();
     waiting
 }
 
