@@ -128,11 +128,8 @@ pub enum KernelError {
         source: io::Error,
     },
     /// The kernel does not say how often it left out runs of the programs.
-    #[error("cannot ask the kernel about its eBPF programs: {source}")]
-    Programs {
-        /// The error.
-        source: io::Error,
-    },
+    #[error("cannot ask the kernel about its eBPF programs: {0}")]
+    Programs(#[source] io::Error),
     /// The programs have no room for all these rules.
     #[error("these selectors are too many, or too long: there is room for 1,024, with 32,768 letters in all")]
     TooManyRules,

@@ -256,11 +256,8 @@ mod tests {
             ("a\\x2db", "a\\x2db", true),
             ("k*/0", "kworker/0", true),
         ] {
-            assert_eq!(
-                Glob::of_names(pattern.as_bytes()).matches(text.as_bytes()),
-                expected,
-                "{pattern} {text}"
-            );
+            let glob = Glob::of_names(pattern.as_bytes());
+            assert_eq!(glob.matches(text.as_bytes()), expected, "{pattern} {text}");
         }
         for (pattern, text, expected) in [
             ("/usr/lib/postgresql/*/bin/postgres", "/usr/lib/postgresql/15/bin/postgres", true),
@@ -268,11 +265,8 @@ mod tests {
             ("/usr/**/postgres", "/usr/lib/postgresql/15/bin/postgres", true),
             ("/a/?/b", "/a///b", false),
         ] {
-            assert_eq!(
-                Glob::of_paths(pattern.as_bytes()).matches(text.as_bytes()),
-                expected,
-                "{pattern} {text}"
-            );
+            let glob = Glob::of_paths(pattern.as_bytes());
+            assert_eq!(glob.matches(text.as_bytes()), expected, "{pattern} {text}");
         }
     }
 

@@ -64,8 +64,12 @@ fn undisturbed<T>(mut load: impl FnMut() -> libbpf_rs::Result<T>) -> libbpf_rs::
     load()
 }
 
-/// How many processors this machine may ever have.
-pub(crate) fn processors() -> Result<usize, KernelError> {
+/// How many processors this machine may ever have, each of which has a buffer.
+///
+/// # Errors
+///
+/// [`KernelError::Refused`] if the kernel does not say.
+pub fn processors() -> Result<usize, KernelError> {
     libbpf_rs::num_possible_cpus().map_err(refused)
 }
 

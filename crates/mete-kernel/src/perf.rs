@@ -30,6 +30,11 @@ struct Attributes {
 }
 
 /// Opens an event that covers all tasks of a processor.
+/// An event that is sampled each time.
+fn of(kind: u32, config: u64) -> Attributes {
+    Attributes { kind, config, sample_period: 1, ..Attributes::default() }
+}
+
 fn open(attributes: Attributes, processor: usize) -> io::Result<OwnedFd> {
     // By its size, the kernel knows which version of the structure this is.
     let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
@@ -78,18 +83,12 @@ fn why(counter: &Counter, error: &io::Error) -> String {
 /// Opens a timer of one processor, which fires `hertz` times a second, also while the processor is idle.
 pub(crate) fn open_tick(hertz: u32, processor: usize) -> io::Result<OwnedFd> {
     let period_ns = 1_000_000_000 / u64::from(hertz);
-    let attributes = Attributes {
-        kind: TYPE_SOFTWARE,
-        config: CPU_CLOCK,
-        sample_period: period_ns,
-        ..Attributes::default()
-    };
-    open(attributes, processor)
+    open(Attributes { sample_period: period_ns, ..of(TYPE_SOFTWARE, CPU_CLOCK) }, processor)
 }
 
 /// Opens a tracepoint by its number. A program that is attached to it runs on every processor.
 pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
-    open(Attributes { kind: TYPE_TRACEPOINT, config: id, sample_period: 1, ..Attributes::default() }, 0)
+    open(of(TYPE_TRACEPOINT, id), 0)
 }
 
 /// Opens a tracepoint that perf itself records on one processor, with these fields of a sample and these flags
@@ -99,25 +98,10 @@ pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
 ///
 /// The kernel's answer.
 pub fn open_recorded(id: u64, processor: usize, sample_type: u64, flags: u64) -> io::Result<OwnedFd> {
-    let attributes = Attributes {
-        kind: TYPE_TRACEPOINT,
-        config: id,
-        sample_period: 1,
-        sample_type,
-        flags,
-        ..Attributes::default()
-    };
-    open(attributes, processor)
+    open(Attributes { sample_type, flags, ..of(TYPE_TRACEPOINT, id) }, processor)
 }
 
 /// Opens an event for bpf_perf_event_output to write into.
 pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
-    let attributes = Attributes {
-        kind: TYPE_SOFTWARE,
-        config: BPF_OUTPUT,
-        sample_period: 1,
-        sample_type: SAMPLE_RAW,
-        ..Attributes::default()
-    };
-    open(attributes, processor)
+    open(Attributes { sample_type: SAMPLE_RAW, ..of(TYPE_SOFTWARE, BPF_OUTPUT) }, processor)
 }

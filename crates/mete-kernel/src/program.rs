@@ -83,7 +83,7 @@ pub(crate) fn attach_to_event(program: &ProgramMut<'_>, event: OwnedFd) -> libbp
 pub(crate) fn runs_missed(object: &Object) -> Result<u64, KernelError> {
     let loaded = object.progs().filter(|program| program.autoload());
     let missed = loaded.map(|program| runs_missed_of(program.as_fd()));
-    missed.sum::<io::Result<u64>>().map_err(|source| KernelError::Programs { source })
+    missed.sum::<io::Result<u64>>().map_err(KernelError::Programs)
 }
 
 fn runs_missed_of(program: BorrowedFd<'_>) -> io::Result<u64> {

@@ -107,10 +107,7 @@ impl Kernel {
     /// Needs the right to signal the tasks. From the first binding on, a program is attached to the creation of tasks,
     /// and from the first binding of a cgroup on, one to their movement.
     pub fn bind(&mut self, principal: &Principal, domain: DomainId) -> Result<(), KernelError> {
-        let max = DomainId::from_index(Shape::KERNEL.domains() - 1);
-        if domain > max {
-            return Err(KernelError::NoSuchDomain { domain, max });
-        }
+        check_domain(domain)?;
         self.follow_tasks()?;
         match principal {
             Principal::Thread(pid) => self.bind_thread(*pid, domain),
@@ -232,6 +229,12 @@ impl Kernel {
     fn regrouped(&self) -> Result<u64, KernelError> {
         Ok(globals!(mete, self.skeleton, bss_regrouped).read_all()?.regrouped)
     }
+}
+
+/// An error for a domain that the kernel component does not have.
+pub(crate) fn check_domain(domain: DomainId) -> Result<(), KernelError> {
+    let max = DomainId::from_index(Shape::KERNEL.domains() - 1);
+    if domain > max { Err(KernelError::NoSuchDomain { domain, max }) } else { Ok(()) }
 }
 
 fn key_of((id, hierarchy): (u64, i32)) -> cgroup_key {

@@ -1,9 +1,10 @@
 //! Rules by which the kernel puts processes into their domain, at fork, at exec and when they change their name
 //! (LOG-6). The programs of `bpf/rule.bpf.h` and `bpf/select.bpf.h` apply them.
 
-use mete_log::{DomainId, Shape};
+use mete_log::DomainId;
 
 use super::Kernel;
+use super::bind::check_domain;
 use crate::KernelError;
 use crate::glob::{Glob, Token};
 use crate::skeleton::mete::types::{bss_selecting, by_key, class, pattern_tokens, rule, selecting, token};
@@ -158,10 +159,7 @@ impl Kernel {
     /// [`KernelError::TooManyRules`] if there is no room for them, [`KernelError::NoSuchDomain`], and
     /// [`KernelError::NoHook`] or [`KernelError::Attach`] if the kernel does not run the programs.
     pub fn select(&mut self, rules: &[Rule], division: Option<&Division>) -> Result<(), KernelError> {
-        let max = DomainId::from_index(Shape::KERNEL.domains() - 1);
-        if let Some(rule) = rules.iter().find(|rule| rule.domain > max) {
-            return Err(KernelError::NoSuchDomain { domain: rule.domain, max });
-        }
+        rules.iter().try_for_each(|rule| check_domain(rule.domain))?;
         let table = RuleTable::new(rules)?;
         // Off while they are written: no program must apply a part of them.
         self.write_selecting(0, false, None)?;

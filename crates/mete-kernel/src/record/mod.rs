@@ -28,16 +28,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libbpf_rs::{Link, Object, ProgramMut, UprobeOpts};
-use mete_schema::generate::programs;
+use mete_schema::generate::{Program, programs};
 use mete_schema::program::Programs;
 use mete_schema::schema::Target;
-use mete_schema::{Checked, Schema, generate};
+use mete_schema::{Checked, Schema};
 use mete_trace::layout;
 
 use crate::load::{Quiet, load_object, processors};
 use crate::program::attach_to_event;
 use crate::{DomainTable, KernelError, perf, privilege, program, tracefs};
 
+pub use crate::load::processors as possible_processors;
 pub use absent::absent_points;
 pub use areas::Areas;
 pub use benchmark::Benchmark;
@@ -70,19 +71,12 @@ pub struct Recording {
     /// One for each of `points`, if it is attached.
     links: Vec<Option<Link>>,
     _counters: Vec<OwnedFd>,
-    points: Vec<PointProgram>,
+    points: Vec<Program>,
     /// The events that [`Recording::attach`] switches on.
     events: Vec<usize>,
     object: Object,
     switches: Switches,
     areas: Arc<Areas>,
-}
-
-/// The program of a point of the schema.
-struct PointProgram {
-    program: String,
-    target: Target,
-    events: Vec<usize>,
 }
 
 impl Recording {
@@ -113,7 +107,7 @@ impl Recording {
                 events: &settings.events,
                 domains: settings.domains.as_deref(),
             };
-            constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
+            constants.configure(open, |program| points.iter().any(|point| program == point.name.as_str()))
         })
         .map_err(|error| refusal::explain(error, &points))?;
         let open = counters::open(&object, &counters, processors)?;
@@ -157,15 +151,6 @@ impl Recording {
     }
 }
 
-/// How many processors this machine may ever have, each of which has a buffer.
-///
-/// # Errors
-///
-/// [`KernelError::Refused`] if the kernel does not say.
-pub fn possible_processors() -> Result<usize, KernelError> {
-    processors()
-}
-
 /// The binary logarithm of a buffer's size.
 ///
 /// # Errors
@@ -177,21 +162,10 @@ pub fn size_log2(bytes: u64) -> Result<u32, KernelError> {
         .ok_or(KernelError::BufferSize(bytes))
 }
 
-impl PointProgram {
-    fn of(program: generate::Program<'_>) -> PointProgram {
-        PointProgram { program: program.name, target: program.target.clone(), events: program.events }
-    }
-
-    /// Whether it logs any of these events.
-    fn logs_any(&self, events: &[usize]) -> bool {
-        self.events.iter().any(|event| events.contains(event))
-    }
-}
-
 /// The points where any of the events is logged.
-fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<PointProgram>, KernelError> {
-    let points = programs(schema).into_iter().map(PointProgram::of);
-    let points: Vec<_> = points.filter(|point| point.logs_any(events)).collect();
+fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Program>, KernelError> {
+    let mut points = programs(schema);
+    points.retain(|point| point.logs_any(events));
     if schema.events.is_empty() {
         return Err(KernelError::NoEvents);
     }
@@ -202,10 +176,10 @@ fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<PointProgram>, Kernel
     Ok(points)
 }
 
-fn attach(object: &Object, point: &PointProgram, programs: &Programs) -> Result<Link, KernelError> {
+fn attach(object: &Object, point: &Program, programs: &Programs) -> Result<Link, KernelError> {
     // The error says what is missing; what the loader library guesses must not reach the terminal.
     let _quiet = Quiet::begin();
-    let Some(program) = program::find(object, &point.program) else {
+    let Some(program) = program::find(object, &point.name) else {
         let absent = io::Error::from(io::ErrorKind::NotFound);
         return Err(refusal::not_attached(&point.target, absent.into()));
     };

@@ -1,8 +1,8 @@
 //! What the kernel refuses, in the words of the schema.
 
+use mete_schema::generate::Program;
 use mete_schema::schema::Target;
 
-use super::PointProgram;
 use crate::KernelError;
 
 /// Why `kprobe:` records nothing.
@@ -13,10 +13,10 @@ pub(super) const NO_FUNCTIONS: &str =
     "this kernel lets no program run where its functions begin or end, see mete doctor";
 
 /// Explains why the kernel refuses the programs: the error names the point whose program it is.
-pub(super) fn explain(error: KernelError, points: &[PointProgram]) -> KernelError {
+pub(super) fn explain(error: KernelError, points: &[Program]) -> KernelError {
     let KernelError::Refused { detail, source } = error else { return error };
-    let refused = points.iter().find(|point| detail.contains(&format!("prog '{}'", point.program)));
-    let Some(PointProgram { target, .. }) = refused else { return KernelError::Refused { detail, source } };
+    let refused = points.iter().find(|point| detail.contains(&format!("prog '{}'", point.name)));
+    let Some(Program { target, .. }) = refused else { return KernelError::Refused { detail, source } };
     let point = target.to_string();
     match known(target, &detail) {
         // Without what the loader library says: it guesses at other reasons.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn said(target: Target, detail: &str) -> String {
-        let point = PointProgram { program: "mete_at_3".to_owned(), target, events: Vec::new() };
+        let point = Program { name: "mete_at_3".to_owned(), target, events: Vec::new() };
         let source = libbpf_rs::Error::from(io::Error::from_raw_os_error(libc::EPERM));
         let error = KernelError::Refused { detail: format!("\nlibbpf: {detail}"), source };
         let text = explain(error, &[point]).to_string();
