@@ -6,7 +6,7 @@ use crate::counter::Perf;
 use crate::format::expression;
 use crate::kernel::Type;
 use crate::layout::HEADER_BYTES;
-use crate::schema::{Binding, Event, Field, Point, Schema};
+use crate::schema::{Binding, Event, Point, Schema};
 use crate::typing::Checked;
 
 /// Describes the events with each byte of their records, the counters and the points. If the schema has been checked
@@ -22,15 +22,10 @@ pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
         let arguments = checked.and_then(|checked| checked.points.get(nth)?.arguments.as_ref());
         self::point(&mut text, point, schema);
         if let Some(arguments) = arguments {
-            let names: Vec<_> = arguments
-                .iter()
-                .map(|argument| format!("{} {}", brief(&argument.kind), argument.name))
-                .collect();
-            let _ = writeln!(
-                text,
-                "    arguments: {}",
-                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-            );
+            let names =
+                arguments.iter().map(|argument| format!("{} {}", brief(&argument.kind), argument.name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "    arguments: {}", if names.is_empty() { "none" } else { &names });
         }
         text.push('\n');
     }
@@ -59,20 +54,15 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
     };
     row(0, 2, "u16", "type", &format!("{} in all its records", event.id));
     row(2, 2, "u16", "bytes", &format!("{}, the whole record", event.layout.size));
-    row(
-        4,
-        4,
-        "u32",
-        "serial",
-        "one more than the record before it on the same processor, lost ones included",
-    );
+    let serial = "one more than the record before it on the same processor, lost ones included";
+    row(4, 4, "u32", "serial", serial);
     row(8, 8, "u64", "time", "time stamp");
     // The rows are in the order of the record, which may differ from the order of the arguments.
     let mut order: Vec<usize> = (0..event.fields.len()).collect();
     order.sort_by_key(|nth| event.layout.offsets[*nth]);
     for nth in order {
         let field = &event.fields[nth];
-        row(event.layout.offsets[nth], field.kind.size(), &shown(field), &field.name, &field.docs);
+        row(event.layout.offsets[nth], field.kind.size(), &field.shown(), &field.name, &field.docs);
     }
     if event.layout.padding > 0 {
         let end = event.layout.size - event.layout.padding;
@@ -86,13 +76,6 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
     let by =
         if points.is_empty() { "programs, by a call of its encoder".to_owned() } else { points.join(", ") };
     let _ = writeln!(text, "    logged by {by}");
-}
-
-fn shown(field: &Field) -> String {
-    match field.kind {
-        crate::types::FieldType::Text(letters) => format!("char[{letters}]"),
-        _ => field.word.to_owned(),
-    }
 }
 
 fn counters(text: &mut String, schema: &Schema) {

@@ -168,6 +168,16 @@ impl Schema {
     }
 }
 
+impl Field {
+    /// Its type as it was written, a text with its length.
+    pub fn shown(&self) -> String {
+        match self.kind {
+            FieldType::Text(_) => self.kind.to_string(),
+            _ => self.word.to_owned(),
+        }
+    }
+}
+
 impl Event {
     /// A number that changes with the event's name and with the names and types of its fields, but not with the
     /// event's number. A program and a recorder that have the same fingerprint mean the same event.

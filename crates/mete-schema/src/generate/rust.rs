@@ -111,21 +111,13 @@ fn event(text: &mut String, event: &Event) {
 }
 
 fn constants(text: &mut String, event: &Event) {
-    let (id, size, fingerprint) = (event.id, event.layout.size, event.fingerprint());
+    let (name, id, size, fingerprint) = (&event.name, event.id, event.layout.size, event.fingerprint());
     let _ = writeln!(
         text,
-        "    /// Its name.\n    pub const NAME: &'static ::core::primitive::str = {:?};",
-        event.name
-    );
-    let _ = writeln!(
-        text,
-        "    /// Its number in this schema.\n    pub const ID: ::core::primitive::u16 = {id};"
-    );
-    let _ =
-        writeln!(text, "    /// Bytes of a record.\n    pub const BYTES: ::core::primitive::usize = {size};");
-    let _ = writeln!(
-        text,
-        "    /// Changes with its name and fields.\n    pub const FINGERPRINT: ::core::primitive::u64 = 0x{fingerprint:016x};\n"
+        "    /// Its name.\n    pub const NAME: &'static ::core::primitive::str = {name:?};\n    \
+         /// Its number in this schema.\n    pub const ID: ::core::primitive::u16 = {id};\n    \
+         /// Bytes of a record.\n    pub const BYTES: ::core::primitive::usize = {size};\n    \
+         /// Changes with its name and fields.\n    pub const FINGERPRINT: ::core::primitive::u64 = 0x{fingerprint:016x};\n"
     );
 }
 

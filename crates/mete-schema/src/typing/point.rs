@@ -204,8 +204,7 @@ fn fits(value: Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Result
 
 fn misfit(value: &Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Box<Problem> {
     let what = value.constant.map_or_else(|| scope.describe(&value.kind), |constant| constant.to_string());
-    let shown =
-        if matches!(field.kind, FieldType::Text(_)) { field.kind.to_string() } else { field.word.to_owned() };
+    let shown = field.shown();
     let title = format!("`{}.{}` is `{shown}`, and this is {what}", event.name, field.name);
     let problem = Problem::new(value.span, title, format!("expected what fits `{shown}`"));
     Box::new(problem.help(remedy(value, field, scope)))

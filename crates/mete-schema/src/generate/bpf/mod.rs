@@ -111,21 +111,28 @@ fn too_far(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Vec<
 
 /// A program that [`bpf`] writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program<'a> {
+pub struct Program {
     /// The name of its function.
     pub name: String,
     /// Where it runs.
-    pub target: &'a Target,
+    pub target: Target,
     /// The indexes in [`Schema::events`] of the events that it may log, one for each `log` of an event.
     pub events: Vec<usize>,
 }
 
+impl Program {
+    /// Whether it may log any of these events.
+    pub fn logs_any(&self, events: &[usize]) -> bool {
+        self.events.iter().any(|event| events.contains(event))
+    }
+}
+
 /// The programs that [`bpf`] writes for a schema, in their order.
-pub fn programs(schema: &Schema) -> Vec<Program<'_>> {
+pub fn programs(schema: &Schema) -> Vec<Program> {
     let places = by_target(schema).into_iter().enumerate();
     let programs = places.map(|(nth, (target, points))| {
         let logs = points.iter().flat_map(|point| &schema.points[*point].logs);
-        Program { name: name(nth), target, events: logs.map(|log| log.event).collect() }
+        Program { name: name(nth), target: target.clone(), events: logs.map(|log| log.event).collect() }
     });
     programs.collect()
 }
