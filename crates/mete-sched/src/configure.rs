@@ -233,52 +233,36 @@ mod tests {
         others.chain(counters).collect()
     }
 
+    fn kernel_files(counters: u16, domains: usize, layout: Layout) -> Vec<LogFile> {
+        let events = kernel_events(counters);
+        Configuration::new(Shape::KERNEL, &events, domains, layout, Stamp::RunQueue).unwrap().files
+    }
+
     #[test]
     fn log_7_everything_the_kernel_can_log_fits_in_either_layout() {
         for counters in [0, 1, 16] {
-            for (layout, domains) in [
-                (Layout::PerEvent, 18),
-                (Layout::PerEvent, 255),
-                (Layout::PerDomain, 2),
-                (Layout::PerDomain, 255),
-            ] {
-                let made = Configuration::new(
-                    Shape::KERNEL,
-                    &kernel_events(counters),
-                    domains,
-                    layout,
-                    Stamp::RunQueue,
-                );
-                let files = made.unwrap().files;
-                assert!(files.iter().all(|file| file.is_total || file.control.rows() >= u64::from(MIN_ROWS)));
-                if layout == Layout::PerDomain {
-                    assert_eq!(files.len(), domains);
-                }
+            for domains in [2, 18, 255] {
+                let by_event = kernel_files(counters, domains, Layout::PerEvent);
+                let by_domain = kernel_files(counters, domains, Layout::PerDomain);
+                assert_eq!(by_domain.len(), domains);
+                let has_room = |file: &LogFile| file.is_total || file.control.rows() >= u64::from(MIN_ROWS);
+                assert!(by_event.iter().chain(&by_domain).all(has_room));
             }
         }
     }
 
     #[test]
     fn log_10_of_what_is_wanted_as_a_sum_every_domain_has_a_total() {
+        let totals = |files: &[LogFile]| files.iter().filter(|file| file.is_total).count();
         for domains in [2, 22, 255] {
-            let made = Configuration::new(
-                Shape::KERNEL,
-                &kernel_events(1),
-                domains,
-                Layout::PerEvent,
-                Stamp::RunQueue,
-            )
-            .unwrap();
-            let totals = made.files.iter().filter(|file| file.is_total).count();
-            assert_eq!(totals, 3 * domains, "service time, memory and a counter");
-            assert_eq!(made.files.len(), 3 * domains + 3, "and one file for each other event");
-            assert!(made.files.iter().all(|file| file.is_total || file.name == "x"));
+            let files = kernel_files(1, domains, Layout::PerEvent);
+            assert_eq!(totals(&files), 3 * domains, "service time, memory and a counter");
+            assert_eq!(files.len(), 3 * domains + 3, "and one file for each other event");
+            assert!(files.iter().all(|file| file.is_total || file.name == "x"));
         }
-        let many =
-            Configuration::new(Shape::KERNEL, &kernel_events(16), 255, Layout::PerEvent, Stamp::RunQueue)
-                .unwrap();
-        let totals = many.files.iter().filter(|file| file.is_total).count();
-        assert_eq!((totals % 255, many.files.len() - totals), (0, 21 - totals / 255));
+        let many = kernel_files(16, 255, Layout::PerEvent);
+        let totals = totals(&many);
+        assert_eq!((totals % 255, many.len() - totals), (0, 21 - totals / 255));
         assert!(totals >= 2 * 255, "where there are too many counters, those have rows");
     }
 

@@ -3,7 +3,6 @@
 use mete_policy::Permille;
 use std::time::Duration;
 
-use crate::analysis::{Completeness, FileCount, Missed};
 use crate::domains::BuiltIn;
 use crate::other_programs::Program;
 use crate::report::{Dealing, DomainReport, EventReport, Phase, Report};
@@ -144,7 +143,7 @@ fn difference(now: &Report, before: &Report) -> Report {
     Report {
         domains: domains.collect(),
         transactions: dealings(&now.transactions, &before.transactions),
-        completeness: completeness(&now.completeness, &before.completeness),
+        completeness: now.completeness.since(&before.completeness),
         cost: cost(now.cost, before.cost),
         ..now.clone()
     }
@@ -174,15 +173,14 @@ fn domain_difference(now: &DomainReport, before: &DomainReport) -> DomainReport 
 
 fn dealings(now: &[Dealing], before: &[Dealing]) -> Vec<Dealing> {
     let newly = now.iter().map(|dealing| {
-        let earlier = before.iter().find(|earlier| is_same_dealing(earlier, dealing));
+        let is_same = |earlier: &&Dealing| {
+            (&earlier.domain, &earlier.correspondent) == (&dealing.domain, &dealing.correspondent)
+        };
+        let earlier = before.iter().find(is_same);
         let earlier = earlier.map_or(0, |earlier| earlier.count);
         Dealing { count: dealing.count.saturating_sub(earlier), ..dealing.clone() }
     });
     newly.filter(|dealing| dealing.count > 0).collect()
-}
-
-fn is_same_dealing(one: &Dealing, other: &Dealing) -> bool {
-    (&one.domain, &one.correspondent) == (&other.domain, &other.correspondent)
 }
 
 fn events(now: &[EventReport], before: &[EventReport]) -> Vec<EventReport> {
@@ -202,23 +200,4 @@ fn events(now: &[EventReport], before: &[EventReport]) -> Vec<EventReport> {
         }
     });
     newly.filter(|event| event.rows > 0).collect()
-}
-
-fn completeness(now: &Completeness, before: &Completeness) -> Completeness {
-    let missed = Missed::since(now.missed, before.missed);
-    let mut newly = Completeness { from_ns: before.to_ns, missed, ..now.clone() };
-    for file in &mut newly.files {
-        if let Some(earlier) = before.files.iter().find(|earlier| is_same_file(earlier, file)) {
-            file.rows = file.rows.saturating_sub(earlier.rows);
-            file.overwritten = file.overwritten.saturating_sub(earlier.overwritten);
-            file.refused = file.refused.saturating_sub(earlier.refused);
-            file.garbled = file.garbled.saturating_sub(earlier.garbled);
-            file.disregarded = file.disregarded.saturating_sub(earlier.disregarded);
-        }
-    }
-    newly
-}
-
-fn is_same_file(one: &FileCount, other: &FileCount) -> bool {
-    (&one.source, &one.file, one.processor) == (&other.source, &other.file, other.processor)
 }

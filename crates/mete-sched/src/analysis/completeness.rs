@@ -45,13 +45,20 @@ impl FileCount {
         }
     }
 
-    /// Adds the counts of another reading of the same file: a component that was let go may have been taken again.
-    fn add(&mut self, other: &FileCount) {
-        self.rows = self.rows.saturating_add(other.rows);
-        self.overwritten = self.overwritten.saturating_add(other.overwritten);
-        self.refused = self.refused.saturating_add(other.refused);
-        self.garbled = self.garbled.saturating_add(other.garbled);
-        self.disregarded = self.disregarded.saturating_add(other.disregarded);
+    /// The same file with each count made from both.
+    fn with(&self, other: &FileCount, of: fn(u64, u64) -> u64) -> FileCount {
+        FileCount {
+            rows: of(self.rows, other.rows),
+            overwritten: of(self.overwritten, other.overwritten),
+            refused: of(self.refused, other.refused),
+            garbled: of(self.garbled, other.garbled),
+            disregarded: of(self.disregarded, other.disregarded),
+            ..self.clone()
+        }
+    }
+
+    fn is_same_file(&self, other: &FileCount) -> bool {
+        (&self.source, &self.file, self.processor) == (&other.source, &other.file, other.processor)
     }
 
     fn has_anything(&self) -> bool {
@@ -86,6 +93,20 @@ impl Completeness {
         has_all && self.files.iter().all(FileCount::is_complete)
     }
 
+    /// The statement of the time since an earlier statement: without what came before.
+    pub fn since(&self, before: &Completeness) -> Completeness {
+        let files = self.files.iter().map(|file| {
+            let earlier = before.files.iter().find(|earlier| earlier.is_same_file(file));
+            earlier.map_or_else(|| file.clone(), |earlier| file.with(earlier, u64::saturating_sub))
+        });
+        Completeness {
+            from_ns: before.to_ns,
+            to_ns: self.to_ns,
+            files: files.collect(),
+            missed: Missed::since(self.missed, before.missed),
+        }
+    }
+
     /// The components with rows that do not count, and the number of such rows.
     fn disregarded(&self) -> BTreeMap<&str, u64> {
         let mut found: BTreeMap<&str, u64> = BTreeMap::new();
@@ -112,7 +133,11 @@ pub(super) fn by_file(counts: impl IntoIterator<Item = FileCount>) -> Vec<FileCo
                 place.insert(files.len());
                 files.push(count);
             }
-            Entry::Occupied(place) => files[*place.get()].add(&count),
+            // Another reading of the same file: a component that was let go may have been taken again.
+            Entry::Occupied(place) => {
+                let known = &mut files[*place.get()];
+                *known = known.with(&count, u64::saturating_add);
+            }
         }
     }
     files
@@ -152,36 +177,19 @@ impl fmt::Display for Completeness {
 /// One line for each kind of what was missed; no line where nothing was missed.
 fn missed_lines(missed: Missed) -> impl Iterator<Item = String> {
     let Missed { runs, spaces, switches, late, late_ns } = missed;
+    let left_out = several(runs, "a run of a log handler", "# runs of log handlers");
+    let missing = several(spaces, "1 address space is", "# address spaces are");
+    let unreported = several(switches, "1 context switch", "# context switches");
+    let (bound, ms) = (several(late, "1 process was", "# processes were"), late_ns.div_ceil(1_000_000));
     let lines = [
-        (
-            runs,
-            several(
-                runs,
-                "the kernel left out a run of a log handler",
-                "the kernel left out # runs of log handlers",
-            ),
-        ),
-        (
-            spaces,
-            several(
-                spaces,
-                "1 address space is missing from the sums of memory",
-                "# address spaces are missing from the sums of memory",
-            ),
-        ),
+        (runs, format!("the kernel left out {left_out}")),
+        (spaces, format!("{missing} missing from the sums of memory")),
         (
             switches,
-            several(switches, "1 context switch", "# context switches")
+            unreported
                 + " went unreported: service time is made up for, what counters counted meanwhile is not",
         ),
-        (
-            late,
-            several(late, "1 process was", "# processes were")
-                + &format!(
-                    " bound late: up to {} ms of processor time stand under another domain",
-                    late_ns.div_ceil(1_000_000)
-                ),
-        ),
+        (late, format!("{bound} bound late: up to {ms} ms of processor time stand under another domain")),
     ];
     lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
 }

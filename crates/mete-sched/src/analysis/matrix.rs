@@ -33,23 +33,25 @@ impl Matrix {
         self.cells.iter().skip(column).step_by(self.columns.max(1)).copied()
     }
 
+    /// A cell to be changed; `None` outside the table. A column that is too large would be a cell of the next row.
+    fn cell(&mut self, row: usize, column: usize) -> Option<&mut u64> {
+        self.cells.get_mut(row * self.columns + column).filter(|_| column < self.columns)
+    }
+
     pub(super) fn add(&mut self, row: usize, column: usize, count: u64) {
-        // A column that is too large would be a cell of the next row.
-        debug_assert!(column < self.columns);
-        if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
+        if let Some(cell) = self.cell(row, column) {
             *cell = cell.saturating_add(count);
         }
     }
 
     pub(super) fn subtract(&mut self, row: usize, column: usize, count: u64) {
-        debug_assert!(column < self.columns);
-        if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
+        if let Some(cell) = self.cell(row, column) {
             *cell = cell.saturating_sub(count);
         }
     }
 
     pub(super) fn set(&mut self, row: usize, column: usize, count: u64) {
-        if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
+        if let Some(cell) = self.cell(row, column) {
             *cell = count;
         }
     }

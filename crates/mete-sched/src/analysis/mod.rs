@@ -60,15 +60,11 @@ pub struct Findings {
 pub struct Analysis {
     streams: Vec<Stream>,
     ended: Vec<FileCount>,
-    /// The counts of sources that have ended since the statement of an interval was asked for last.
-    interval_ended: Vec<FileCount>,
     findings: Findings,
     derived: Derived,
     layout: Layout,
     domains: usize,
     began_ns: u64,
-    interval_began_ns: u64,
-    interval_missed: Option<Missed>,
     polled_ns: u64,
     period_began_ns: u64,
     polls: usize,
@@ -109,14 +105,11 @@ impl Analysis {
         Analysis {
             streams: Vec::new(),
             ended: Vec::new(),
-            interval_ended: Vec::new(),
             findings,
             derived,
             layout,
             domains,
             began_ns: now_ns,
-            interval_began_ns: now_ns,
-            interval_missed: Some(Missed::default()),
             polled_ns: now_ns,
             period_began_ns: now_ns,
             polls: 0,
@@ -158,7 +151,6 @@ impl Analysis {
         for stream in &mut ended {
             stream.poll(|processor, meaning, row| self.findings.take(processor, meaning, row));
             self.ended.extend(stream.counts());
-            self.interval_ended.extend(stream.new_counts());
         }
         self.polled_ns = now_ns;
     }
@@ -236,17 +228,6 @@ impl Analysis {
             files: completeness::by_file(counts),
             missed: self.missed(),
         }
-    }
-
-    /// What was read and lost since the last call.
-    pub fn interval_completeness(&mut self) -> Completeness {
-        let from_ns = std::mem::replace(&mut self.interval_began_ns, self.polled_ns);
-        let ended = std::mem::take(&mut self.interval_ended);
-        let counts = ended.into_iter().chain(self.streams.iter_mut().flat_map(Stream::new_counts));
-        let files = completeness::by_file(counts);
-        let missed = self.missed();
-        let before = std::mem::replace(&mut self.interval_missed, missed);
-        Completeness { from_ns, to_ns: self.polled_ns, files, missed: Missed::since(missed, before) }
     }
 
     /// What all sources together know to have missed; `None` if one of them cannot find that out.
@@ -350,9 +331,7 @@ impl Findings {
     /// Takes a row that a domain's own process wrote.
     fn take_own(&mut self, processor: usize, of: RowUse, domain: DomainId, counter: u64, stamp: u64) {
         // A component may write any number there.
-        if domain.index() < self.traffic.domains() {
-            self.rows_seen.add(processor, domain.index(), 1);
-        }
+        self.rows_seen.add(processor, domain.index(), 1);
         self.tally(of, domain, counter, stamp);
     }
 

@@ -24,8 +24,6 @@ struct Feed {
     processor: usize,
     logs: FeedLogs,
     count: FileCount,
-    /// The counts as of the last statement of an interval.
-    reported: FileCount,
 }
 
 /// How the files of a feed are read.
@@ -219,23 +217,6 @@ impl Stream {
     pub fn counts(&self) -> impl Iterator<Item = FileCount> {
         self.feeds.iter().map(|feed| feed.count.clone())
     }
-
-    /// The counts since the last call.
-    pub fn new_counts(&mut self) -> impl Iterator<Item = FileCount> {
-        self.feeds.iter_mut().map(|feed| {
-            let (now, before) = (&feed.count, &feed.reported);
-            let newly = FileCount {
-                rows: now.rows - before.rows,
-                overwritten: now.overwritten - before.overwritten,
-                refused: now.refused - before.refused,
-                garbled: now.garbled - before.garbled,
-                disregarded: now.disregarded - before.disregarded,
-                ..now.clone()
-            };
-            feed.reported = now.clone();
-            newly
-        })
-    }
 }
 
 /// Adds feeds for the files of one processor. The files with the totals of one event are one feed.
@@ -252,7 +233,7 @@ fn add_feeds(feeds: &mut Vec<Feed>, source: &dyn Source, processor: usize, files
         let (label, name) = (source.label().to_owned(), file.name.clone());
         let count = FileCount { source: label, file: name, processor, ..FileCount::default() };
         let logs = FeedLogs::new(cursor, file);
-        feeds.push(Feed { processor, logs, count, reported: FileCount::default() });
+        feeds.push(Feed { processor, logs, count });
     }
 }
 

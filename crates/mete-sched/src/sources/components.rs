@@ -176,8 +176,7 @@ impl Source for ComponentSource {
     /// Tells the component what it may know about the change.
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
         for told in self.standing.follow(change) {
-            publish(&self.region, told)
-                .map_err(|source| SourceError::Bindings { label: self.label.clone(), source })?;
+            publish(&self.region, &self.label, told)?;
         }
         if change.is_alive && change.pid == self.component.pid() {
             let told = self.component.tell_to_bind(self.standing.own());
@@ -217,7 +216,7 @@ impl Source for ComponentSource {
         // It was taken as a component of a user who may say everything, and has another user now.
         if !self.standing.is_up_to_date() {
             self.has_failed = true;
-            return Err(SourceError::Changed { label: self.label.clone() });
+            return Err(SourceError::Changed(self.label.clone()));
         }
         self.settle().map(drop)
     }

@@ -56,12 +56,13 @@ impl KernelSource {
         kernel.bind(&Principal::Idle, IDLE)?;
         let (mut events, mut logged, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for what in wanted {
+            let (name, meaning) = described(what);
             match kernel.enable(what) {
-                Ok(first) => {
-                    events.extend(uses(what, first));
+                Ok(event) => {
+                    events.push(EventUse::new(event, name, meaning));
                     logged.push(what.clone());
                 }
-                Err(source) => missing.push(Unavailable { what: name(what), source }),
+                Err(source) => missing.push(Unavailable { what: name.into(), source }),
             }
         }
         if logged.contains(&Characteristic::ServiceTime)
@@ -90,25 +91,15 @@ impl KernelSource {
     }
 }
 
-fn name(what: &Characteristic) -> String {
+/// The name of a characteristic, and what its rows mean.
+fn described(what: &Characteristic) -> (&str, Meaning) {
     match what {
-        Characteristic::ServiceTime => SERVICE_TIME.into(),
-        Characteristic::Ipc => IPC.into(),
-        Characteristic::Memory => "memory".into(),
-        Characteristic::RunQueue { .. } => "run queue".into(),
-        Characteristic::Counter(counter) => counter.name().into(),
-    }
-}
-
-fn uses(what: &Characteristic, first: mete_log::EventId) -> Vec<EventUse> {
-    let of = |meaning| vec![EventUse::new(first, name(what), meaning)];
-    match what {
-        Characteristic::ServiceTime => of(Meaning::ServiceTime),
-        Characteristic::Memory => of(Meaning::Memory),
-        Characteristic::RunQueue { .. } => of(Meaning::RunQueue),
-        Characteristic::Counter(_) => of(Meaning::Counter),
+        Characteristic::ServiceTime => (SERVICE_TIME, Meaning::ServiceTime),
         // One row for both sides: a row of the receiver's side would say the same once more.
-        Characteristic::Ipc => of(Meaning::Woke),
+        Characteristic::Ipc => (IPC, Meaning::Woke),
+        Characteristic::Memory => ("memory", Meaning::Memory),
+        Characteristic::RunQueue { .. } => ("run queue", Meaning::RunQueue),
+        Characteristic::Counter(counter) => (counter.name(), Meaning::Counter),
     }
 }
 

@@ -66,12 +66,6 @@ impl EventUse {
     pub fn new(event: EventId, name: impl Into<String>, meaning: Meaning) -> EventUse {
         EventUse { event, name: name.into(), meaning, threshold: 1 }
     }
-
-    /// The same event, with one row for this number of occurrences (LOG-8).
-    pub fn with_threshold(mut self, threshold: u32) -> EventUse {
-        self.threshold = threshold.max(1);
-        self
-    }
 }
 
 /// One component whose logs are read. It logs already, or logs as soon as it is told to [begin](Source::begin).
@@ -224,11 +218,8 @@ pub enum SourceError {
     #[error(transparent)]
     Component(#[from] AttachError),
     /// The component has another user's rights than when it was taken.
-    #[error("component {label} has another user now, so it is taken anew")]
-    Changed {
-        /// The component.
-        label: String,
-    },
+    #[error("component {0} has another user now, so it is taken anew")]
+    Changed(String),
     /// There is no memory for the component's logs.
     #[error(transparent)]
     Region(#[from] RegionError),

@@ -44,16 +44,16 @@ impl Source for RegionSource {
     }
 
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
-        publish(&self.region, change)
-            .map_err(|source| SourceError::Bindings { label: self.label.clone(), source })
+        publish(&self.region, &self.label, change)
     }
 }
 
 /// Publishes in the region's table to which domain a process belongs, so that the component can look it up.
-pub(super) fn publish(region: &Region, change: Change) -> Result<(), mete_log::bindings::BindingsFull> {
+pub(super) fn publish(region: &Region, label: &str, change: Change) -> Result<(), SourceError> {
     let bindings = region.bindings();
     if change.is_alive && change.to != OTHER {
-        return bindings.bind(change.pid, change.to);
+        let bound = bindings.bind(change.pid, change.to);
+        return bound.map_err(|source| SourceError::Bindings { label: label.to_owned(), source });
     }
     bindings.unbind(change.pid);
     Ok(())
