@@ -76,7 +76,7 @@ impl Affinity {
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start_with(watcher: impl Fn() -> Command + Send + 'static) -> Result<Affinity, ActuatorError> {
-        let (journal, unnamed) = Journal::create().map_err(|source| ActuatorError::NotNoted { source })?;
+        let (journal, unnamed) = Journal::create().map_err(ActuatorError::NotNoted)?;
         let watchers = watcher::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
         Ok(Affinity { watchers, book: Book::new(journal), unnamed, is_over: false })
     }
@@ -100,18 +100,12 @@ impl Affinity {
         processes: &[u32],
         processor: usize,
     ) -> Result<usize, ActuatorError> {
-        let target = Mask::single(processor).ok_or(ActuatorError::NoProcessor { processor })?;
+        let target = Mask::single(processor).ok_or(ActuatorError::NoProcessor(processor))?;
         // Before the first change: a change without a watcher might never be undone.
-        self.watchers.wait_for_one(PATIENCE).map_err(|source| ActuatorError::WatcherGone { source })?;
+        self.watchers.wait_for_one(PATIENCE).map_err(ActuatorError::WatcherGone)?;
         let mut changed: Vec<Moving> = Vec::new();
         let placed = self.place_all(domain, processes, target, processor, &mut changed);
-        match placed {
-            Ok(()) => Ok(changed.len()),
-            Err(error) => {
-                take_back(&changed);
-                Err(error)
-            }
-        }
+        placed.map(|()| changed.len()).inspect_err(|_| take_back(&changed))
     }
 
     /// Passes over the processes until all of their threads are on the processor. A thread that starts during a pass
@@ -202,7 +196,7 @@ impl Affinity {
     ) -> Result<usize, ActuatorError> {
         let before = changed.len();
         for moving in moving {
-            self.book.note(moving.record).map_err(|source| ActuatorError::NotNoted { source })?;
+            self.book.note(moving.record).map_err(ActuatorError::NotNoted)?;
             match moving.record.told.give_to(moving.record.thread) {
                 Ok(()) => changed.push(moving),
                 // The thread has ended.

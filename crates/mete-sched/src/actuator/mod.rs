@@ -35,25 +35,16 @@ pub fn recover() -> Option<Restored> {
 #[derive(Debug, thiserror::Error)]
 pub enum ActuatorError {
     /// The watchers cannot be started.
-    #[error("cannot start the processes that put processor masks back: {source}; so none is changed")]
-    NoWatcher {
-        /// Why.
-        source: io::Error,
-    },
+    #[error("cannot start the processes that put processor masks back: {0}; so none is changed")]
+    NoWatcher(#[source] io::Error),
     /// The watchers have ended before the scheduler.
     #[error(
-        "the processes that put processor masks back have ended, and no other one can be started ({source}); so no more are changed"
+        "the processes that put processor masks back have ended, and no other one can be started ({0}); so no more are changed"
     )]
-    WatcherGone {
-        /// Why no other one can be started.
-        source: io::Error,
-    },
+    WatcherGone(#[source] io::Error),
     /// What must be put back cannot be noted.
-    #[error("cannot note which processor masks are to be put back: {source}; so no more are changed")]
-    NotNoted {
-        /// Why.
-        source: io::Error,
-    },
+    #[error("cannot note which processor masks are to be put back: {0}; so no more are changed")]
+    NotNoted(#[source] io::Error),
     /// The process is a kernel thread that belongs to one processor.
     #[error("{name} ({pid}) belongs to the kernel and cannot be moved")]
     Kernel {
@@ -103,9 +94,6 @@ pub enum ActuatorError {
         processor: usize,
     },
     /// The processor does not exist.
-    #[error("processor {processor} is out of range: masks have room for {}", Mask::PROCESSORS)]
-    NoProcessor {
-        /// The processor that was asked for.
-        processor: usize,
-    },
+    #[error("processor {0} is out of range: masks have room for {most}", most = Mask::PROCESSORS)]
+    NoProcessor(usize),
 }

@@ -9,47 +9,27 @@ use super::{FIRST, MAX_DOMAINS, process};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
     /// The text is no domain at all.
-    #[error("{text:?} is no domain: write NAME=SELECTOR, for example web=comm:nginx")]
-    Form {
-        /// What was written.
-        text: String,
-    },
+    #[error("{0:?} is no domain: write NAME=SELECTOR, for example web=comm:nginx")]
+    Form(String),
     /// The name has letters that could be mistaken for something else.
-    #[error("{name:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @")]
-    Name {
-        /// What was written.
-        name: String,
-    },
+    #[error("{0:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @")]
+    Name(String),
     /// The name belongs to a built-in domain.
     #[error(
-        "the domain name {name:?} is taken: \"other\" is what belongs to no domain, \"idle\" is the idle time"
+        "the domain name {0:?} is taken: \"other\" is what belongs to no domain, \"idle\" is the idle time"
     )]
-    Reserved {
-        /// The name.
-        name: String,
-    },
+    Reserved(String),
     /// Two domains have the same name.
-    #[error(
-        "the domain {name:?} is given twice; give several selectors to one domain as {name}=SELECTOR,SELECTOR"
-    )]
-    Twice {
-        /// The name.
-        name: String,
-    },
+    #[error("the domain {0:?} is given twice; give several selectors to one domain as {0}=SELECTOR,SELECTOR")]
+    Twice(String),
     /// There are more domains than log areas have room for.
-    #[error("{wanted} domains are too many: log areas have room for {}", MAX_DOMAINS - FIRST.index())]
-    TooMany {
-        /// The number of domains that were given.
-        wanted: usize,
-    },
+    #[error("{0} domains are too many: log areas have room for {most}", most = MAX_DOMAINS - FIRST.index())]
+    TooMany(usize),
     /// The kind of selector is unknown.
     #[error(
-        "{text:?} selects nothing: write pid:NUMBER, comm:NAME, exe:PATH, cgroup:PATH, user:NAME or children:NUMBER"
+        "{0:?} selects nothing: write pid:NUMBER, comm:NAME, exe:PATH, cgroup:PATH, user:NAME or children:NUMBER"
     )]
-    Selector {
-        /// What was written.
-        text: String,
-    },
+    Selector(String),
     /// The value does not fit the kind of selector.
     #[error("{text:?} needs {expected}")]
     Value {

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use mete_kernel::Glob;
 use mete_log::DomainId;
 
-use super::DomainError;
-use super::{hint, process};
+use super::{DomainError, Selector, hint, process};
 
 /// The control groups that match a pattern, now and later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +43,8 @@ impl Groups {
     }
 
     fn collect(&self, directory: &Path, found: &mut Vec<PathBuf>) {
-        let below = fs::read_dir(directory).into_iter().flatten().flatten();
-        for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            let path = entry.path();
-            let inside = path.strip_prefix(&self.mount).unwrap_or(&path);
-            if self.glob.matches(&[b"/", inside.as_os_str().as_bytes()].concat()) {
+        for path in directories_in(directory) {
+            if self.glob.matches(inside(&self.mount, &path).as_os_str().as_bytes()) {
                 found.push(path.clone());
             }
             self.collect(&path, found);
@@ -56,16 +52,8 @@ impl Groups {
     }
 }
 
-/// What the value of a `cgroup:` selector names.
-pub(super) enum NamedGroups {
-    /// A control group that exists, by its directory.
-    One(PathBuf),
-    /// Those that match a pattern.
-    Matching(Groups),
-}
-
 /// Reads the value of a `cgroup:` selector.
-pub(super) fn parse(value: &OsStr) -> Result<NamedGroups, DomainError> {
+pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let glob = Glob::of_paths(value.as_bytes());
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = cgroup_mounts(&mounts);
@@ -73,7 +61,7 @@ pub(super) fn parse(value: &OsStr) -> Result<NamedGroups, DomainError> {
     let given = Path::new(value);
     let below = mounts.iter().map(|mount| mount.join(given.strip_prefix("/").unwrap_or(given)));
     if let Some(found) = std::iter::once(given.to_owned()).chain(below).find(|path| is_cgroup(path)) {
-        return Ok(NamedGroups::One(found));
+        return Ok(Selector::Cgroup(found));
     }
     let none = || DomainError::NoCgroup { path: value.into(), hint: nearest_groups(given, &mounts) };
     if glob.literal().is_some() {
@@ -94,36 +82,37 @@ pub(super) fn parse(value: &OsStr) -> Result<NamedGroups, DomainError> {
     let mut groups: Vec<_> = groups.filter(|groups| is_cgroup(&groups.mount.join(groups.prefix()))).collect();
     // A hierarchy with such groups takes precedence over one that may have some later.
     let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
-    if groups.is_empty() { Err(none()) } else { Ok(NamedGroups::Matching(groups.swap_remove(found))) }
+    if groups.is_empty() { Err(none()) } else { Ok(Selector::Cgroups(groups.swap_remove(found))) }
 }
 
 /// A hint that names groups with nearly this name, or with its last part elsewhere.
 fn nearest_groups(path: &Path, mounts: &[PathBuf]) -> String {
     let Some(name) = path.file_name() else { return String::new() };
-    let mut all: Vec<OsString> = Vec::new();
-    for mount in mounts {
-        for path in all_below(mount).directories() {
-            let inside = path.strip_prefix(mount).unwrap_or(&path);
-            all.push([OsStr::new("/"), inside.as_os_str()].join(OsStr::new("")));
-        }
-    }
-    let mut same: Vec<_> =
-        all.iter().filter(|path| last_part(path) == name).map(|path| process::shown(path)).collect();
+    let in_one = |mount: &PathBuf| {
+        all_below(mount).directories().into_iter().map(|path| inside(mount, &path)).collect::<Vec<_>>()
+    };
+    let all: Vec<PathBuf> = mounts.iter().flat_map(in_one).collect();
+    let same = all.iter().filter(|path| path.file_name() == Some(name));
+    let mut same: Vec<_> = same.map(|path| process::shown(path.as_os_str())).collect();
     if same.is_empty() {
-        let lasts: BTreeMap<&OsStr, &OsString> = all.iter().map(|path| (last_part(path), path)).collect();
+        let lasts: BTreeMap<_, _> = all.iter().filter_map(|path| Some((path.file_name()?, path))).collect();
         let near = hint::nearest(name.as_bytes(), lasts.keys().map(|name| name.as_bytes()));
-        same = near
-            .iter()
-            .filter_map(|name| lasts.get(OsStr::new(name)))
-            .map(|path| process::shown(path))
-            .collect();
+        let near = near.iter().filter_map(|name| lasts.get(OsStr::new(name)));
+        same = near.map(|path| process::shown(path.as_os_str())).collect();
     }
     same.dedup();
     same.truncate(3);
     hint::did_you_mean(same)
 }
-fn last_part(path: &OsStr) -> &OsStr {
-    Path::new(path).file_name().unwrap_or_default()
+
+/// The path of a group in its hierarchy.
+fn inside(mount: &Path, path: &Path) -> PathBuf {
+    Path::new("/").join(path.strip_prefix(mount).unwrap_or(path))
+}
+
+fn directories_in(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
 /// All groups of one hierarchy, apart from its root.
@@ -141,7 +130,7 @@ pub(super) fn populated() -> Vec<(PathBuf, PathBuf)> {
         let mut found = Vec::new();
         for path in all_below(&mount).directories() {
             if fs::read(path.join("cgroup.procs")).is_ok_and(|text| !text.is_empty()) {
-                let name = Path::new("/").join(path.strip_prefix(&mount).unwrap_or(&path));
+                let name = inside(&mount, &path);
                 found.push((path, name));
             }
         }
@@ -196,11 +185,9 @@ fn collect(
         let known = into.entry(pid).or_insert(domain);
         *known = domain.min(*known);
     }
-    let below = fs::read_dir(directory).into_iter().flatten().flatten();
-    let below =
-        below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
     // A group below with a domain of its own is visited as such.
-    below.filter(|path| !groups.contains_key(path)).for_each(|path| collect(&path, domain, groups, into));
+    let below = directories_in(directory).filter(|path| !groups.contains_key(path));
+    below.for_each(|path| collect(&path, domain, groups, into));
 }
 
 #[cfg(test)]

@@ -161,7 +161,8 @@ pub fn all() -> Result<Vec<u32>, CannotLook> {
 
 /// The numbers of all threads of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
-    numbers(&format!("/proc/{pid}/task"))
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The path of the program that a process runs, even if another file, or none, has that path by now. `None` for a
@@ -207,11 +208,6 @@ pub fn user(pid: u32) -> Option<u32> {
 /// The number that was given to a process or thread most recently. As long as it stays the same, no process has begun.
 pub fn newest() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().nth(4)?.parse().ok()
-}
-
-fn numbers(directory: &str) -> Vec<u32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use mete_kernel::{Glob, Selects};
 use mete_policy::Role;
 
 use super::DomainError;
-use super::groups::{self, Groups, NamedGroups};
+use super::groups::{self, Groups};
 use super::hint;
 use super::process::{self, Process, shown};
 
@@ -52,9 +52,7 @@ pub enum Selector {
 impl Selector {
     /// Selects processes that have exactly this name.
     pub fn comm(name: &OsStr) -> Selector {
-        // The kernel keeps only the beginning of a longer name, so only that can match.
-        let kept = &name.as_bytes()[..name.len().min(COMM_BYTES)];
-        Selector::Comm(Pattern { text: name.to_owned(), glob: Glob::name(kept) })
+        Selector::Comm(Pattern { text: name.to_owned(), glob: kept(name.as_bytes()) })
     }
 
     /// Reads a selector. Its names and paths may contain any bytes.
@@ -63,7 +61,7 @@ impl Selector {
     ///
     /// [`DomainError`] says what was expected, or why the selector can never select anything.
     pub fn parse(text: &OsStr) -> Result<Selector, DomainError> {
-        let unknown = || DomainError::Selector { text: shown(text) };
+        let unknown = || DomainError::Selector(shown(text));
         let bytes = text.as_bytes();
         let colon = bytes.iter().position(|&byte| byte == b':').ok_or_else(unknown)?;
         let value = OsStr::from_bytes(&bytes[colon + 1..]);
@@ -76,10 +74,7 @@ impl Selector {
             b"children" => Ok(Selector::Children(process_number(value).map_err(wrong)?)),
             b"comm" => comm(value).map_err(wrong),
             b"exe" => program(value).map_err(wrong),
-            b"cgroup" => Ok(match groups::parse(value)? {
-                NamedGroups::One(directory) => Selector::Cgroup(directory),
-                NamedGroups::Matching(groups) => Selector::Cgroups(groups),
-            }),
+            b"cgroup" => groups::parse(value),
             b"user" => Ok(Selector::User { name: shown(value), id: user_id(value)? }),
             _ => Err(unknown()),
         }
@@ -158,14 +153,15 @@ fn process_number(value: &OsStr) -> Result<u32, String> {
     pid.ok_or_else(|| "a process number, such as pid:1234".into())
 }
 
+/// What the kernel keeps of a name: only the beginning of a longer one, so that only that can match.
+fn kept(name: &[u8]) -> Glob {
+    Glob::name(&name[..name.len().min(COMM_BYTES)])
+}
+
 fn comm(value: &OsStr) -> Result<Selector, String> {
     let glob = Glob::of_names(value.as_bytes());
     if let Some(name) = glob.literal() {
-        let selector = Selector::comm(&OsString::from_vec(name));
-        return Ok(match selector {
-            Selector::Comm(pattern) => Selector::Comm(Pattern { text: value.to_owned(), ..pattern }),
-            other => other,
-        });
+        return Ok(Selector::Comm(Pattern { text: value.to_owned(), glob: kept(&name) }));
     }
     if glob.shortest() > COMM_BYTES {
         let prefix = OsString::from_vec(glob.prefix()[..glob.prefix().len().min(COMM_BYTES - 1)].to_vec());
@@ -181,19 +177,13 @@ fn comm(value: &OsStr) -> Result<Selector, String> {
 
 fn program(value: &OsStr) -> Result<Selector, String> {
     let glob = Glob::of_paths(value.as_bytes());
-    let glob = match glob.literal() {
-        // `/proc` names programs by their real paths.
-        Some(path) => {
-            let found = fs::canonicalize(OsStr::from_bytes(&path)).ok().filter(|path| path.is_file());
-            let path = found.ok_or_else(|| hint::program(OsStr::from_bytes(&path)))?;
-            return Ok(Selector::Program(Pattern {
-                glob: Glob::path(path.as_os_str().as_bytes()),
-                text: path.into_os_string(),
-            }));
-        }
-        None => real_prefix(&glob)?,
+    let Some(path) = glob.literal() else {
+        return Ok(Selector::Program(Pattern { text: value.to_owned(), glob: real_prefix(&glob)? }));
     };
-    Ok(Selector::Program(Pattern { text: value.to_owned(), glob }))
+    // `/proc` names programs by their real paths.
+    let found = fs::canonicalize(OsStr::from_bytes(&path)).ok().filter(|path| path.is_file());
+    let path = found.ok_or_else(|| hint::program(OsStr::from_bytes(&path)))?.into_os_string();
+    Ok(Selector::Program(Pattern { glob: Glob::path(path.as_bytes()), text: path }))
 }
 
 /// The pattern of paths with the real path of the directory before its first star. Links are not followed in
@@ -201,11 +191,9 @@ fn program(value: &OsStr) -> Result<Selector, String> {
 fn real_prefix(glob: &Glob) -> Result<Glob, String> {
     let prefix = glob.prefix();
     if !prefix.starts_with(b"/") {
-        return if glob.takes_any_beginning() {
-            Ok(glob.clone())
-        } else {
-            Err("a pattern that begins with a slash, or with ** for any directory".into())
-        };
+        let is_anywhere = glob.takes_any_beginning();
+        let wrong = "a pattern that begins with a slash, or with ** for any directory";
+        return is_anywhere.then(|| glob.clone()).ok_or(wrong.into());
     }
     let end = prefix.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     let directory = Path::new(OsStr::from_bytes(&prefix[..end.max(1)]));
@@ -224,27 +212,19 @@ pub fn user_id(name: &OsStr) -> Result<u32, DomainError> {
     if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
         return Ok(id);
     }
-    // The other fields may be in any encoding, so the lines are read as bytes.
-    let users = fs::read("/etc/passwd").unwrap_or_default();
-    find_user(&users, name.as_bytes()).ok_or_else(|| {
-        let names =
-            users.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b':').next());
-        let near = hint::nearest(name.as_bytes(), names.filter(|name| !name.is_empty()));
+    let passwd = fs::read("/etc/passwd").unwrap_or_default();
+    let found = users(&passwd).find(|(known, _)| *known == name.as_bytes());
+    found.map(|(_, id)| id).ok_or_else(|| {
+        let near = hint::nearest(name.as_bytes(), users(&passwd).map(|(name, _)| name));
         DomainError::NoUser { name: shown(name), hint: hint::did_you_mean(near) }
     })
 }
 
 /// The name of a user, or the number of a user that has no name here.
 pub(super) fn user_name(id: u32) -> String {
-    let users = fs::read("/etc/passwd").unwrap_or_default();
-    let mut lines = users.split(|&byte| byte == b'\n');
-    let name = lines.find_map(|line| {
-        let mut fields = line.split(|&byte| byte == b':');
-        let name = fields.next()?;
-        let number = str::from_utf8(fields.nth(1)?).ok()?;
-        (number.parse() == Ok(id)).then(|| super::plain_name(OsStr::from_bytes(name)))
-    });
-    name.unwrap_or_else(|| id.to_string())
+    let passwd = fs::read("/etc/passwd").unwrap_or_default();
+    let found = users(&passwd).find(|(_, known)| *known == id);
+    found.map_or_else(|| id.to_string(), |(name, _)| super::plain_name(OsStr::from_bytes(name)))
 }
 
 /// Whether a letter can be in a domain's name.
@@ -252,10 +232,13 @@ pub(super) fn is_plain(letter: char) -> bool {
     letter.is_alphanumeric() || "-_./@".contains(letter)
 }
 
-fn find_user(passwd: &[u8], name: &[u8]) -> Option<u32> {
-    let mut lines = passwd.split(|&byte| byte == b'\n').map(|line| line.split(|&byte| byte == b':'));
-    let mut fields = lines.find(|fields| fields.clone().next() == Some(name))?;
-    str::from_utf8(fields.nth(2)?).ok()?.parse().ok()
+/// The users' names and numbers. The other fields may be in any encoding, so the lines are read as bytes.
+fn users(passwd: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
+    passwd.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mut fields = line.split(|&byte| byte == b':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        Some((name, str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?))
+    })
 }
 
 /// A domain as the user asks for it: `NAME=SELECTOR[,SELECTOR…]`.
@@ -284,9 +267,7 @@ impl DomainSpec {
         self.role = Some(role);
         self
     }
-}
 
-impl DomainSpec {
     /// Reads a domain. Its selectors may contain any bytes.
     ///
     /// # Errors
@@ -295,11 +276,10 @@ impl DomainSpec {
     pub fn parse(text: &OsStr) -> Result<DomainSpec, DomainError> {
         let bytes = text.as_bytes();
         let equals = bytes.iter().position(|&byte| byte == b'=');
-        let equals = equals.ok_or_else(|| DomainError::Form { text: shown(text) })?;
+        let equals = equals.ok_or_else(|| DomainError::Form(shown(text)))?;
         let name = str::from_utf8(&bytes[..equals]).ok();
         let name = name.filter(|name| !name.is_empty() && name.chars().all(is_plain));
-        let name =
-            name.ok_or_else(|| DomainError::Name { name: shown(OsStr::from_bytes(&bytes[..equals])) })?;
+        let name = name.ok_or_else(|| DomainError::Name(shown(OsStr::from_bytes(&bytes[..equals]))))?;
         let selectors = bytes[equals + 1..].split(|&byte| byte == b',').map(OsStr::from_bytes);
         let selectors = selectors.map(Selector::parse).collect::<Result<_, _>>()?;
         Ok(DomainSpec { name: name.to_owned(), selectors, role: None })
@@ -421,8 +401,7 @@ mod tests {
 
     #[test]
     fn users_are_found_by_their_whole_name() {
-        let users = b"root:x:0:0:\xe9:/root:/bin/sh\nwww-data:x:33:33::/:/bin/false\n";
-        assert_eq!(find_user(users, b"www-data"), Some(33));
-        assert_eq!(find_user(users, b"www"), None);
+        let passwd = b"root:x:0:0:\xe9:/root:/bin/sh\nwww-data:x:33:33::/:/bin/false\n";
+        assert!(users(passwd).eq([(&b"root"[..], 0), (b"www-data", 33)]));
     }
 }

@@ -12,90 +12,32 @@
 //! one exception: if both watchers were killed just before a process is to be moved, the move waits for at most a
 //! fifth of a second.
 
-use std::collections::BTreeSet;
+mod settings;
+mod start;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mete_kernel::{Characteristic, Kernel, KernelError};
+use mete_kernel::KernelError;
 use mete_log::DomainId;
 use mete_log::clock::{Anchor, Calibration, monotonic_ns};
-use mete_policy::{self as policy, Move, ProcessorId, Role};
-use mete_probe::attach::configured_processors;
-use mete_probe::directory::Users;
+use mete_policy::{self as policy, Move, ProcessorId};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
-use crate::configure::Layout;
-use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, OTHER, for_policy, of_policy};
+use crate::domains::{Change, DomainError, Domains, OTHER, for_policy, of_policy};
 use crate::notice::Notice;
 use crate::precedence::Precedence;
-use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust};
+use crate::sources::{ComponentSource, Discovery, Source, SourceError, Trust};
 use crate::ticker::Ticker;
 
-/// How long a start waits for components that are there already. Components that answer at all do so within a moment;
-/// the others are taken when they answer.
-const WAIT_AT_START: Duration = Duration::from_millis(100);
+pub use settings::Settings;
+
 /// The largest number of components that are taken at one poll. To lay out the logs of each takes time.
 const TAKEN_AT_ONCE: usize = 2;
-
-/// What a scheduler should do.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The time between two polls of the logs. The papers use 20 ms.
-    pub poll: Duration,
-    /// The number of polls in a period. The policy is asked at the end of each period: with 5 polls, every 100 ms.
-    pub polls_in_period: u32,
-    /// The time between two looks at processes and components: one second, or less to find components that live only
-    /// briefly.
-    pub housekeeping: Duration,
-    /// How the logs are laid out.
-    pub layout: Layout,
-    /// What the kernel should log. If it is empty, the kernel component is not used.
-    pub kernel: Vec<Characteristic>,
-    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with the logs of
-    /// components alone.
-    pub needs_kernel: bool,
-    /// Whether the scheduler looks for user-level components.
-    pub components: bool,
-    /// The only directory in which it looks for them; `None` for every directory that this user may look into.
-    pub component_directory: Option<PathBuf>,
-    /// The users whose components the scheduler looks for. It always looks for this user's components and for those of
-    /// users who have a process in a domain or are selected for a domain.
-    pub component_users: Users,
-    /// Whether all domains may be empty at first, without a notice. If not, at least one domain must have a member, and
-    /// each domain that is empty causes a [`Notice::Empty`].
-    pub may_be_empty: bool,
-    /// The property by which processes that no selector selects are divided into domains; `None` for no division.
-    pub divide: Option<DivideBy>,
-    /// The constants of the affinity policy; `None` to observe only and move nothing.
-    pub policy: Option<policy::affinity::Settings>,
-    /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`].
-    pub acts: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let run_queue = Characteristic::RunQueue { hertz: 100 };
-        Settings {
-            poll: Duration::from_millis(20),
-            polls_in_period: 5,
-            housekeeping: Duration::from_secs(1),
-            layout: Layout::PerEvent,
-            kernel: vec![Characteristic::ServiceTime, Characteristic::Ipc, run_queue],
-            needs_kernel: false,
-            components: true,
-            component_directory: None,
-            component_users: Users::These(BTreeSet::new()),
-            may_be_empty: false,
-            divide: None,
-            policy: None,
-            acts: true,
-        }
-    }
-}
 
 /// Why a scheduler cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -182,148 +124,7 @@ pub struct Scheduler {
     _precedence: Precedence,
 }
 
-/// What exists before anything else at a start. The scheduler takes precedence already for loading, which would take
-/// seconds on a full machine.
-struct BegunStart {
-    notices: Vec<Notice>,
-    used_before_ns: u64,
-    precedence: Precedence,
-}
-
-impl BegunStart {
-    fn now() -> BegunStart {
-        BegunStart { notices: Vec::new(), used_before_ns: thread_time_ns(), precedence: Precedence::take() }
-    }
-}
-
-/// The domains, with the members that were found at the start.
-struct DomainMembers {
-    domains: Domains,
-    /// Users whom a selector names.
-    selected: Vec<u32>,
-}
-
-impl DomainMembers {
-    fn find(
-        settings: &Settings,
-        specs: Vec<DomainSpec>,
-        notices: &mut Vec<Notice>,
-    ) -> Result<DomainMembers, DomainError> {
-        let selected = specs.iter().flat_map(DomainSpec::users).collect();
-        let mut domains = Domains::new(specs)?;
-        if let Some(by) = settings.divide {
-            domains.divide(by);
-        }
-        domains.scan();
-        if !settings.may_be_empty {
-            notices.extend(domains.check_matches()?.into_iter().map(Notice::Empty));
-        }
-        Ok(DomainMembers { domains, selected })
-    }
-}
-
 impl Scheduler {
-    /// Finds the domains' processes, starts the logs, and takes the components that are there. The thread that calls
-    /// this must be the one that polls.
-    ///
-    /// # Errors
-    ///
-    /// [`SchedulerError`]. Nothing is attached or changed then.
-    pub fn start(settings: Settings, specs: Vec<DomainSpec>) -> Result<Scheduler, SchedulerError> {
-        let mut begun = BegunStart::now();
-        let members = DomainMembers::find(&settings, specs, &mut begun.notices)?;
-        let kernel = start_kernel(&settings, &mut begun.notices)?;
-        Scheduler::begin(settings, members, kernel, begun)
-    }
-
-    /// Like [`Scheduler::start`], for domains that are chosen after the kernel component is loaded: loading takes a
-    /// while.
-    ///
-    /// # Errors
-    ///
-    /// As [`Scheduler::start`].
-    pub fn start_for(
-        settings: Settings,
-        specs: impl FnOnce() -> Vec<DomainSpec>,
-    ) -> Result<Scheduler, SchedulerError> {
-        let mut begun = BegunStart::now();
-        let kernel = start_kernel(&settings, &mut begun.notices)?;
-        let members = DomainMembers::find(&settings, specs(), &mut begun.notices)?;
-        Scheduler::begin(settings, members, kernel, begun)
-    }
-
-    fn begin(
-        settings: Settings,
-        members: DomainMembers,
-        kernel: Option<KernelSource>,
-        begun: BegunStart,
-    ) -> Result<Scheduler, SchedulerError> {
-        let processors = kernel.as_ref().map_or_else(configured_processors, Source::processors);
-        let mut scheduler = Scheduler::new(settings, members, processors, begun)?;
-        if let Some(kernel) = kernel {
-            scheduler.read(Box::new(kernel))?;
-            // Processes may have begun after the first look and before the kernel bound processes by itself. Two looks
-            // are needed, because a process may become another program between a look and its binding.
-            scheduler.look_at_processes();
-            scheduler.look_at_processes();
-        }
-        scheduler.domains.begin();
-        scheduler.take_first_components();
-        scheduler.start_ns = thread_time_ns().saturating_sub(scheduler.used_before_ns);
-        scheduler.began_ns = monotonic_ns();
-        // The time that the start took is no part of the beat.
-        scheduler.ticker.begin_anew();
-        Ok(scheduler)
-    }
-
-    /// A scheduler that reads nothing yet. The search for components has begun.
-    fn new(
-        settings: Settings,
-        members: DomainMembers,
-        processors: usize,
-        begun: BegunStart,
-    ) -> Result<Scheduler, SchedulerError> {
-        let DomainMembers { domains, selected } = members;
-        let BegunStart { mut notices, used_before_ns, precedence } = begun;
-        let all = domains.numbers();
-        let roles: Vec<_> = all.clone().map(|domain| domains.role(domain)).collect();
-        let drivers = all.filter(|&domain| domains.role(domain) == Some(Role::Driver)).collect();
-        let present = domains.present().map(|change| (change.pid, change.to));
-        let trust = Arc::new(Trust::in_drivers(drivers).with_open(&domains.open(), present));
-        let placement = Placement::start(&settings, domains.len(), processors)?;
-        let actuator = placement.as_ref().and_then(|placement| placement.actuator.as_ref());
-        let unnamed = actuator.and_then(actuator::Affinity::unnamed);
-        notices.extend(unnamed.map(|why| Notice::NotForTheNextStart(why.to_string())));
-        let discovery = settings
-            .components
-            .then(|| start_discovery(&settings, processors, &trust, selected, &mut notices))
-            .flatten();
-        if let Some(discovery) = &discovery {
-            // The processes that are there already, so that the search begins with their users' directories.
-            discovery.follow(domains.present().collect());
-        }
-        let now_ns = monotonic_ns();
-        Ok(Scheduler {
-            analysis: Analysis::new(processors, roles, settings.layout, now_ns),
-            discovery,
-            trust,
-            components: Vec::new(),
-            stock: StockDue::default(),
-            ticker: Ticker::new(settings.poll),
-            settings,
-            domains,
-            placement,
-            notices,
-            polls: 0,
-            began_ns: now_ns,
-            paused_ns: None,
-            anchor: Anchor::now(),
-            used_before_ns,
-            start_ns: 0,
-            _precedence: precedence,
-        })
-    }
-
     /// Reads one more source from now on.
     ///
     /// # Errors
@@ -452,11 +253,6 @@ impl Scheduler {
         &self.analysis
     }
 
-    /// The analysis, with which the caller can ask for the completeness of an interval.
-    pub fn analysis_mut(&mut self) -> &mut Analysis {
-        &mut self.analysis
-    }
-
     /// The processor on which the policy has placed a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
         let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
@@ -493,6 +289,12 @@ impl Scheduler {
     ) -> Result<(), SourceError> {
         // `fold` goes on after a failure, so that every source is told; `and` keeps the first failure.
         self.analysis.sources_mut().map(tell).fold(Ok(()), Result::and)
+    }
+
+    /// Tells every source. What one of them refuses becomes a notice.
+    fn tell_each(&mut self, mut tell: impl FnMut(&mut dyn Source) -> Result<(), SourceError>) {
+        let refused = self.analysis.sources_mut().filter_map(|source| tell(source).err());
+        self.notices.extend(refused.map(Notice::Refused));
     }
 
     fn polls_between(&self, interval: Duration) -> u64 {
@@ -532,11 +334,7 @@ impl Scheduler {
         self.look_at_processes();
         // After the look: stock is due when the look has bound a process.
         self.take_stock(now_ns);
-        for source in self.analysis.sources_mut() {
-            if let Err(error) = source.attend() {
-                self.notices.push(Notice::Refused(error));
-            }
-        }
+        self.tell_each(|source| source.attend());
         // After the sources have attended: that is how a source finds out that its component has ended.
         self.analysis.drop_ended(now_ns);
         self.note_ended();
@@ -548,11 +346,7 @@ impl Scheduler {
         if !self.stock.is_due || now_ns < self.stock.not_before_ns {
             return;
         }
-        for source in self.analysis.sources_mut() {
-            if let Err(error) = source.take_stock() {
-                self.notices.push(Notice::Refused(error));
-            }
-        }
+        self.tell_each(|source| source.take_stock());
         let took_ns = monotonic_ns().saturating_sub(now_ns);
         // A pause that is a multiple of the effort bounds the share of the time.
         self.stock = StockDue { is_due: false, not_before_ns: now_ns + took_ns * STOCK_COSTS_AT_MOST };
@@ -574,23 +368,17 @@ impl Scheduler {
         if let Some(discovery) = &self.discovery {
             discovery.follow(changes);
         }
-        for (path, domain) in self.domains.new_cgroups() {
-            for source in self.analysis.sources_mut() {
-                if let Err(error) = source.bind_cgroup(path, domain) {
-                    self.notices.push(Notice::Refused(error));
-                }
-            }
+        let new: Vec<_> =
+            self.domains.new_cgroups().map(|(path, domain)| (path.to_owned(), domain)).collect();
+        for (path, domain) in new {
+            self.tell_each(|source| source.bind_cgroup(&path, domain));
         }
     }
 
     fn follow(&mut self, change: Change) {
         // A source that has bound the process by itself since this look knows better than the look.
         let seen = self.domains.seen(change.pid);
-        for source in self.analysis.sources_mut() {
-            if let Err(error) = source.rebind(change, seen) {
-                self.notices.push(Notice::Refused(error));
-            }
-        }
+        self.tell_each(|source| source.rebind(change, seen));
         if change.is_alive {
             self.place_beside(change);
         }
@@ -616,11 +404,6 @@ impl Scheduler {
     /// Whether some components that were found may still answer.
     pub fn is_looking(&self) -> bool {
         self.discovery.as_ref().is_some_and(|discovery| !discovery.is_settled())
-    }
-
-    fn take_first_components(&mut self) {
-        let found = self.discovery.as_ref().map(|discovery| discovery.first(WAIT_AT_START));
-        found.into_iter().flatten().for_each(|found| self.take(found));
     }
 
     fn take_components(&mut self) {
@@ -650,68 +433,15 @@ impl Scheduler {
     }
 
     fn note_ended(&mut self) {
-        let (analysis, notices, discovery) = (&self.analysis, &mut self.notices, &self.discovery);
-        self.components.retain(|TakenComponent { label, path }| {
-            // By path and not by label: a process may have several components of one name.
-            let is_read = analysis.sources().any(|source| source.found_at() == Some(path));
-            if !is_read {
-                notices.push(Notice::Ended(label.clone()));
-                if let Some(discovery) = discovery {
-                    discovery.let_go(path);
-                }
-            }
-            is_read
-        });
-    }
-}
-
-impl Placement {
-    /// None without a policy.
-    fn start(
-        settings: &Settings,
-        domains: usize,
-        processors: usize,
-    ) -> Result<Option<Placement>, ActuatorError> {
-        let Some(policy) = settings.policy else { return Ok(None) };
-        let actuator = settings.acts.then(actuator::Affinity::start).transpose()?;
-        Ok(Some(Placement { policy: policy::Affinity::new(domains, processors, policy), actuator }))
-    }
-}
-
-fn start_kernel(
-    settings: &Settings,
-    notices: &mut Vec<Notice>,
-) -> Result<Option<KernelSource>, SchedulerError> {
-    if settings.kernel.is_empty() {
-        return Ok(None);
-    }
-    match Kernel::load().and_then(|kernel| KernelSource::start(kernel, &settings.kernel)) {
-        Ok((source, missing)) => {
-            notices.extend(missing.into_iter().map(Notice::Unavailable));
-            Ok(Some(source))
-        }
-        Err(error) if settings.needs_kernel => Err(error.into()),
-        Err(error) => {
-            notices.push(Notice::NoKernel(error));
-            Ok(None)
+        let analysis = &self.analysis;
+        // By path and not by label: a process may have several components of one name.
+        let is_read = |path: &Path| analysis.sources().any(|source| source.found_at() == Some(path));
+        let ended: Vec<_> = self.components.extract_if(.., |taken| !is_read(&taken.path)).collect();
+        for TakenComponent { label, path } in ended {
+            self.notices.push(Notice::Ended(label));
+            self.let_go(&path);
         }
     }
-}
-
-fn start_discovery(
-    settings: &Settings,
-    processors: usize,
-    trust: &Arc<Trust>,
-    selected: Vec<u32>,
-    notices: &mut Vec<Notice>,
-) -> Option<Discovery<ComponentSource>> {
-    let only = settings.component_directory.as_deref();
-    let users = match &settings.component_users {
-        Users::All => Users::All,
-        Users::These(users) => Users::These(users.iter().copied().chain(selected).collect()),
-    };
-    let discovery = Discovery::start(processors, only, users, trust);
-    discovery.map_err(|error| notices.push(Notice::NoDiscovery(error))).ok()
 }
 
 fn thread_time_ns() -> u64 {
