@@ -6,8 +6,7 @@ use mete_measure::report::{Report, quoted};
 use mete_sim::metrics::Estimate;
 use serde::Serialize;
 
-use super::measure::Measure;
-use super::ran::{Ran, RanCase};
+use super::ran::{Measure, Ran, RanCase};
 use crate::study::head;
 
 /// What `studies/simulated.md` lays out.
@@ -43,8 +42,9 @@ struct CaseFacts {
 
 impl Facts {
     pub(super) fn of<B>(found: &Ran<B>, measures: &[Measure]) -> Facts {
-        let apply = |measure: &&Measure| found.cases.iter().any(|ran| ran.estimate(measure).is_some());
-        let measures: Vec<&Measure> = measures.iter().filter(apply).collect();
+        // A column without any value would only make the table wider.
+        let apply = measures.iter().filter(|of| found.cases.iter().any(|ran| ran.estimate(of).is_some()));
+        let measures: Vec<&Measure> = apply.collect();
         let lines = found.cases.chunk_by(|one, next| one.case.line == next.case.line);
         Facts {
             seeds: found.cases.first().map_or(0, |ran| ran.outcomes.len()),

@@ -76,8 +76,7 @@ mod tests {
             lost: 0,
         };
         let curve = Curve { player: "decoder", points: points.iter().map(point).collect() };
-        let verdict = |found: Option<Finding>| found.map_or(Verdict::NotMeasured, |found| found.verdict);
-        of(&[curve]).into_iter().map(|(_, found)| verdict(found)).collect()
+        crate::study::verdicts(of(&[curve]))
     }
 
     #[test]

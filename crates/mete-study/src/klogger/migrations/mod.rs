@@ -1,7 +1,6 @@
 //! Migrations and processor share of a player beside a growing number of hogs (KLogger paper, §9.2, figure 6).
 
 mod findings;
-mod pictures;
 mod player;
 mod run;
 
@@ -10,15 +9,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
 use mete_trace::ProcessNames;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::run::{EVENTS, Measure, PLAYERS, PlayerResult, Role};
-use crate::klogger::of_trace::{self, loss};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use super::of_trace::{self, loss};
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, about};
 use crate::trace::{Runs, Usage};
 
 /// The numbers of hogs beside the player. The paper's largest one is ten.
@@ -38,11 +37,10 @@ pub(crate) struct Curve {
 }
 
 impl Study for Migrations {
-    const NAME: &'static str = "migrations";
-    const SHOWS: &'static str =
-        "what a player has of the processors beside a growing number of hogs (KLogger figure 6)";
-    const TEXTS: StudyTexts = texts!("migrations");
-    const IS_SIMULATED: bool = false;
+    about!(
+        "migrations",
+        "what a player has of the processors beside a growing number of hogs (KLogger figure 6)"
+    );
     type Found = Vec<Curve>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
@@ -58,7 +56,7 @@ impl Study for Migrations {
         findings::of(curves)
     }
 
-    fn facts(curves: &Self::Found) -> impl Serialize {
+    fn facts(curves: &Self::Found) -> Value {
         let beside = [0, 2, 10].map(|hogs| find(curves, hogs));
         json!({
             "frames_lost": beside.map(|point| point?.frames_lost),
@@ -68,11 +66,17 @@ impl Study for Migrations {
     }
 
     fn pictures(curves: &Self::Found) -> Vec<StudyFile> {
-        vec![pictures::share(curves), pictures::frames(curves), pictures::migrations(curves)]
-    }
-
-    fn data(_: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        Vec::new()
+        let share = |name, role| series(curves, name, |point| point.share_of(role));
+        let shares =
+            [share("player", Role::Player), share("display", Role::Display), share("hogs", Role::Hog)]
+                .concat();
+        let frames = series(curves, "frames lost", |point| point.frames_lost);
+        let migrations = series(curves, "migrations", |point| Some(point.migrations_a_second));
+        vec![
+            drawn("share.svg", "Processor share", "percent of all processors", &shares),
+            drawn("frames.svg", "Frames lost", "percent", &frames),
+            drawn("migrations.svg", "Migrations of the player", "a second", &migrations),
+        ]
     }
 }
 
@@ -146,4 +150,17 @@ fn rows(player: &str, point: &PlayerResult) -> Vec<Row> {
     let migrations = row("migrations of the player", "1/s", point.migrations_a_second).note(loss(point.lost));
     let frames = point.frames_lost.map(|lost| row("frames lost", "percent", lost));
     shares.chain([others, migrations]).chain(frames).collect()
+}
+
+/// A curve for each player that has values.
+fn series(curves: &[Curve], name: &str, of: impl Fn(&PlayerResult) -> Option<f64>) -> Vec<Series> {
+    let series = curves.iter().map(|curve| {
+        let points = curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?)));
+        Series::new(format!("{}, {name}", curve.player), points)
+    });
+    series.filter(|series| !series.points.is_empty()).collect()
+}
+
+fn drawn(file: &str, title: &str, unit: &str, series: &[Series]) -> StudyFile {
+    (file.to_owned(), plot::lines(title, &Axis::linear("hogs"), &Axis::linear(unit), series))
 }

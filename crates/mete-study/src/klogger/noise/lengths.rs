@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::recording::{Recorded, Session};
+use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
 use mete_trace::NamedItem;
 
 use super::iterations::{self, Iteration, STRETCH};
@@ -45,7 +45,8 @@ pub(super) fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<L
     let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
     let iterations = run(stretches, turns, progress)?;
     let (interrupts, switches) = (interrupts.end()?, switches.end()?);
-    let spans = spans(&interrupts, processor as u32);
+    let mut spans = Spans::of(&interrupts);
+    spans.retain(|span| span.processor == processor as u32);
     let away = away(&switches, processor as u32);
     let lost = interrupts.lost() + switches.lost();
     let others = Usage::of(&switches, Runs::of_own_recording()).others_percent(|_| false);
@@ -64,12 +65,6 @@ fn run(stretches: usize, turns: u64, progress: &mut dyn Progress) -> Result<Vec<
         progress.step();
     }
     Ok(all)
-}
-
-fn spans(recorded: &Recorded, processor: u32) -> Vec<Span> {
-    let (mut spans, mut all) = (Spans::default(), Vec::new());
-    recorded.each(|next| all.extend(spans.next(&next).filter(|span| span.processor == processor)));
-    all
 }
 
 /// The times when another task had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.

@@ -4,9 +4,8 @@ use mete_base::progress::Progress;
 use mete_bench::traffic::{Echo, Partner};
 use mete_measure::interleave::{Samples, interleave};
 use mete_measure::processor::{self, Batch, Pinned};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
+use mete_measure::{Reason, Report, Row};
 
 use super::message::ns_a_message;
 use super::setting::{Setting, Source, line_name};
@@ -66,8 +65,11 @@ impl CostLine {
     /// A line from the rows as they are kept. They do not say which times were noisy.
     pub(super) fn kept(rows: &KeptRows, source: Source, partner: Partner) -> CostLine {
         let name = line_name(source, partner);
-        let median = |setting: Setting| rows.find(&format!("{name}: {}", setting.name()))?.first().copied();
-        CostLine { source, partner, ns: Setting::ALL.map(median), is_noisy: [false; 7] }
+        let ns = Setting::ALL.map(|setting| {
+            let [median, ..] = rows.find(&format!("{name}: {}", setting.name()))?;
+            Some(median)
+        });
+        CostLine { source, partner, ns, is_noisy: [false; 7] }
     }
 
     pub(super) fn ns(&self, setting: Setting) -> Option<f64> {

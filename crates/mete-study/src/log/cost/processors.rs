@@ -7,9 +7,8 @@ use mete_base::progress::Progress;
 use mete_bench::traffic::{Echo, Partner};
 use mete_measure::interleave::interleave;
 use mete_measure::processor::{self, Batch};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
+use mete_measure::{Reason, Report, Row};
 
 use super::message::ns_a_message;
 use super::setting::{Setting, Source, line_name};

@@ -1,11 +1,10 @@
 //! One workload of the paper under one policy.
 
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 use mete_policy::Nanoseconds;
 use mete_sim::{Note, Recorder, Scenario};
 
-/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
-pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
+use crate::study::text;
 
 /// A workload of the paper.
 pub(crate) struct Workload {
@@ -21,13 +20,13 @@ pub(crate) struct Workload {
 pub(super) const WORKLOADS: [Workload; 2] = [
     Workload {
         name: "encoders",
-        text: include_str!("../../../../../studies/vtrr-workloads/encoders.toml"),
+        text: text!("vtrr-workloads", "encoders.toml"),
         unit: "frames",
         claims: ["encoders-coarse", "encoders-evenness"],
     },
     Workload {
         name: "virtual-machines",
-        text: include_str!("../../../../../studies/vtrr-workloads/virtual-machines.toml"),
+        text: text!("vtrr-workloads", "virtual-machines.toml"),
         unit: "rounds",
         claims: ["machines-coarse", "machines-evenness"],
     },
