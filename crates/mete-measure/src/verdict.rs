@@ -96,20 +96,19 @@ impl Verdict {
     /// In words, of a bar.
     #[must_use]
     pub fn bar_text(self) -> &'static str {
-        match self {
-            Verdict::Holds => "yes",
-            Verdict::Fails => "NO",
-            Verdict::TooNoisy => "too noisy",
-            Verdict::NotMeasured => "not measured",
-        }
+        self.text(["yes", "NO"])
     }
 
     /// In words, of what a paper says.
     #[must_use]
     pub fn claim_text(self) -> &'static str {
+        self.text(["agrees", "DIFFERS"])
+    }
+
+    fn text(self, [holds, fails]: [&'static str; 2]) -> &'static str {
         match self {
-            Verdict::Holds => "agrees",
-            Verdict::Fails => "DIFFERS",
+            Verdict::Holds => holds,
+            Verdict::Fails => fails,
             Verdict::TooNoisy => "too noisy",
             Verdict::NotMeasured => "not measured",
         }

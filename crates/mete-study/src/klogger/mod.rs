@@ -15,6 +15,18 @@ mod workloads;
 use std::time::{Duration, Instant};
 
 use mete_base::progress::Progress;
+use mete_bench::crew::now_ns;
+
+/// The nanoseconds that work takes, by the fastest of some tries, which was not disturbed. Never 0, so that it can be a
+/// divisor.
+fn fastest_ns(work: impl Fn()) -> u64 {
+    let tries = (0..50).map(|_| {
+        let from_ns = now_ns();
+        work();
+        now_ns() - from_ns
+    });
+    tries.min().unwrap_or(1).max(1)
+}
 
 /// Waits, unless the run is stopped. Returns how long it has waited.
 fn pause(time: Duration, progress: &dyn Progress) -> Duration {

@@ -9,7 +9,7 @@ use mete_sim::{all_processors, in_parallel};
 use serde_json::Value;
 
 use super::case::Case;
-use super::facts::{Facts, csv};
+use super::facts::{csv, facts};
 use super::ran::{Measure, Ran, RanCase};
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts};
 
@@ -76,8 +76,7 @@ impl<P: Plan> Study for Simulated<P> {
     }
 
     fn facts(found: &Self::Found) -> Value {
-        // Facts are numbers and texts, which can always be serialised.
-        serde_json::to_value(Facts::of(found, P::MEASURES)).unwrap_or_default()
+        facts(found, P::MEASURES)
     }
 
     fn pictures(found: &Self::Found) -> Vec<StudyFile> {

@@ -130,6 +130,22 @@ pub(crate) fn measure_each<I, T>(
     progress: &mut dyn Progress,
     mut measure: impl FnMut(I, &dyn Progress) -> (Vec<Row>, Option<T>),
 ) -> Vec<T> {
+    let all = measure_until_failure(what, items, report, progress, |item, progress| {
+        let (rows, found) = measure(item, progress);
+        // What is missing for one item is no reason to leave out the next one.
+        (rows, Some(found))
+    });
+    all.into_iter().flatten().collect()
+}
+
+/// The same, up to the first item that cannot be measured. It is for items of which each asks for more than the last.
+pub(crate) fn measure_until_failure<I, T>(
+    what: &str,
+    items: impl ExactSizeIterator<Item = I>,
+    report: &mut Report,
+    progress: &mut dyn Progress,
+    mut measure: impl FnMut(I, &dyn Progress) -> (Vec<Row>, Option<T>),
+) -> Vec<T> {
     let mut all = Vec::new();
     progress.begin(what, items.len() as u64);
     for item in items {
@@ -138,7 +154,9 @@ pub(crate) fn measure_each<I, T>(
         }
         let (rows, found) = measure(item, progress);
         report.rows.extend(rows);
-        all.extend(found);
+        // What is missing for one item is missing for those after it, and would be said once more for each.
+        let Some(found) = found else { break };
+        all.push(found);
         progress.step();
     }
     all

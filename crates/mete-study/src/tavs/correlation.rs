@@ -4,8 +4,7 @@
 use mete_sim::metrics::Boosts;
 use serde_json::json;
 
-use super::FAIR_KERNEL;
-use super::measures::{boosts_a_second, counted_a_second, mean_response};
+use super::{FAIR_KERNEL, boosts_a_second, counted_a_second, mean_response};
 use crate::simulated::{Case, Measure, Place, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
@@ -80,6 +79,7 @@ impl Plan for Correlation {
     fn findings(found: &Ran) -> Findings {
         vec![
             ("window-hits", windows(found, &HIT_RATIO, |ratios| ratios[WINDOWS.len() - 1] < ratios[0] - 5.0)),
+            // The fifth window is the one up to which the paper's throughput grows.
             ("window-throughput", windows(found, &THROUGHPUT, |all| all[4] > 1.05 * all[0])),
             ("one-bit", one_bit(found, BITS)),
             ("more-bits", more_bits(found, BITS)),

@@ -7,7 +7,7 @@ use mete_sim::cost::measure_in_turns;
 use mete_sim::scenario::Shipped;
 use serde_json::json;
 
-use super::measures::mbit_per_s;
+use super::mbit_per_s;
 use crate::simulated::{Case, Measure, Outcome, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 

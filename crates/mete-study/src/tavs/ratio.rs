@@ -3,7 +3,7 @@
 use mete_sim::scenario::Shipped;
 use serde_json::json;
 
-use super::measures::{boosts_a_second, driver_percent, hog_percent, hog_units, mbit_per_s, own_percent};
+use super::{boosts_a_second, driver_percent, hog_percent, hog_units, mbit_per_s, own_percent};
 use crate::simulated::{Case, Measure, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
@@ -93,7 +93,9 @@ fn sweep(line: &'static str, scenario: Shipped) -> [Case; 6] {
 /// Throughput over PBratio.
 fn growth(found: &Ran, line: &str, measure: &Measure) -> Option<Finding> {
     let all = found.means(line, RATIOS, measure)?;
+    // Where a greater PBratio gains nothing, the means of a few seeds fall as well as rise.
     let grows = all.windows(2).all(|pair| pair[1] > pair[0] * 0.98);
+    // A growth that stays within the spread of the ends would be none.
     let holds = grows && all[all.len() - 1] > 1.2 * all[0];
     let ratios = RATIOS.map(|ratio| ratio.to_string());
     Some(Finding::new(json!({ "throughputs": all, "unit": measure.unit, "ratios": ratios }), holds))

@@ -6,8 +6,7 @@ use mete_policy::ClientId;
 use mete_sim::metrics::Estimate;
 use serde_json::json;
 
-use super::measures::{hog_percent, mean_ms, mean_response, median_response, own_percent, quantile_ms};
-use super::{BASELINE, TAVS};
+use super::{BASELINE, TAVS, hog_percent, mean_ms, mean_response, median_response, own_percent, quantile_ms};
 use crate::simulated::{Case, Measure, Outcome, Plan, Ran, average, interval, mean_of, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
@@ -110,6 +109,7 @@ fn of_all(outcome: &Outcome, prefix: &str) -> Option<f64> {
 fn boosting_alone(found: &Ran) -> Option<Finding> {
     let median = |line| found.mean(line, &MEDIAN);
     let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
+    // Close to native, compared with what a hog in the same domain costs.
     let holds = (io - native).abs() < (mixed - native) / 20.0;
     Some(Finding::new(json!({ "native": native, "io": io, "mixed": mixed }), holds))
 }
@@ -132,6 +132,7 @@ fn latencies(found: &Ran) -> Option<Finding> {
     let values = json!({
         "longest": longest, "most": most, "tavs_longest": tavs_longest, "tavs_most": tavs_most,
     });
+    // The paper's five slices of 30 ms, and one slice more or less.
     Some(Finding::new(values, (120.0..=180.0).contains(&longest) && tavs_most < 1.0))
 }
 
@@ -162,9 +163,9 @@ fn domains_alike(found: &Ran) -> Option<Finding> {
 /// The processor time of each client, in each of these lines.
 fn usage(found: &Ran, title: &str, lines: &[&str]) -> String {
     let outcomes = |line: &str| found.at(line).map_or(&[][..], |ran| &ran.outcomes);
-    let first = outcomes(lines[0]).first();
-    let names: Vec<String> =
-        first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
+    // All runs of these lines have the same clients.
+    let clients = outcomes(lines[0]).iter().take(1).flat_map(|outcome| &outcome.report.clients);
+    let names: Vec<String> = clients.map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
         let clients = (0..names.len()).map(ClientId::at);
         let got: Vec<Estimate> =

@@ -3,8 +3,7 @@
 
 use serde_json::json;
 
-use super::measures::{counted_a_second, driver_percent, mbit_per_s, own_percent};
-use super::{BASELINE, INHERITANCE};
+use super::{BASELINE, INHERITANCE, counted_a_second, driver_percent, mbit_per_s, own_percent};
 use crate::simulated::{Case, Measure, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
@@ -172,6 +171,7 @@ fn does_not_starve(found: &Ran, [without, with]: [&str; 2]) -> Option<Finding> {
 
 fn drops_gradually(found: &Ran, line: &str) -> Option<Finding> {
     let mbit = found.means(line, 0..=HOGS, &THROUGHPUT)?;
+    // A domain that computes may leave the throughput as it is, give or take the spread of its mean.
     let is_gradual = |pair: &[f64]| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0];
     let holds = mbit[..=FIVE as usize].windows(2).all(is_gradual);
     Some(Finding::new(json!({ "mbit": mbit, "most": HOGS }), holds))

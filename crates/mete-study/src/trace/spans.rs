@@ -35,21 +35,13 @@ impl InterruptKind {
 
     /// The kind of interrupt that an event belongs to, and whether the event is its beginning.
     fn of(event: &str) -> Option<(InterruptKind, bool)> {
-        Some(match event {
-            "TIMER_ENTRY" => (InterruptKind::Timer, true),
-            "TIMER_EXIT" => (InterruptKind::Timer, false),
-            "IRQ_ENTRY" => (InterruptKind::Device, true),
-            "IRQ_EXIT" => (InterruptKind::Device, false),
-            "SOFTIRQ_ENTRY" => (InterruptKind::Soft, true),
-            "SOFTIRQ_EXIT" => (InterruptKind::Soft, false),
-            "IPI_ENTRY" => (InterruptKind::Processor, true),
-            "IPI_EXIT" => (InterruptKind::Processor, false),
-            _ => return None,
-        })
+        let nth = EVENTS.iter().position(|known| *known == event)?;
+        // Each kind has two events, first its beginning and then its end, in the order of the kinds.
+        Some((InterruptKind::ALL[nth / 2], nth % 2 == 0))
     }
 }
 
-/// The events of [`InterruptKind::ALL`].
+/// The events of [`InterruptKind::ALL`]: of each kind its beginning and its end.
 pub const EVENTS: [&str; 8] = [
     "TIMER_ENTRY",
     "TIMER_EXIT",

@@ -7,7 +7,6 @@ mod waited;
 mod web;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use mete_plot::{self as plot, Axis, Series};
 use mete_trace::Symbols;
 use serde_json::{Value, json};
 
-use self::load::{LOADS, LockLoad};
+use self::load::LOADS;
 use self::waited::{Curve, Waited, Watched};
 use super::of_trace::{self, loss};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, about};
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, about, measure_until_failure};
 use crate::trace::LOCKING;
 
 /// The paper's degrees of parallelism.
@@ -49,7 +48,15 @@ impl Study for Locks {
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let time = WATCHED[usize::from(options.is_quick)];
         let symbols = Symbols::of_kernel();
-        LOADS.iter().map(|load| curve(load, time, &symbols, report, progress)).collect()
+        let curves = LOADS.map(|load| {
+            let (name, degrees) = (load.name, PARALLEL.into_iter());
+            let points = measure_until_failure(name, degrees, report, progress, |parallel, progress| {
+                let waited = load.measure(parallel, time, &symbols, progress);
+                (rows_of_point(name, parallel, &waited), waited.ok().map(|waited| (parallel, waited)))
+            });
+            Curve { load: name, points }
+        });
+        curves.into()
     }
 
     fn findings(curves: &Self::Found) -> Findings {
@@ -74,30 +81,6 @@ impl Study for Locks {
     fn data(curves: &Self::Found, _: &Report) -> Vec<StudyFile> {
         vec![("by-lock.csv".to_owned(), csv(curves))]
     }
-}
-
-/// Measures one load with each degree of parallelism.
-fn curve(
-    load: &LockLoad,
-    time: Duration,
-    symbols: &Symbols,
-    report: &mut Report,
-    progress: &mut dyn Progress,
-) -> Curve {
-    let mut points = Vec::new();
-    progress.begin(load.name, PARALLEL.len() as u64);
-    for parallel in PARALLEL {
-        if progress.is_cancelled() {
-            break;
-        }
-        let waited = load.measure(parallel, time, symbols, progress);
-        report.rows.extend(rows_of_point(load.name, parallel, &waited));
-        // A load that fails with one degree would fail with the higher ones, too.
-        let Ok(waited) = waited else { break };
-        points.push((parallel, waited));
-        progress.step();
-    }
-    Curve { load: load.name, points }
 }
 
 fn rows_of_point(load: &str, parallel: usize, waited: &Result<Waited, Reason>) -> Vec<Row> {
@@ -141,16 +124,12 @@ fn point_facts(load: &str, (at_once, waited): &(usize, Waited)) -> Value {
 }
 
 fn csv(curves: &[Curve]) -> String {
-    let mut text = String::from("load,at_once,lock,percent\n");
-    for Curve { load, points } in curves {
-        for (parallel, waited) in points {
-            for (lock, percent) in &waited.by_lock {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{load},{parallel},{},{percent:.6}", quoted(lock));
-            }
-        }
-    }
-    text
+    let points = curves.iter().flat_map(|curve| curve.points.iter().map(|point| (curve.load, point)));
+    let lines = points.flat_map(|(load, (parallel, waited))| {
+        let locks = waited.by_lock.iter();
+        locks.map(move |(lock, percent)| format!("{load},{parallel},{},{percent:.6}\n", quoted(lock)))
+    });
+    String::from("load,at_once,lock,percent\n") + &lines.collect::<String>()
 }
 
 /// The study of a recorded trace.

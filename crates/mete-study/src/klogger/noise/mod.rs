@@ -4,7 +4,6 @@
 mod iterations;
 mod lengths;
 mod pictures;
-mod taken;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -13,7 +12,7 @@ use mete_base::progress::Progress;
 use mete_measure::{Reason, Report, Row};
 use serde_json::{Value, json};
 
-use self::lengths::{Lengths, spread};
+use self::lengths::{Lengths, spread, taken, windows};
 use super::cdf::{self, Distribution};
 use super::of_trace::{self, loss};
 use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, StudyResults, about};
@@ -106,7 +105,7 @@ pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     let spans = Spans::of(&recorded);
     let all = (0..recorded.processors() as u32).map(|processor| {
         let own = spans.iter().filter(|span| span.processor == processor);
-        let us = taken::windows(&taken::of(own));
+        let us = windows(&taken(own));
         let name = format!("noise: processor {processor}, of a millisecond");
         let row = Row::new(name, "us", Ok(us.clone())).note(loss(recorded.lost()));
         (row, Distribution::of(us).series(&format!("processor {processor}")))

@@ -39,9 +39,10 @@ pub(super) fn of(curves: &[Series]) -> Vec<StudyFile> {
     }
     let (whole, tails) = curves.split_at(curves.len() / 2);
     let most = up_to(whole, TAIL);
+    let shown = |title, series: &[Series]| plot::lines_on_one_another(title, "us", &no_longer(), series);
     let pictures = [
-        ("noise.svg", lengths("How long an iteration takes: all but the slowest two percent", &most)),
-        ("head.svg", lengths("Its fastest two percent", &up_to(whole, HEAD))),
+        ("noise.svg", shown("How long an iteration takes: all but the slowest two percent", &most)),
+        ("head.svg", shown("Its fastest two percent", &up_to(whole, HEAD))),
         ("tail.svg", slowest(tails)),
         ("taken-off.svg", taken_off(&most)),
     ];
@@ -57,10 +58,6 @@ pub(super) fn of_trace(series: &[Series]) -> StudyFile {
 
 fn no_longer() -> Axis {
     Axis::linear(TAKE_NO_LONGER)
-}
-
-fn lengths(title: &str, series: &[Series]) -> String {
-    plot::lines_on_one_another(title, "us", &no_longer(), series)
 }
 
 /// The parts of curves up to a percentage.

@@ -150,13 +150,8 @@ mod tests {
     }
 
     fn quanta(name: &str, us: &[f64]) -> ProgramQuanta {
-        ProgramQuanta {
-            name: name.to_owned(),
-            us: Distribution::of(us.to_vec()),
-            preempted: 0,
-            others_percent: 0.0,
-            lost: 0,
-        }
+        let us = Distribution::of(us.to_vec());
+        ProgramQuanta { name: name.to_owned(), us, ..ProgramQuanta::default() }
     }
 
     fn verdicts(all: &[ProgramQuanta]) -> Vec<Verdict> {

@@ -54,7 +54,20 @@ impl Study for SwitchCost {
     }
 
     fn pictures(all: &Self::Found) -> Vec<StudyFile> {
-        vec![a_second(all), a_switch(all)]
+        // The paper's plot: the time spent in a second, by its two parts.
+        let second = [
+            series(all, "both", |costs| Some(costs.ms_a_second)),
+            series(all, "choosing", |costs| Some(costs.choosing_ms_a_second())),
+            series(all, "switching", |costs| Some(costs.ms_a_second - costs.choosing_ms_a_second())),
+        ];
+        let switch = [
+            series(all, "choosing", |costs| costs.choosing.half()),
+            series(all, "switching", |costs| costs.switching.half()),
+        ];
+        vec![
+            drawn("a-second.svg", "Scheduling in a second", "ms", &second),
+            drawn("a-switch.svg", "A switch", "ns, median", &switch),
+        ]
     }
 }
 
@@ -112,24 +125,6 @@ fn unless_disturbed(finding: Finding, of: [&SwitchCosts; 2]) -> Finding {
     finding.unless_busy(others_percent).unless_noisy(is_noisy)
 }
 
-/// The paper's plot: the time spent in a second, by its two parts.
-fn a_second(all: &[SwitchCosts]) -> StudyFile {
-    let series = [
-        series(all, "both", |costs| Some(costs.ms_a_second)),
-        series(all, "choosing", |costs| Some(costs.choosing_ms_a_second())),
-        series(all, "switching", |costs| Some(costs.ms_a_second - costs.choosing_ms_a_second())),
-    ];
-    drawn("a-second.svg", "Scheduling in a second", "ms", &series)
-}
-
-fn a_switch(all: &[SwitchCosts]) -> StudyFile {
-    let series = [
-        series(all, "choosing", |costs| costs.choosing.half()),
-        series(all, "switching", |costs| costs.switching.half()),
-    ];
-    drawn("a-switch.svg", "A switch", "ns, median", &series)
-}
-
 fn series(all: &[SwitchCosts], name: &str, of: fn(&SwitchCosts) -> Option<f64>) -> Series {
     Series::new(name, all.iter().filter_map(|costs| Some((costs.processes as f64, of(costs)?))))
 }
@@ -146,15 +141,8 @@ mod tests {
     use crate::klogger::cdf::Distribution;
 
     fn costs(processes: usize, choosing: f64, ms_a_second: f64) -> SwitchCosts {
-        let of = |ns| Distribution::of(vec![ns]);
-        SwitchCosts {
-            processes,
-            choosing: of(choosing),
-            switching: of(500.0),
-            ms_a_second,
-            others_percent: 0.0,
-            lost: 0,
-        }
+        let [choosing, switching] = [choosing, 500.0].map(|ns| Distribution::of(vec![ns]));
+        SwitchCosts { processes, choosing, switching, ms_a_second, ..SwitchCosts::default() }
     }
 
     fn verdicts(all: &[SwitchCosts]) -> Vec<Verdict> {

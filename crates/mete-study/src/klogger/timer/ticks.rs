@@ -41,6 +41,7 @@ impl TickCosts {
     pub(super) fn measure(time: Duration, progress: &mut dyn Progress) -> Result<TickCosts, Reason> {
         let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
         let session = Session::begin("interrupt", &EVENTS)?;
+        // The switches have a recording of their own, because each recording has the events of one schema.
         let switching = Session::begin("scheduler", &["SCHEDOUT"])?;
         let crew = Crew::start(&places, watch::words(GAPS), watch::watch)?;
         crew.go();

@@ -1,7 +1,6 @@
 //! What a row costs on the path of a message between two tasks (thesis §5.2.1).
 
 mod line;
-mod message;
 mod processors;
 mod setting;
 mod stage;

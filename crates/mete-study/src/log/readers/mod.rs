@@ -3,7 +3,6 @@
 
 mod reader;
 mod result;
-mod setting;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -17,8 +16,7 @@ use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
-use self::result::{ReaderResult, TRIALS, find};
-use self::setting::{Load, Scheme, sizes};
+use self::result::{Load, ReaderResult, Scheme, TRIALS, find, sizes};
 use self::stage::{Stage, THESIS_PACE_NS};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
 

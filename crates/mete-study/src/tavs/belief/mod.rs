@@ -2,17 +2,16 @@
 //! the degrees of belief in their tasks (figures 17(b) and 18; TAVS paper, §5.4).
 
 mod believed;
-mod pair;
 
 use mete_measure::Report;
 use mete_plot::{self as plot, Axis, Series};
 use mete_sim::scenario::Shipped;
 use serde_json::{Value, json};
 
-use self::believed::{Believed, CHANGES, Change, Curve, SETTLED_S, THRESHOLD};
-use self::pair::{PAIRS, Pair};
-use super::measures::{hog_percent, mean_response, median_response, own_percent};
-use super::{BASELINE, FAIR_KERNEL, INHERITANCE, TAVS};
+use self::believed::{Believed, CHANGES, Change, Curve, PAIRS, Pair, SETTLED_S, THRESHOLD};
+use super::{
+    BASELINE, FAIR_KERNEL, INHERITANCE, TAVS, hog_percent, mean_response, median_response, own_percent,
+};
 use crate::simulated::{Case, Measure, Outcome, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
@@ -139,6 +138,7 @@ fn believed(found: &Ran<Believed>) -> Option<Finding> {
 
 fn inheritance(found: &Ran<Believed>) -> Option<Finding> {
     let gains = of_each(|pair| gain_percent(found, [pair.alone, pair.inherits]))?;
+    // grep and find only use the disk, and the claim is about the network.
     let [_, _, wget, smb, acrobat, svn] = gains[..] else { return None };
     Some(Finding::new(listed(&gains), wget.min(smb) > 10.0 && acrobat.max(svn) < LITTLE))
 }

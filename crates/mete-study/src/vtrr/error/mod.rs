@@ -2,7 +2,6 @@
 
 mod experiment;
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use mete_base::progress::Progress;
@@ -139,25 +138,15 @@ fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
 }
 
 fn csv(found: &ErrorCells, report: &Report) -> String {
-    let mut text = head(report)
-        + "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
-           highest_tu,highest_ci95,highest_of_all,not_repeating\n";
-    for ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } in &found.cells
-    {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{policy},{clients},{total},{},{:.4},{},{:.4},{:.4},{},{:.4},{uneven}",
-            lowest.samples,
-            lowest.mean,
-            interval(lowest),
-            worst[0],
-            highest.mean,
-            interval(highest),
-            worst[1],
-        );
-    }
-    text
+    let lines = found.cells.iter().map(|cell| {
+        let ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } = cell;
+        let [low, high] = [lowest, highest].map(|of| format!("{:.4},{}", of.mean, interval(of)));
+        let [least, most] = worst;
+        format!("{policy},{clients},{total},{},{low},{least:.4},{high},{most:.4},{uneven}\n", lowest.samples)
+    });
+    let heads = "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
+                 highest_tu,highest_ci95,highest_of_all,not_repeating\n";
+    head(report) + heads + &lines.collect::<String>()
 }
 
 /// Half of the width of the interval of 95 %. Empty where there is one sample.

@@ -70,7 +70,9 @@ impl Study for Micro {
     }
 
     fn pictures(schedules: &Self::Found) -> Vec<StudyFile> {
-        vec![("schedules.svg".to_owned(), timeline(schedules))]
+        let lanes: Vec<_> = schedules.iter().map(lane).collect();
+        let title = "Who ran when: shares 1 to 5, quanta of 10 ms";
+        vec![("schedules.svg".to_owned(), plot::timeline(title, "time, ms", &lanes))]
     }
 
     fn data(schedules: &Self::Found, report: &Report) -> Vec<StudyFile> {
@@ -119,6 +121,7 @@ fn coarse(schedules: [&WatchedSchedule; 3]) -> Finding {
 /// The greatest distance of a client's part of all time from its share, as a part of the share.
 fn worst_share(schedule: &WatchedSchedule) -> f64 {
     let all: Nanoseconds = (0..SHARES.len()).map(|client| schedule.received_ns(client)).sum();
+    // Every client is always ready, so its share of the sum of shares is what it should have.
     let off = SHARES.iter().enumerate().map(|(client, &share)| {
         let part = schedule.received_ns(client).part_of(all);
         (part / (f64::from(share) / CYCLE as f64) - 1.0).abs()
@@ -142,11 +145,6 @@ fn evenness(schedules: [&WatchedSchedule; 3]) -> Finding {
     Finding::new(json!({ "linux": linux, "wfq": wfq, "vtrr": vtrr }), holds)
 }
 
-fn timeline(schedules: &[WatchedSchedule]) -> String {
-    let lanes: Vec<_> = schedules.iter().map(lane).collect();
-    plot::timeline("Who ran when: shares 1 to 5, quanta of 10 ms", "time, ms", &lanes)
-}
-
 fn lane(schedule: &WatchedSchedule) -> Lane {
     Lane {
         name: schedule.policy.into(),
@@ -159,6 +157,7 @@ fn spans(schedule: &WatchedSchedule, client: usize) -> Vec<Span> {
     let spans = schedule.stretches(client).into_iter().map(|(from, to)| Span {
         row: client,
         from: from.as_millis_f64(),
+        // A stretch that goes on beyond the picture ends at its edge.
         to: to.as_millis_f64().min(SHOWN_MS),
     });
     spans.filter(|span| span.from < SHOWN_MS).collect()
