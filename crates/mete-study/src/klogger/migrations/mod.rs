@@ -28,7 +28,6 @@ const HOGS: [usize; 8] = [0, 1, 2, 3, 4, 6, 8, 10];
 const WATCHED: [Duration; 2] = [Duration::from_millis(2_400), Duration::from_millis(600)];
 /// The number of processes that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
-
 /// Percent of frames by which repeated runs differ in any case.
 const UNSURE: u32 = 5;
 /// Migrations a second by which repeated runs differ: two or three in a run.
@@ -56,13 +55,13 @@ impl Study for Migrations {
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let time = WATCHED[usize::from(options.is_quick)];
         let curves = PLAYERS.map(|(player, measure)| {
+            let missing = |reason| vec![Row::new(format!("{player}: all rows"), "percent", Err(reason))];
+            let hogs = HOGS.into_iter();
             let points =
-                measure_until_failure(player, HOGS.into_iter(), report, progress, |hogs, progress| {
+                measure_until_failure(player, hogs, report, progress, |hogs, progress| {
                     match measure(hogs, time, progress) {
                         Ok(point) => (rows(player, &point), Some(point)),
-                        Err(reason) => {
-                            (vec![Row::new(format!("{player}: all rows"), "percent", Err(reason))], None)
-                        }
+                        Err(reason) => (missing(reason), None),
                     }
                 });
             Curve { player, points }

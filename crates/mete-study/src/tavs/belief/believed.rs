@@ -1,5 +1,5 @@
-//! The pairs of programs, and what is believed of the tasks of each, with the scenario's IOthreshold (figure 17(b)) and with one that is
-//! raised after 20 s (figure 18). Beliefs are those of seed 1.
+//! The pairs of programs, and what is believed of the tasks of each: with the scenario's IOthreshold (figure 17(b)) and
+//! with one that is raised after 20 s (figure 18). Beliefs are those of seed 1.
 
 use std::ops::Range;
 
