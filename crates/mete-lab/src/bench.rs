@@ -12,6 +12,7 @@ use mete_command::table::{Head, Table};
 use mete_command::{failure, interrupt};
 use mete_demo::Placement;
 use mete_measure::{Reason, Report, Row};
+use mete_plot::short;
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use serde::Serialize;
 
@@ -33,6 +34,7 @@ pub fn check(options: &BenchOptions) -> Result<(), Mistake> {
 
 /// Measures and prints.
 pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
+    // From here on Ctrl-C ends the run in order: what has been switched on is switched off again.
     interrupt::listen()?;
     if cfg!(debug_assertions) {
         failure::say("this is a build without optimisation: its own costs are not those of a release build");
@@ -95,6 +97,7 @@ fn table(report: &Report) -> Table {
     let mut heads = vec![Head::Text("what"), Head::Name("unit")];
     heads.extend(["median", "95 %", "min", "bar", "holds", "note"].map(Head::Number));
     let mut table = Table::new(heads);
+    // Notes are sentences, too long for a cell: a row has their number, and they stand below.
     let notes = notes(report);
     for row in &report.rows {
         let note = notes.iter().position(|note| **note == row.note);
@@ -104,7 +107,7 @@ fn table(report: &Report) -> Table {
             row.name.clone(),
             row.unit.into(),
             value(row.median),
-            row.interval_text(figure),
+            row.interval_text(short),
             value(row.min),
             bar,
         ];
@@ -126,16 +129,7 @@ fn notes(report: &Report) -> Vec<&str> {
 
 /// A figure, or a dot where there is none.
 fn value(value: Option<f64>) -> String {
-    value.map_or("·".into(), figure)
-}
-
-/// A number with about three digits.
-fn figure(value: f64) -> String {
-    match value.abs() {
-        large if large >= 100.0 => format!("{value:.0}"),
-        medium if medium >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
+    value.map_or("·".into(), short)
 }
 
 fn print_notes(report: &Report, output: &mut Output) -> anyhow::Result<()> {

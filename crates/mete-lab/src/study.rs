@@ -55,6 +55,7 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
     }
     interrupt::listen()?;
     let asked = options.name.as_deref().and_then(by_name);
+    // A study can take minutes, and would be lost if its results could not be written then.
     if let Some(directory) = &options.out {
         check_folders(directory, asked)?;
     }
@@ -117,11 +118,8 @@ fn keep(study: &StudyResults, directory: Option<&Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     let folder = directory.join(study.folder);
     if !study.report.is_complete {
-        let place = folder.display();
-        failure::say(&format!(
-            "nothing was written into {place}: {} was stopped before its end",
-            study.folder
-        ));
+        let (place, name) = (folder.display(), study.folder);
+        failure::say(&format!("nothing was written into {place}: {name} was stopped before its end"));
         return Ok(());
     }
     let contents = study.contents();

@@ -12,7 +12,7 @@
 //! | [`pairs`] | two or more settings in short pieces, in an order that a coin decides, until the quotient is known |
 //! | [`processor`] | which processor to measure on, and staying there |
 //! | [`statistics`] | medians, quartiles, intervals of confidence |
-//! | [`report`] | rows with their bars, and tables of them |
+//! | [`report`] | rows with their bars, as JSON and CSV |
 //! | [`verdict`] | bars; whether one is met, or a paper's claim holds here |
 //! | [`reason`] | why something could not be measured |
 //! | [`machine`] | where and when it was measured |

@@ -76,13 +76,8 @@ fn now() -> String {
         libc::gmtime_r(&seconds, &mut parts);
         parts
     };
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        parts.tm_year + 1900,
-        parts.tm_mon + 1,
-        parts.tm_mday,
-        parts.tm_hour,
-        parts.tm_min,
-        parts.tm_sec
-    )
+    let libc::tm { tm_mday: day, tm_hour: hour, tm_min: minute, tm_sec: second, .. } = parts;
+    // A `tm` counts years from 1900 and months from 0.
+    let (year, month) = (parts.tm_year + 1900, parts.tm_mon + 1);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -71,27 +71,14 @@ impl Pairs {
     }
 }
 
-/// Measures pairs. `measure` measures one piece, with the setting (`true`) or without, and returns the work done in a
-/// second. All pieces have the same length. Before each pair, `goes_on` may end the measurement by `false`.
+/// Measures pairs of several settings, numbered from 1. All of them are compared with number 0. `measure` measures one
+/// piece with a setting, and returns the work done in a second. All pieces have the same length. Before each pair,
+/// `goes_on` may end the measurement by `false`. The answer has the pairs of each setting, in order. Measuring goes on
+/// until the quotients of all settings are known.
 ///
 /// # Errors
 ///
-/// The error of `measure`; or that no work is done without the setting, or that no pair was measured.
-pub fn pairs(
-    goal: Goal,
-    goes_on: impl FnMut() -> bool,
-    mut measure: impl FnMut(bool) -> Result<f64, Reason>,
-) -> Result<Pairs, Reason> {
-    let mut found = several_pairs(goal, 1, goes_on, |nth| measure(nth > 0))?;
-    found.pop().ok_or_else(|| Reason::new(STOPPED))
-}
-
-/// The same for several settings, numbered from 1. All of them are compared with number 0. The answer has the pairs
-/// of each setting, in order. Measuring goes on until the quotients of all settings are known.
-///
-/// # Errors
-///
-/// As [`pairs`].
+/// The error of `measure`; or that no work is done without a setting, or that no pair was measured.
 pub fn several_pairs(
     goal: Goal,
     settings: usize,
@@ -127,12 +114,10 @@ fn in_the_order_of(
         }
     };
     if all.iter().any(Vec::is_empty) {
-        return Err(Reason::new(STOPPED));
+        return Err(Reason::new("stopped before it was measured"));
     }
     Ok(all.into_iter().map(|quotients| Pairs { quotients, ended }).collect())
 }
-
-const STOPPED: &str = "stopped before it was measured";
 
 fn is_known(goal: Goal, quotients: &[f64]) -> bool {
     let interval = Interval::of_median(quotients).filter(|_| quotients.len() >= LEAST_PAIRS);
@@ -192,6 +177,15 @@ mod tests {
     use super::*;
 
     const GOAL: Goal = Goal { within: 0.01, at_most: Duration::from_secs(3600) };
+
+    /// The pairs of one setting.
+    fn pairs(
+        goal: Goal,
+        goes_on: impl FnMut() -> bool,
+        mut measure: impl FnMut(bool) -> Result<f64, Reason>,
+    ) -> Result<Pairs, Reason> {
+        Ok(several_pairs(goal, 1, goes_on, |nth| measure(nth > 0))?.remove(0))
+    }
 
     /// A machine whose speed drifts by a third and wavers from stretch to stretch. Logging costs 4 %.
     fn machine(noise: f64) -> impl FnMut(bool) -> Result<f64, Reason> {

@@ -1,9 +1,9 @@
 //! The processors that there are, and how a thread stays on one of them.
 
 use std::io;
-use std::mem;
 
 use mete_base::processors;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::reason::Reason;
 
@@ -11,7 +11,7 @@ use crate::reason::Reason;
 #[derive(Debug)]
 #[must_use = "the thread is let go when this is dropped"]
 pub struct Pinned {
-    before: libc::cpu_set_t,
+    before: CpuSet,
 }
 
 impl Pinned {
@@ -22,7 +22,8 @@ impl Pinned {
     /// If the processor does not exist or this thread may not run on it.
     pub fn to(processor: usize) -> Result<Pinned, Reason> {
         // Asked before pinning: dropping the guard restores it.
-        let before = affinity().map_err(Reason::while_trying("ask for the thread's processors"))?;
+        let before =
+            sched_getaffinity(None).map_err(Reason::while_trying("ask for the thread's processors"))?;
         pin(processor)?;
         Ok(Pinned { before })
     }
@@ -31,7 +32,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         // After a failure the thread stays on its processor, on which it may run.
-        let _ = set_affinity(&self.before);
+        let _ = sched_setaffinity(None, &self.before);
     }
 }
 
@@ -41,7 +42,7 @@ impl Drop for Pinned {
 ///
 /// As [`Pinned::to`].
 pub fn pin(processor: usize) -> Result<(), Reason> {
-    set_affinity(&only(processor)).map_err(Reason::while_trying(format!("run on processor {processor}")))
+    pin_bare(processor).map_err(Reason::while_trying(format!("run on processor {processor}")))
 }
 
 /// Does the same as [`pin`] without allocating. This is for a bare child of a process that may have other threads.
@@ -50,7 +51,12 @@ pub fn pin(processor: usize) -> Result<(), Reason> {
 ///
 /// The error of the kernel.
 pub fn pin_bare(processor: usize) -> io::Result<()> {
-    set_affinity(&only(processor))
+    let mut only = CpuSet::new();
+    // The set has no place for a greater number. It stays empty then, which the kernel refuses.
+    if processor < CpuSet::MAX_CPU {
+        only.set(processor);
+    }
+    Ok(sched_setaffinity(None, &only)?)
 }
 
 /// The processors that this thread may run on, in order; never empty.
@@ -70,32 +76,6 @@ pub fn quietest() -> usize {
 /// same one.
 pub fn other_than(processor: usize) -> usize {
     allowed().into_iter().find(|&other| other != processor).unwrap_or(processor)
-}
-
-fn only(processor: usize) -> libc::cpu_set_t {
-    // SAFETY: an all-zero set is the empty set, and numbers that do not fit are left out.
-    unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        if processor < libc::CPU_SETSIZE as usize {
-            libc::CPU_SET(processor, &mut set);
-        }
-        set
-    }
-}
-
-fn affinity() -> io::Result<libc::cpu_set_t> {
-    // SAFETY: the call is given the true size of the set.
-    unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        let answer = libc::sched_getaffinity(0, size_of_val(&set), &mut set);
-        if answer == 0 { Ok(set) } else { Err(io::Error::last_os_error()) }
-    }
-}
-
-fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
-    // SAFETY: the call is given the true size of the set.
-    let answer = unsafe { libc::sched_setaffinity(0, size_of_val(set), set) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// SCHED_BATCH for the calling thread, as long as this lives. A thread that wakes another one under this policy keeps

@@ -1,14 +1,8 @@
-//! Results: rows with their bars and verdicts, as JSON, as CSV and as a table.
+//! Results: rows with their bars and verdicts, as JSON and as CSV.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{fs, io};
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde::{Serialize, Serializer};
-
-use mete_plot::short;
 
 use crate::machine::Machine;
 use crate::reason::Reason;
@@ -16,7 +10,7 @@ use crate::statistics::{Interval, Summary};
 use crate::verdict::{self, Bar, Verdict};
 
 /// One result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// What was measured, as `group: what`.
     pub name: String,
@@ -54,22 +48,7 @@ pub struct Row {
 impl Row {
     /// A row of samples, or the reason why there are none.
     pub fn new(name: impl Into<String>, unit: &'static str, samples: Result<Vec<f64>, Reason>) -> Row {
-        let row = Row {
-            name: name.into(),
-            unit,
-            median: None,
-            low: None,
-            high: None,
-            min: None,
-            q1: None,
-            q3: None,
-            max: None,
-            samples: 0,
-            bar: None,
-            verdict: None,
-            holds: None,
-            note: String::new(),
-        };
+        let row = Row { name: name.into(), unit, ..Row::default() };
         match samples {
             Ok(samples) => row.with_samples(&samples),
             Err(reason) => row.note(reason.to_string()),
@@ -163,34 +142,6 @@ impl Report {
         Report { title: title.into(), machine, rows: Vec::new(), is_complete: true }
     }
 
-    /// One JSON object on each line, one line for each row.
-    pub fn json_lines(&self) -> String {
-        // A row has only strings and numbers, so serialising it does not fail.
-        let lines = self.rows.iter().filter_map(|row| serde_json::to_string(row).ok());
-        lines.fold(String::new(), |text, line| text + &line + "\n")
-    }
-
-    /// A table for people.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["what", "unit", "median", "95 %", "min", "bar", "holds", "note"]);
-        for row in &self.rows {
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            table.add_row([
-                Cell::new(&row.name),
-                Cell::new(row.unit),
-                right(row.median.map(short).unwrap_or_default()),
-                right(row.interval_text(short)),
-                right(row.min.map(short).unwrap_or_default()),
-                Cell::new(row.bar.map(|bar| bar.to_string()).unwrap_or_default()),
-                Cell::new(row.verdict_text()),
-                Cell::new(&row.note),
-            ]);
-        }
-        table
-    }
-
     /// Comma-separated values with the machine as a comment on top.
     pub fn csv(&self) -> String {
         let mut text = format!("# {}\n# {}\n", self.title, self.machine.line());
@@ -213,23 +164,6 @@ impl Report {
             );
         }
         text
-    }
-
-    /// A name for the report's file: what was run, and the day.
-    pub fn file_name(&self) -> String {
-        let day = self.machine.date.split('T').next().unwrap_or_default();
-        let what = self.title.strip_prefix("mete ").unwrap_or(&self.title);
-        format!("{}-{day}.csv", what.replace(' ', "-"))
-    }
-
-    /// Writes [`Report::csv`] to `directory/name`, creating the directory if it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// The error of the file system.
-    pub fn write_csv(&self, directory: &Path, name: &str) -> io::Result<()> {
-        fs::create_dir_all(directory)?;
-        fs::write(directory.join(name), self.csv())
     }
 }
 

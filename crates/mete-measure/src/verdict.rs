@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::statistics::Interval;
 
@@ -44,12 +44,16 @@ impl Serialize for Bar {
     }
 }
 
-/// Whether a measured row meets its bar, or a paper's claim holds here, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a measured row meets its bar, or a paper's claim holds here, too. In JSON it is the word for a claim; a row
+/// has words of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It is so: the whole interval of the median meets the bar, or both results say the same.
+    #[serde(rename = "agrees")]
     Holds,
     /// It is not so: no part of the interval meets the bar, or the results differ.
+    #[serde(rename = "differs")]
     Fails,
     /// Noise allows no verdict, for one of three reasons. The bar lies within the interval. Or the interval reaches
     /// down to zero: no cost and no quotient of costs is zero, so noise is a part of the measured value. Or there are
@@ -92,20 +96,19 @@ impl Verdict {
     /// In words, of a bar.
     #[must_use]
     pub fn bar_text(self) -> &'static str {
-        match self {
-            Verdict::Holds => "yes",
-            Verdict::Fails => "NO",
-            Verdict::TooNoisy => "too noisy",
-            Verdict::NotMeasured => "not measured",
-        }
+        self.text(["yes", "NO"])
     }
 
     /// In words, of what a paper says.
     #[must_use]
     pub fn claim_text(self) -> &'static str {
+        self.text(["agrees", "DIFFERS"])
+    }
+
+    fn text(self, [holds, fails]: [&'static str; 2]) -> &'static str {
         match self {
-            Verdict::Holds => "agrees",
-            Verdict::Fails => "DIFFERS",
+            Verdict::Holds => holds,
+            Verdict::Fails => fails,
             Verdict::TooNoisy => "too noisy",
             Verdict::NotMeasured => "not measured",
         }
@@ -122,42 +125,4 @@ pub(crate) fn of_bar<S: Serializer>(verdict: &Option<Verdict>, serializer: S) ->
         Some(Verdict::NotMeasured) | None => None,
     };
     word.serialize(serializer)
-}
-
-/// The verdict on a claim in JSON: `agrees`, `differs`, `too-noisy` or `not-measured`. For `#[serde(with = …)]`.
-pub mod of_claim {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::Verdict;
-
-    /// The words, each with its verdict.
-    const WORDS: [(&str, Verdict); 4] = [
-        ("agrees", Verdict::Holds),
-        ("differs", Verdict::Fails),
-        ("too-noisy", Verdict::TooNoisy),
-        ("not-measured", Verdict::NotMeasured),
-    ];
-
-    /// Writes the verdict's word.
-    ///
-    /// # Errors
-    ///
-    /// The serializer's.
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub fn serialize<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
-        let word = WORDS.iter().find(|(_, known)| known == verdict).map_or("", |(word, _)| word);
-        serializer.serialize_str(word)
-    }
-
-    /// Reads a verdict's word.
-    ///
-    /// # Errors
-    ///
-    /// There is no such verdict.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Verdict, D::Error> {
-        let read = String::deserialize(deserializer)?;
-        let found = WORDS.iter().find(|(word, _)| *word == read).map(|(_, verdict)| *verdict);
-        found.ok_or_else(|| D::Error::custom(format!("no verdict is called {read:?}")))
-    }
 }

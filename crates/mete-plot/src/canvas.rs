@@ -79,15 +79,15 @@ impl Canvas {
     }
 
     pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        self.say(text);
         let (text, anchor) = (escape(text), anchor.name());
-        self.say(&text);
         let _ = writeln!(self.svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
     }
 
     /// A text that is read upwards.
     pub(crate) fn upright(&mut self, (x, y): (f64, f64), text: &str) {
+        self.say(text);
         let text = escape(text);
-        self.say(&text);
         let _ = writeln!(
             self.svg,
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{text}</text>"
@@ -102,27 +102,37 @@ impl Canvas {
     /// The line of the `nth` series: dashed once all colours are used up.
     pub(crate) fn dashed(&mut self, places: &[(f64, f64)], nth: usize, width: f64) {
         let dashes = ["none", "7 3", "2 3"][nth / COLOURS.len() % 3];
-        let (points, stroke) = (joined(places), colour(nth));
-        let _ = writeln!(
-            self.svg,
-            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\" \
-             stroke-dasharray=\"{dashes}\"/>"
+        self.places(
+            "polyline",
+            places,
+            "none",
+            (colour(nth), width),
+            &format!(" stroke-dasharray=\"{dashes}\""),
         );
     }
 
     pub(crate) fn polyline(&mut self, places: &[(f64, f64)], stroke: &str, width: f64) {
-        let points = joined(places);
-        let _ = writeln!(
-            self.svg,
-            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>"
-        );
+        self.places("polyline", places, "none", (stroke, width), "");
     }
 
     pub(crate) fn polygon(&mut self, places: &[(f64, f64)], stroke: &str, fill: &str) {
-        let points = joined(places);
+        self.places("polygon", places, fill, (stroke, 0.7), "");
+    }
+
+    /// An element through places, with more attributes.
+    fn places(
+        &mut self,
+        element: &str,
+        places: &[(f64, f64)],
+        fill: &str,
+        (stroke, width): (&str, f64),
+        more: &str,
+    ) {
+        let places: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let points = places.join(" ");
         let _ = writeln!(
             self.svg,
-            "<polygon points=\"{points}\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"0.7\"/>"
+            "<{element} points=\"{points}\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"{width}\"{more}/>"
         );
     }
 
@@ -139,59 +149,40 @@ impl Canvas {
     }
 
     /// A rectangle shaded by a part of one.
-    pub(crate) fn shaded(
-        &mut self,
-        (x, y): (f64, f64),
-        (width, height): (f64, f64),
-        fill: &str,
-        opacity: f64,
-    ) {
-        let _ = writeln!(
-            self.svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\" \
-             fill-opacity=\"{opacity:.2}\"/>"
-        );
+    pub(crate) fn shaded(&mut self, corner: (f64, f64), size: (f64, f64), fill: &str, opacity: f64) {
+        self.rect(corner, size, fill, &format!(" fill-opacity=\"{opacity:.2}\""));
     }
 
-    pub(crate) fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: &str) {
-        let _ = writeln!(
-            self.svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>"
-        );
+    pub(crate) fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), fill: &str) {
+        self.rect(corner, size, fill, "");
     }
 
     /// A bar that is not filled, for a value that is not above zero.
-    pub(crate) fn hollow(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), stroke: &str) {
+    pub(crate) fn hollow(&mut self, corner: (f64, f64), size: (f64, f64), stroke: &str) {
+        self.rect(corner, size, "none", &format!(" stroke=\"{stroke}\" stroke-dasharray=\"2 2\""));
+    }
+
+    /// A rectangle by its upper left corner, with more attributes.
+    fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: &str, more: &str) {
         let _ = writeln!(
             self.svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"none\" \
-             stroke=\"{stroke}\" stroke-dasharray=\"2 2\"/>"
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"{more}/>"
         );
     }
 
     /// The SVG text, described by the texts in it.
     pub(crate) fn end(self) -> String {
         let description = format!("It shows: {}.", self.said.join("; "));
-        self.described(&description)
-    }
-
-    /// The SVG text, described in these words, which are escaped already.
-    fn described(mut self, description: &str) -> String {
-        self.svg.insert_str(self.description_at, &format!("<desc>{description}</desc>\n"));
-        self.svg.push_str("</svg>\n");
-        self.svg
+        self.end_described(&description)
     }
 
     /// The SVG text, described in these words.
-    pub(crate) fn end_described(self, description: &str) -> String {
-        let description = escape(description);
-        self.described(&description)
+    pub(crate) fn end_described(mut self, description: &str) -> String {
+        // Readers that read aloud take the description from behind the title, before anything is drawn.
+        self.svg.insert_str(self.description_at, &format!("<desc>{}</desc>\n", escape(description)));
+        self.svg.push_str("</svg>\n");
+        self.svg
     }
-}
-
-fn joined(places: &[(f64, f64)]) -> String {
-    let places: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    places.join(" ")
 }
 
 /// Text that is safe between tags.

@@ -20,6 +20,8 @@ const DOTTED: usize = 20;
 const CAP: f64 = 6.0;
 /// How wide a line is.
 const USUAL_WIDTH: f64 = 2.0;
+/// How much wider a line is than the next one on it.
+const WIDER: f64 = 2.5;
 /// From one name beside the ends of lines to the next one at least.
 const NAME_HEIGHT: f64 = 16.0;
 /// How wide a letter is, at most in the mean.
@@ -36,6 +38,13 @@ pub struct Series {
     pub name: String,
     /// Where they are.
     pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Points of this name.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+        Series { name: name.into(), points: points.into_iter().collect() }
+    }
 }
 
 /// The intervals in which values lie, from and to, for each series one for each of its values; `None` where none is known. A
@@ -58,20 +67,7 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
 /// Lines that lie on one another for most of their way. The first is the widest and the last the narrowest, so that each is
 /// seen, and the horizontal axis, which is linear, begins where they begin.
 pub fn lines_on_one_another(title: &str, x: &str, y: &Axis, series: &[Series]) -> String {
-    let across = series.iter().flat_map(|series| &series.points).map(|point| point.0);
-    let widths = (0..series.len()).rev().map(|above| 2.0 + 2.5 * above as f64).collect();
-    let style = Style { across: Some(Scale::fitted(across, (LEFT, WIDTH - RIGHT))), widths };
-    let x = Axis { label: x.to_owned(), is_logarithmic: false };
-    drawn_lines(title, &x, y, series, &[], style)
-}
-
-/// What differs from the usual lines.
-#[derive(Default)]
-struct Style {
-    /// The scale of the horizontal axis.
-    across: Option<Scale>,
-    /// The widths of the lines.
-    widths: Vec<f64>,
+    drawn_lines(title, &Axis::linear(x), y, series, &[], true)
 }
 
 /// A line for each series, and for its points intervals on the vertical axis.
@@ -82,7 +78,7 @@ pub fn lines_with_intervals(
     series: &[Series],
     intervals: &Intervals,
 ) -> String {
-    drawn_lines(title, x, y, series, intervals, Style::default())
+    drawn_lines(title, x, y, series, intervals, false)
 }
 
 fn drawn_lines(
@@ -91,14 +87,18 @@ fn drawn_lines(
     y: &Axis,
     series: &[Series],
     intervals: &Intervals,
-    style: Style,
+    lie_on_one_another: bool,
 ) -> String {
     let points = || series.iter().flat_map(|series| &series.points);
     // With more names than colours, each stands at the end of its line.
     let is_crowded = series.len() > COLOURS.len();
     let right = WIDTH - if is_crowded { RIGHT_OF_NAMES } else { RIGHT };
-    let usual = || Scale::new(x, points().map(|point| point.0), (LEFT, right));
-    let across = style.across.unwrap_or_else(usual);
+    let across = points().map(|point| point.0);
+    // From zero on, lines that differ little would fill a small part of the width.
+    let across = match lie_on_one_another {
+        true => Scale::fitted(across, (LEFT, right)),
+        false => Scale::new(x, across, (LEFT, right)),
+    };
     let up = Scale::new(y, points().map(|point| point.1).chain(ends(intervals)), (HEIGHT - BOTTOM, TOP));
     let names = if is_crowded { Vec::new() } else { series.iter().map(|series| &*series.name).collect() };
     let mut picture = Picture::new(title, right, &names);
@@ -106,13 +106,16 @@ fn drawn_lines(
     picture.horizontal_axis(x, &across);
     let is_dotted = series.iter().all(|series| series.points.len() <= DOTTED);
     let mut line_ends = Vec::new();
+    let last = series.len().saturating_sub(1);
     for (nth, series) in series.iter().enumerate() {
         let usable = series
             .points
             .iter()
             .filter(|(px, py)| (!x.is_logarithmic || *px > 0.0) && (!y.is_logarithmic || *py > 0.0));
         let places: Vec<_> = usable.map(|&(px, py)| (across.at(px), up.at(py))).collect();
-        picture.canvas.dashed(&places, nth, style.widths.get(nth).copied().unwrap_or(USUAL_WIDTH));
+        // A line is drawn over the ones before it, so these must be wider to be seen on both of its sides.
+        let above = if lie_on_one_another { last - nth } else { 0 };
+        picture.canvas.dashed(&places, nth, USUAL_WIDTH + WIDER * above as f64);
         if is_dotted {
             places.iter().for_each(|&place| picture.canvas.dot(place, colour(nth)));
         }
@@ -154,10 +157,13 @@ pub fn bars_with_intervals(
         for (at, (_, values)) in series.iter().enumerate() {
             let Some(&value) = values.get(nth) else { continue };
             let x = left + width * at as f64;
+            let top = up.at(value);
+            let (corner, size) = ((x, base.min(top)), (width * 0.92, (base - top).abs()));
             if value > 0.0 {
-                picture.bar(x, width * 0.92, (base, up.at(value)), colour(at));
-            } else {
-                picture.hollow_bar(x, width * 0.92, (base, up.at(value)), colour(at));
+                picture.canvas.rectangle(corner, size, colour(at));
+            } else if base != top {
+                // A value that is not above zero is noise if it is a cost, so the bar is not filled.
+                picture.canvas.hollow(corner, size, colour(at));
             }
             // Lengths on such an axis do not compare by eye.
             if y.is_logarithmic {
@@ -179,16 +185,16 @@ fn group_names_collide(groups: &[String], room: f64) -> bool {
 /// The places of a legend's samples: beside one another as long as there is room, then in the next line.
 fn legend_places(names: &[&str]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT, HEIGHT + LEGEND_LINE / 2.0);
-    let place = |name: &&str| {
+    let places = names.iter().map(|name| {
         let width = LEGEND_BESIDE + LETTER * name.chars().count() as f64;
+        // A name that is wider than the picture stands alone in its line, and reaches beyond it.
         if x > LEFT && x + width > WIDTH {
             (x, y) = (LEFT, y + LEGEND_LINE);
         }
-        let place = (x, y);
         x += width;
-        place
-    };
-    names.iter().map(place).collect()
+        (x - width, y)
+    });
+    places.collect()
 }
 
 /// A canvas with two axes and, below, a legend.
@@ -223,17 +229,6 @@ impl<'a> Picture<'a> {
             self.canvas.text((scale.at(tick), HEIGHT - BOTTOM + 18.0), Anchor::Middle, &number(tick));
         }
         self.canvas.text(((LEFT + self.right) / 2.0, HEIGHT - 10.0), Anchor::Middle, &axis.label);
-    }
-
-    fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
-        self.canvas.rectangle((x, base.min(top)), (width, (base - top).abs()), colour);
-    }
-
-    /// A value that is not above zero, which as a cost is noise: the bar is not filled.
-    fn hollow_bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
-        if base != top {
-            self.canvas.hollow((x, base.min(top)), (width, (base - top).abs()), colour);
-        }
     }
 
     /// Puts each name beside the end of its line, or lower where another name is there already; a thin line leads to it.

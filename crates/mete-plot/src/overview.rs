@@ -44,14 +44,8 @@ pub fn strips(title: &str, strips: &[Strip<'_>], unit: &str) -> String {
         let x = axis.at(strip.median);
         canvas.polyline(&[(x, y - 24.0), (x, y + 24.0)], colour(number), THICK);
     }
-    let medians: Vec<_> = strips.iter().map(Strip::in_words).collect();
-    canvas.end_described(&format!("Medians, in {unit}: {}.", medians.join(", ")))
-}
-
-impl Strip<'_> {
-    fn in_words(&self) -> String {
-        format!("{} {}", self.label, grouped(self.median.round() as u64))
-    }
+    let medians = strips.iter().map(|of| format!("{} {}", of.label, grouped(of.median.round() as u64)));
+    canvas.end_described(&format!("Medians, in {unit}: {}.", medians.collect::<Vec<_>>().join(", ")))
 }
 
 /// Counts in rows and columns.
@@ -92,6 +86,7 @@ pub fn matrix(title: &str, matrix: &Matrix<'_>) -> String {
         let sum: u64 = (0..columns.len()).map(|column| matrix.count(row, column)).sum();
         for column in 0..columns.len() {
             let (x, count) = (LEFT + CELL.0 * column as f64, matrix.count(row, column));
+            // Shaded by row, because rows differ in their sums by far.
             let share = count as f64 / sum.max(1) as f64;
             canvas.shaded((x, y), (CELL.0 - 3.0, CELL.1 - 3.0), colour(0), 0.06 + 0.5 * share);
             canvas.text((x + CELL.0 / 2.0, y + 19.0), Anchor::Middle, &grouped(count));
@@ -119,12 +114,8 @@ pub fn moves(title: &str, clients: &[String], moves: &[(f64, &str, usize)]) -> S
             canvas.text((axis.at(*at_s) + 9.0, y + 4.0), Anchor::Start, &format!("to {to}"));
         }
     }
-    let said: Vec<_> = moves.iter().map(|(at_s, client, to)| move_in_words(*at_s, client, *to)).collect();
-    canvas.end_described(&format!("{}.", said.join(", ")))
-}
-
-fn move_in_words(at_s: f64, client: &str, to: usize) -> String {
-    format!("{client} to processor {to} after {at_s:.2} s")
+    let said = moves.iter().map(|(at_s, client, to)| format!("{client} to processor {to} after {at_s:.2} s"));
+    canvas.end_described(&format!("{}.", said.collect::<Vec<_>>().join(", ")))
 }
 
 /// A horizontal axis from zero with tidy steps.

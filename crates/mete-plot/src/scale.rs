@@ -9,6 +9,18 @@ pub struct Axis {
     pub is_logarithmic: bool,
 }
 
+impl Axis {
+    /// An axis on which equal differences are equally far apart.
+    pub fn linear(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), is_logarithmic: false }
+    }
+
+    /// An axis on which equal ratios are equally far apart.
+    pub fn logarithmic(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), is_logarithmic: true }
+    }
+}
+
 /// Maps values to places between two ends.
 pub(crate) struct Scale {
     pub(crate) is_logarithmic: bool,
@@ -21,10 +33,8 @@ pub(crate) struct Scale {
 impl Scale {
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Scale {
         let usable = values.filter(|value| value.is_finite() && (!axis.is_logarithmic || *value > 0.0));
-        let (low, high) = usable
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         // Without any value the axis is drawn all the same.
-        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let (low, high) = extremes(usable).unwrap_or((1.0, 10.0));
         let (low, high) = if axis.is_logarithmic {
             // Whole decades, and at least one, so that there are two ticks even if all values are equal.
             (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil().max(low.log10().floor() + 1.0)))
@@ -36,11 +46,10 @@ impl Scale {
     }
 
     /// A linear scale from the least value to the greatest, also where both are far from zero.
-    pub(crate) fn fitted(values: impl Iterator<Item = f64> + Clone, (from, to): (f64, f64)) -> Scale {
-        let usable = || values.clone().filter(|value| value.is_finite());
-        let (low, high) =
-            (usable().fold(f64::INFINITY, f64::min), usable().fold(f64::NEG_INFINITY, f64::max));
-        let (low, high) = if low < high { (low, high) } else { (0.0, 1.0) };
+    pub(crate) fn fitted(values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Scale {
+        // The scale divides by the distance of its ends, so equal values get ends that differ.
+        let differing = extremes(values.filter(|value| value.is_finite())).filter(|(low, high)| low < high);
+        let (low, high) = differing.unwrap_or((0.0, 1.0));
         let margin = (high - low) * 0.03;
         Scale { is_logarithmic: false, low: low - margin, high: high + margin, from, to }
     }
@@ -68,4 +77,9 @@ impl Scale {
         let first = (self.low / step).ceil() as i64;
         (first..=(self.high / step).floor() as i64).map(|nth| nth as f64 * step).collect()
     }
+}
+
+/// The least and the greatest value, if there is any.
+fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.map(|value| (value, value)).reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
 }

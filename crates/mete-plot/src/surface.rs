@@ -47,6 +47,7 @@ pub fn surfaces(title: &str, grid: &Grid, panels: &[(String, Vec<Surface>)]) -> 
     let heights = panels.iter().flat_map(|(_, surfaces)| surfaces).flat_map(|surface| &surface.heights);
     let axis = Axis { label: grid.z.clone(), is_logarithmic: false };
     let width = WIDTH - 2.0 * MARGIN;
+    // The near corner of the floor lies two steps below the far one, and its texts below that.
     let floor = HEIGHT - 50.0 - 2.0 * DOWN * width;
     let up = Scale::new(&axis, heights.flatten().copied(), (floor, 64.0));
     for (nth, (caption, surfaces)) in panels.iter().enumerate() {

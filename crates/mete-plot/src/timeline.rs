@@ -41,6 +41,7 @@ pub fn timeline(title: &str, time: &str, lanes: &[Lane]) -> String {
     let mut canvas = Canvas::new(title, (WIDTH, height));
     let axis = Axis { label: time.into(), is_logarithmic: false };
     let ends = lanes.iter().flat_map(|lane| &lane.spans).map(|span| span.to);
+    // A scale from zero to the last end, without the room that a scale of values has above the highest.
     let across = Scale {
         high: ends.fold(1e-9, f64::max),
         low: 0.0,

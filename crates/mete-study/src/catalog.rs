@@ -1,14 +1,36 @@
 //! All studies by name.
 
+use crate::simulated::Simulated;
 use crate::study::StudyEntry;
 use crate::{klogger, log, tavs, vtrr};
 
 /// The studies of each paper, in the order of the documentation.
-const PAPERS: [&[StudyEntry]; 4] = [log::STUDIES, vtrr::STUDIES, tavs::STUDIES, klogger::STUDIES];
+static STUDIES: [StudyEntry; 20] = [
+    StudyEntry::of::<log::cost::Cost>(),
+    StudyEntry::of::<log::readers::Readers>(),
+    StudyEntry::of::<vtrr::error::ServiceErrors>(),
+    StudyEntry::of::<vtrr::cost::Cost>(),
+    StudyEntry::of::<vtrr::micro::Micro>(),
+    StudyEntry::of::<vtrr::workloads::Workloads>(),
+    StudyEntry::of::<Simulated<tavs::response::Response>>(),
+    StudyEntry::of::<Simulated<tavs::starvation::Starvation>>(),
+    StudyEntry::of::<Simulated<tavs::keep::Keep>>(),
+    StudyEntry::of::<Simulated<tavs::ratio::Ratio>>(),
+    StudyEntry::of::<Simulated<tavs::correlation::Correlation>>(),
+    StudyEntry::of::<Simulated<tavs::belief::Belief>>(),
+    StudyEntry::of::<Simulated<tavs::overhead::Overhead>>(),
+    StudyEntry::of::<klogger::loggers::Loggers>(),
+    StudyEntry::of::<klogger::locks::Locks>().with_trace(klogger::locks::of_trace),
+    StudyEntry::of::<klogger::quanta::Quanta>().with_trace(klogger::quanta::of_trace),
+    StudyEntry::of::<klogger::migrations::Migrations>().with_trace(klogger::migrations::of_trace),
+    StudyEntry::of::<klogger::switch_cost::SwitchCost>().with_trace(klogger::switch_cost::of_trace),
+    StudyEntry::of::<klogger::noise::Noise>().with_trace(klogger::noise::of_trace),
+    StudyEntry::of::<klogger::timer::Timer>().with_trace(klogger::timer::of_trace),
+];
 
 /// Every study, in the order of the documentation.
 pub fn studies() -> impl Iterator<Item = &'static StudyEntry> {
-    PAPERS.into_iter().flatten()
+    STUDIES.iter()
 }
 
 /// The study of that name.

@@ -1,12 +1,12 @@
 //! Distributions, in the form that the paper shows.
 
-use std::fmt::Write as _;
-
 use mete_measure::report::quoted;
 use mete_measure::statistics::quantile;
 use mete_plot::Series;
 use serde::{Serialize, Serializer};
 use serde_json::json;
+
+use crate::study::StudyFile;
 
 /// The number of points of a curve.
 const POINTS: usize = 200;
@@ -47,8 +47,7 @@ impl Distribution {
     /// The cumulative distribution as a curve: a value, and the percentage of values that are not greater.
     pub fn series(&self, name: &str) -> Series {
         let parts = (0..=POINTS).map(|nth| nth as f64 / POINTS as f64);
-        let points = parts.filter_map(|part| Some((self.quantile(part)?, 100.0 * part)));
-        Series { name: name.to_owned(), points: points.collect() }
+        Series::new(name, parts.filter_map(|part| Some((self.quantile(part)?, 100.0 * part))))
     }
 }
 
@@ -68,15 +67,11 @@ impl Serialize for Distribution {
 }
 
 /// Curves as comma-separated values. `across` names the quantity on the horizontal axis.
-pub fn csv(series: &[Series], across: &str) -> String {
-    let mut text = format!("of,{across},percent\n");
-    for Series { name, points } in series {
-        for (value, percent) in points {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{},{value:.4},{percent}", quoted(name));
-        }
-    }
-    text
+pub fn file(series: &[Series], across: &str) -> StudyFile {
+    let points = series.iter().flat_map(|of| of.points.iter().map(|point| (quoted(&of.name), point)));
+    let lines = points.map(|(name, (value, percent))| format!("{name},{value:.4},{percent}\n"));
+    let text = format!("of,{across},percent\n") + &lines.collect::<String>();
+    ("distribution.csv".to_owned(), text)
 }
 
 #[cfg(test)]

@@ -2,31 +2,31 @@
 //! runs, or reads a recorded trace, and compares the result with the paper's figure.
 
 mod cdf;
-mod locks;
-mod loggers;
-mod migrations;
-mod noise;
+pub(crate) mod locks;
+pub(crate) mod loggers;
+pub(crate) mod migrations;
+pub(crate) mod noise;
 mod of_trace;
-mod quanta;
-mod switch_cost;
-mod timer;
+pub(crate) mod quanta;
+pub(crate) mod switch_cost;
+pub(crate) mod timer;
 mod workloads;
 
 use std::time::{Duration, Instant};
 
 use mete_base::progress::Progress;
+use mete_bench::crew::now_ns;
 
-use crate::study::StudyEntry;
-
-pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::of::<loggers::Loggers>(),
-    StudyEntry::of::<locks::Locks>().with_trace(locks::of_trace),
-    StudyEntry::of::<quanta::Quanta>().with_trace(quanta::of_trace),
-    StudyEntry::of::<migrations::Migrations>().with_trace(migrations::of_trace),
-    StudyEntry::of::<switch_cost::SwitchCost>().with_trace(switch_cost::of_trace),
-    StudyEntry::of::<noise::Noise>().with_trace(noise::of_trace),
-    StudyEntry::of::<timer::Timer>().with_trace(timer::of_trace),
-];
+/// The nanoseconds that work takes, by the fastest of some tries, which was not disturbed. Never 0, so that it can be a
+/// divisor.
+fn fastest_ns(work: impl Fn()) -> u64 {
+    let tries = (0..50).map(|_| {
+        let from_ns = now_ns();
+        work();
+        now_ns() - from_ns
+    });
+    tries.min().unwrap_or(1).max(1)
+}
 
 /// Waits, unless the run is stopped. Returns how long it has waited.
 fn pause(time: Duration, progress: &dyn Progress) -> Duration {

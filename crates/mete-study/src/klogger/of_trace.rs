@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use mete_bench::recording::Recorded;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
+use mete_measure::{Reason, Report, Row};
 
 use crate::study::{Study, StudyFile, StudyResults};
 

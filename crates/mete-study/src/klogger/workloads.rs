@@ -12,7 +12,7 @@ use std::{fs, io};
 
 use mete_bench::child::check_installed;
 use mete_bench::load::Load;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 
 /// A kind of program to watch.
 pub struct Workload {
@@ -66,21 +66,25 @@ const COPIED_BYTES: u64 = 100_000_000;
 const UNITS: usize = 400;
 
 fn play(at: &Path) -> Result<Started, Reason> {
-    check_installed("ffmpeg")?;
-    let clip =
-        "-nostdin -loglevel error -f lavfi -i testsrc2=size=640x480:rate=25 -t 5 -c:v mpeg2video clip.mpg";
-    let made = Command::new("ffmpeg").args(clip.split(' ')).current_dir(at).status()?;
-    if !made.success() {
-        return Err(Reason::new("ffmpeg cannot make an MPEG2 clip here"));
-    }
+    make_clip(at, "640x480", 5)?;
     let play = "ffmpeg -nostdin -loglevel error -re -i clip.mpg -f null -";
     Ok(Load::start(&play.split(' ').collect::<Vec<_>>(), at)?.into())
+}
+
+/// Makes `clip.mpg` in this directory, at 25 frames a second.
+pub fn make_clip(at: &Path, size: &str, seconds: u32) -> Result<(), Reason> {
+    check_installed("ffmpeg")?;
+    let source = format!("testsrc2=size={size}:rate=25");
+    let clip = format!("-nostdin -loglevel error -f lavfi -i {source} -t {seconds} -c:v mpeg2video clip.mpg");
+    let made = Command::new("ffmpeg").args(clip.split(' ')).current_dir(at).status()?;
+    if made.success() { Ok(()) } else { Err(Reason::new("ffmpeg cannot make an MPEG2 clip here")) }
 }
 
 fn fetch(at: &Path) -> Result<Started, Reason> {
     check_installed("curl")?;
     let server = FileServer::start()?;
     let address = format!("http://127.0.0.1:{}/", server.port);
+    // A proxy that the environment names would not reach this server.
     let load = Load::start(&["curl", "--silent", "--noproxy", "*", "--output", "file", &address], at)?;
     Ok(Started { load, _server: Some(server) })
 }

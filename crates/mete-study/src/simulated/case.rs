@@ -1,6 +1,6 @@
 //! A case of a study, and its results.
 
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 use mete_policy::ClientId;
 use mete_sim::scenario::Shipped;
 use mete_sim::{ClientReport, Report, Scenario, report};
@@ -74,8 +74,7 @@ impl Case {
     pub(crate) fn watched(&self, scenario: &Scenario) -> Result<(ClientId, u16), Reason> {
         let (client, task) = self.watched;
         let client = scenario.clients.iter().position(|known| known.name == client);
-        let place = client.and_then(|client| {
-            let client = ClientId::at(client);
+        let place = client.map(ClientId::at).and_then(|client| {
             let task = scenario.guest_tasks(client).position(|known| known == task)?;
             Some((client, task as u16))
         });

@@ -11,17 +11,15 @@
 
 mod case;
 mod facts;
-mod measure;
 mod pictures;
 mod plan;
 mod probe;
 mod ran;
 
 pub(crate) use case::{Case, Outcome, average};
-pub(crate) use measure::Measure;
-pub(crate) use pictures::{axis, interval, mean_of};
+pub(crate) use pictures::{interval, mean_of};
 pub(crate) use plan::{Plan, Simulated};
-pub(crate) use ran::{Place, Ran};
+pub(crate) use ran::{Measure, Place, Ran};
 
 #[cfg(test)]
 pub(crate) use plan::run;
@@ -31,14 +29,7 @@ macro_rules! scenario {
     ($study:literal, $name:literal) => {
         mete_sim::scenario::Shipped {
             name: concat!("studies/", $study, "/", $name, ".toml"),
-            text: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../studies/",
-                $study,
-                "/",
-                $name,
-                ".toml"
-            )),
+            text: $crate::study::text!($study, concat!($name, ".toml")),
         }
     };
 }

@@ -4,15 +4,10 @@ use mete_plot::{self as plot, Axis, Series};
 use mete_sim::metrics::{Estimate, Latencies};
 
 use super::case::Outcome;
-use super::measure::Measure;
-use super::ran::{Place, Ran};
+use super::ran::{Measure, Place, Ran};
 
 /// The end of a mean's interval of 95 % confidence that is lower, and the other one.
 pub(crate) type Interval = Option<(f64, f64)>;
-
-pub(crate) fn axis(label: &str) -> Axis {
-    Axis { label: label.into(), is_logarithmic: false }
-}
 
 /// A label that explains the beams on points and bars.
 pub(crate) fn mean_of(label: &str) -> String {
@@ -34,14 +29,14 @@ impl<B> Ran<B> {
     pub(crate) fn lines(&self, title: &str, [x, y]: [&str; 2], lines: &[(&str, &str, &Measure)]) -> String {
         let lines = lines.iter().map(|(name, line, measure)| self.line(name, line, measure));
         let (series, intervals): (Vec<_>, Vec<_>) = lines.unzip();
-        plot::lines_with_intervals(title, &axis(x), &axis(&mean_of(y)), &series, &intervals)
+        plot::lines_with_intervals(title, &Axis::linear(x), &Axis::linear(mean_of(y)), &series, &intervals)
     }
 
     fn line(&self, name: &str, line: &str, measure: &Measure) -> (Series, Vec<Interval>) {
         let cases = self.cases.iter().filter(|ran| ran.case.line == line);
         let estimates = cases.filter_map(|ran| Some((ran.case.x?, ran.estimate(measure)?)));
-        let (points, intervals) = estimates.map(|(x, of)| ((x, of.mean), interval(of))).unzip();
-        (Series { name: name.to_owned(), points }, intervals)
+        let (points, intervals): (Vec<_>, _) = estimates.map(|(x, of)| ((x, of.mean), interval(of))).unzip();
+        (Series::new(name, points), intervals)
     }
 
     /// Bars in groups, each series with its name, the case of each group and what is measured of it; with intervals.
@@ -58,7 +53,7 @@ impl<B> Ran<B> {
             (((*name).to_owned(), means), intervals)
         });
         let (series, intervals): (Vec<_>, Vec<Vec<_>>) = series.unzip();
-        plot::bars_with_intervals(title, &axis(&mean_of(label)), groups, &series, &intervals)
+        plot::bars_with_intervals(title, &Axis::linear(mean_of(label)), groups, &series, &intervals)
     }
 
     /// The distributions of times in these lines.
@@ -70,7 +65,7 @@ impl<B> Ran<B> {
         times: fn(&Outcome) -> &Latencies,
     ) -> String {
         let cases = self.cases.iter().filter(|ran| lines.contains(&ran.case.line));
-        let curves = cases.map(|ran| Series { name: ran.case.label(), points: ran.curve(times) });
-        plot::lines(title, &axis(x), &axis(y), &curves.collect::<Vec<_>>())
+        let curves = cases.map(|ran| Series::new(ran.case.label(), ran.curve(times)));
+        plot::lines(title, &Axis::linear(x), &Axis::linear(y), &curves.collect::<Vec<_>>())
     }
 }

@@ -4,15 +4,13 @@ use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 
 use mete_base::progress::{Progress, step_on};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
+use mete_measure::{Reason, Report, Row};
 use mete_sim::{all_processors, in_parallel};
-use serde::Serialize;
+use serde_json::Value;
 
 use super::case::Case;
-use super::facts::{Facts, csv};
-use super::measure::Measure;
-use super::ran::{Ran, RanCase};
+use super::facts::{csv, facts};
+use super::ran::{Measure, Ran, RanCase};
 use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts};
 
 /// A study that simulates cases.
@@ -77,8 +75,8 @@ impl<P: Plan> Study for Simulated<P> {
         P::findings(found)
     }
 
-    fn facts(found: &Self::Found) -> impl Serialize {
-        Facts::of(found, P::MEASURES)
+    fn facts(found: &Self::Found) -> Value {
+        facts(found, P::MEASURES)
     }
 
     fn pictures(found: &Self::Found) -> Vec<StudyFile> {

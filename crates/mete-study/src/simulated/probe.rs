@@ -11,7 +11,7 @@ pub(crate) const PORT: u16 = 7;
 const INFERRED_NS: Nanoseconds = Nanoseconds::new(10_000_000_000);
 
 /// What was observed of the watched task and its client.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Probe {
     client: ClientId,
     task: u16,
@@ -53,21 +53,7 @@ enum Pending {
 impl Probe {
     /// Watches a task from `from_ns` on.
     pub(crate) fn new(client: ClientId, task: u16, from_ns: Nanoseconds) -> Probe {
-        let none = Latencies::default;
-        Probe {
-            client,
-            task,
-            from_ns,
-            responses: none(),
-            settled: none(),
-            latencies: none(),
-            done: 0,
-            done_beside: 0,
-            boosts: Boosts::default(),
-            boosts_alone: Boosts::default(),
-            boost: None,
-            pending: Pending::Nothing,
-        }
+        Probe { client, task, from_ns, ..Probe::default() }
     }
 
     fn did(&mut self, task: u16) {

@@ -1,10 +1,28 @@
-//! What came out of the cases.
+//! What is measured of the cases, and what came out.
 
-use mete_measure::report::Row;
+use mete_measure::Row;
 use mete_sim::metrics::{Estimate, Latencies};
 
 use super::case::{Case, Outcome};
-use super::measure::Measure;
+
+/// A number that is computed from each run.
+#[derive(Clone, Copy)]
+pub(crate) struct Measure {
+    pub name: &'static str,
+    pub unit: &'static str,
+    /// `None` where the measure does not apply.
+    pub of: fn(&Outcome) -> Option<f64>,
+}
+
+impl Measure {
+    pub(crate) const fn new(
+        name: &'static str,
+        unit: &'static str,
+        of: fn(&Outcome) -> Option<f64>,
+    ) -> Measure {
+        Measure { name, unit, of }
+    }
+}
 
 /// The results of a case, seed by seed.
 pub(crate) struct RanCase {

@@ -13,12 +13,10 @@
 //!
 //! The code says what came out, as a [`Finding`](super::Finding): values for the sentence, and a verdict.
 
-use mete_measure::reason::Reason;
-use mete_measure::verdict::Verdict;
-use serde::Deserialize;
+use mete_measure::{Reason, Verdict};
+use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
-use super::kept::{Kept, KeptFinding};
+use super::kept::Kept;
 use super::page;
 
 /// The file `claims.toml`.
@@ -41,6 +39,19 @@ struct Claim {
     missing: Option<String>,
 }
 
+/// One statement of a paper, and what came out here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The paper, and its figure, table or section.
+    pub figure: String,
+    /// What the paper says.
+    pub paper: String,
+    /// What was found here.
+    pub ours: String,
+    /// Whether both say the same.
+    pub verdict: Verdict,
+}
+
 /// Each claim of the file beside its finding, in the order of the file.
 pub(super) fn figures(claims_toml: &str, kept: &Kept) -> Result<Vec<Figure>, Reason> {
     let file: ClaimsFile = toml::from_str(claims_toml).map_err(Reason::from_error)?;
@@ -57,25 +68,26 @@ impl Claim {
             let ours = missing.unwrap_or_else(|| kept.why_missing().to_owned());
             return Ok(Figure { figure, paper, ours, verdict: Verdict::NotMeasured });
         };
-        let ours = page::sentence(&ours, &found.values)?;
-        Ok(Figure { figure, paper, ours: ours + &busy(found), verdict: found.verdict })
+        let mut ours = page::sentence(&ours, &found.values)?;
+        // Without a verdict, readers must see that other programs are the reason.
+        if let Some(percent) = found.others_percent {
+            ours += &format!("; others used up to {} % of the processors", mete_plot::short(percent));
+        }
+        Ok(Figure { figure, paper, ours, verdict: found.verdict })
     }
-}
-
-/// What a sentence ends with if other programs used too much of the machine.
-fn busy(found: &KeptFinding) -> String {
-    let said = |percent| format!("; others used up to {} % of the processors", mete_plot::short(percent));
-    found.others_percent.map_or_else(String::new, said)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
+    use super::super::kept::KeptFinding;
     use super::*;
     use crate::study::Finding;
 
     #[test]
     fn klog_9_on_a_machine_that_others_use_there_is_no_verdict_and_the_page_says_how_much_they_do() {
-        let finding = || Finding::new((), true);
+        let finding = || Finding::new(Value::Null, true);
         assert_eq!(finding().unless_busy(10.0), finding());
         let busy = finding().unless_busy(45.0);
         assert_eq!((busy.verdict, busy.others_percent), (Verdict::TooNoisy, Some(45.0)));
@@ -88,7 +100,7 @@ mod tests {
     #[test]
     fn of_noisy_times_there_is_no_verdict_whatever_they_say() {
         for holds in [true, false] {
-            let finding = Finding::new((), holds);
+            let finding = Finding::new(Value::Null, holds);
             assert_eq!(finding.clone().unless_noisy(false).verdict, Verdict::of(holds));
             assert_eq!(finding.unless_noisy(true).verdict, Verdict::TooNoisy);
         }
@@ -96,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_finding_without_a_claim_is_refused_and_a_claim_without_a_finding_is_not_measured() {
-        let kept = Kept { findings: vec![KeptFinding::of("b", Finding::new((), true))], ..Kept::default() };
+        let kept =
+            Kept { findings: vec![KeptFinding::of("b", Finding::new(Value::Null, true))], ..Kept::default() };
         let text = "[[claim]]\nid = \"a\"\nfigure = \"f\"\npaper = \"p\"";
         assert!(figures(text, &kept).is_err_and(|reason| reason.to_string().contains("\"b\"")));
         let figures = figures(text, &Kept::default()).expect("it is a claim");

@@ -1,11 +1,14 @@
 //! What came out of a claim: values for its sentence, and a verdict.
 
-use mete_measure::verdict::Verdict;
-use serde::Serialize;
+use mete_measure::Verdict;
+use mete_measure::statistics::Summary;
 use serde_json::Value;
 
 /// The findings of a study by the ids of their claims.
 pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
+
+/// The greatest quotient of the median of a time's repetitions and the least of them.
+const NOISE: f64 = 1.1;
 
 /// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
 const BUSY: f64 = 10.0;
@@ -21,10 +24,8 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// A finding whose verdict is that the paper's claim holds here, or does not. `values` is a structure or a map.
-    pub(crate) fn new(values: impl Serialize, holds: bool) -> Finding {
-        // Values are structures of numbers and texts, which can always be serialised.
-        let values = serde_json::to_value(values).unwrap_or_default();
+    /// A finding whose verdict is that the paper's claim holds here, or does not.
+    pub(crate) fn new(values: Value, holds: bool) -> Finding {
         Finding { values, verdict: Verdict::of(holds), others_percent: None }
     }
 
@@ -40,5 +41,33 @@ impl Finding {
             return self;
         }
         Finding { others_percent: Some(others_percent), ..self }.unless_noisy(true)
+    }
+}
+
+/// Whether a measured time allows no verdict, because the median of its repetitions is more than a tenth above the
+/// least of them. Other load only makes repetitions longer. So on a quiet machine, median and least lie close
+/// together. Repetitions of the time that it is compared with are taken in between, and are as noisy. The studies
+/// apply this rule to all measured times. Where the result is what one time adds to another one, they apply it to
+/// both.
+pub(crate) fn is_noisy(repetitions: &[f64]) -> bool {
+    Summary::of(repetitions).is_some_and(|Summary { min, median, .. }| median > NOISE * min)
+}
+
+/// The verdicts on the claims, in their order.
+#[cfg(test)]
+pub(crate) fn verdicts(findings: Findings) -> Vec<Verdict> {
+    let verdicts = findings.into_iter().map(|(_, found)| found.map(|found| found.verdict));
+    verdicts.map(|verdict| verdict.unwrap_or(Verdict::NotMeasured)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_too_noisy_if_its_median_is_more_than_a_tenth_above_its_least() {
+        assert!(!is_noisy(&[10.0, 11.0, 90.0]), "what is rare is left out by the median");
+        assert!(is_noisy(&[10.0, 11.1, 11.2]));
+        assert!(!is_noisy(&[]), "what was not measured is said to be that");
     }
 }

@@ -1,8 +1,6 @@
 //! What a study keeps of a run in `results.json`: everything that its page is made of.
 
-use mete_measure::reason::Reason;
-use mete_measure::report::Report;
-use mete_measure::verdict::{self, Verdict};
+use mete_measure::{Reason, Report, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -37,7 +35,6 @@ pub(crate) struct Kept {
 pub(crate) struct KeptFinding {
     /// The claim's id.
     pub id: String,
-    #[serde(with = "verdict::of_claim")]
     pub verdict: Verdict,
     /// The values of the claim's sentence.
     pub values: Value,
@@ -70,8 +67,7 @@ impl Kept {
             date: report.machine.date.clone(),
             is_complete: report.is_complete,
             findings: findings.filter_map(|(id, finding)| Some(KeptFinding::of(id, finding?))).collect(),
-            // Facts are structures of numbers and texts, which can always be serialised.
-            facts: serde_json::to_value(S::facts(found)).unwrap_or_default(),
+            facts: S::facts(found),
             absent: absent(report),
             pictures: pictures.iter().map(|(name, _)| name.clone()).collect(),
         }

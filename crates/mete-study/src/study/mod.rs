@@ -14,32 +14,28 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `claims` | what a paper says, beside what came out here |
-//! | `finding` | what came out of a claim |
-//! | `figure` | one claim beside its result, as it is shown |
+//! | `claims` | what a paper says, beside what came out here, as it is shown |
+//! | `finding` | what came out of a claim, and when there is no verdict |
 //! | `kept` | what `results.json` holds |
 //! | `page` | pages from templates |
 //! | `rows` | rows that are read back from CSV, to draw pictures again |
 
 mod claims;
-mod figure;
 mod finding;
 mod kept;
 mod page;
 mod rows;
 
 use std::path::Path;
-use std::{fs, io};
 
 use mete_base::progress::Progress;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
+use mete_measure::{Reason, Report, Row};
+use serde_json::Value;
 
-pub use figure::Figure;
-pub(crate) use figure::is_noisy;
-pub(crate) use finding::{Finding, Findings};
-
+pub use claims::Figure;
+#[cfg(test)]
+pub(crate) use finding::verdicts;
+pub(crate) use finding::{Finding, Findings, is_noisy};
 pub(crate) use kept::Kept;
 pub(crate) use rows::KeptRows;
 
@@ -62,21 +58,26 @@ pub struct StudyTexts {
     pub claims: &'static str,
 }
 
-/// The texts in `studies/$name`.
-macro_rules! texts {
-    ($name:literal) => {
-        $crate::study::StudyTexts {
-            page: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/", $name, "/page.md")),
-            claims: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../studies/",
-                $name,
-                "/claims.toml"
-            )),
-        }
+/// The text of a file in `studies/$name`.
+macro_rules! text {
+    ($name:literal, $file:expr) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/", $name, "/", $file))
     };
 }
-pub(crate) use texts;
+pub(crate) use text;
+
+/// The constants of a study: its name, what it shows in one line, and the texts in `studies/$name`.
+macro_rules! about {
+    ($name:literal, $shows:literal) => {
+        const NAME: &'static str = $name;
+        const SHOWS: &'static str = $shows;
+        const TEXTS: $crate::study::StudyTexts = $crate::study::StudyTexts {
+            page: $crate::study::text!($name, "page.md"),
+            claims: $crate::study::text!($name, "claims.toml"),
+        };
+    };
+}
+pub(crate) use about;
 
 /// One study: how it measures, and what it makes of what it found.
 pub(crate) trait Study {
@@ -87,7 +88,7 @@ pub(crate) trait Study {
     /// The texts of the folder.
     const TEXTS: StudyTexts;
     /// Whether the results are simulated, so that they do not depend on the machine.
-    const IS_SIMULATED: bool;
+    const IS_SIMULATED: bool = false;
     /// Everything that was measured. Empty where the study was stopped or the machine cannot do it.
     type Found;
 
@@ -99,15 +100,17 @@ pub(crate) trait Study {
     fn findings(found: &Self::Found) -> Findings;
 
     /// The values that the page's text needs besides the findings, under the names by which `page.md` calls them.
-    fn facts(found: &Self::Found) -> impl Serialize;
+    fn facts(found: &Self::Found) -> Value;
 
     /// The pictures.
     fn pictures(found: &Self::Found) -> Vec<StudyFile>;
 
     /// Data beside the rows, as comma-separated values with [`head`] on top.
-    fn data(found: &Self::Found, report: &Report) -> Vec<StudyFile>;
+    fn data(_found: &Self::Found, _report: &Report) -> Vec<StudyFile> {
+        Vec::new()
+    }
 
-    /// The pictures that can be drawn again from the data that the folder keeps.
+    /// The pictures that can be drawn again from the data that the folder keeps, of which there is some.
     fn redrawn(_kept: &KeptRows) -> Vec<StudyFile> {
         Vec::new()
     }
@@ -116,6 +119,47 @@ pub(crate) trait Study {
 /// The comment at the top of a file of data: what was run, where and when.
 pub(crate) fn head(report: &Report) -> String {
     format!("# {}\n# {}\n", report.title, report.machine.line())
+}
+
+/// Measures one item after the other until the study is stopped. The answer has the results of those that could be
+/// measured.
+pub(crate) fn measure_each<I, T>(
+    what: &str,
+    items: impl ExactSizeIterator<Item = I>,
+    report: &mut Report,
+    progress: &mut dyn Progress,
+    mut measure: impl FnMut(I, &dyn Progress) -> (Vec<Row>, Option<T>),
+) -> Vec<T> {
+    let all = measure_until_failure(what, items, report, progress, |item, progress| {
+        let (rows, found) = measure(item, progress);
+        // What is missing for one item is no reason to leave out the next one.
+        (rows, Some(found))
+    });
+    all.into_iter().flatten().collect()
+}
+
+/// The same, up to the first item that cannot be measured. It is for items of which each asks for more than the last.
+pub(crate) fn measure_until_failure<I, T>(
+    what: &str,
+    items: impl ExactSizeIterator<Item = I>,
+    report: &mut Report,
+    progress: &mut dyn Progress,
+    mut measure: impl FnMut(I, &dyn Progress) -> (Vec<Row>, Option<T>),
+) -> Vec<T> {
+    let mut all = Vec::new();
+    progress.begin(what, items.len() as u64);
+    for item in items {
+        if progress.is_cancelled() {
+            break;
+        }
+        let (rows, found) = measure(item, progress);
+        report.rows.extend(rows);
+        // What is missing for one item is missing for those after it, and would be said once more for each.
+        let Some(found) = found else { break };
+        all.push(found);
+        progress.step();
+    }
+    all
 }
 
 /// A study in the list of all studies.
@@ -167,7 +211,8 @@ impl StudyEntry {
     /// The pictures that can be drawn again from the folder's data, because measuring again would give another
     /// result. `file` gives the text of a file of the folder.
     pub fn redraw(&self, file: &dyn Fn(&str) -> Option<String>) -> Vec<StudyFile> {
-        (self.redrawn)(&KeptRows::of(self.name, file))
+        let kept = KeptRows::of(self.name, file);
+        if kept.is_empty() { Vec::new() } else { (self.redrawn)(&kept) }
     }
 }
 
@@ -190,17 +235,6 @@ impl StudyResults {
     pub fn contents(&self) -> Vec<StudyFile> {
         let rows = (format!("{}.csv", self.folder), self.report.csv());
         std::iter::once(rows).chain(self.files.iter().cloned()).collect()
-    }
-
-    /// Writes all files to `studies/FOLDER`. Creates the directory if it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// The error of the file system.
-    pub fn write_to(&self, studies: &Path) -> io::Result<()> {
-        let directory = studies.join(self.folder);
-        fs::create_dir_all(&directory)?;
-        self.contents().into_iter().try_for_each(|(name, text)| fs::write(directory.join(name), text))
     }
 }
 

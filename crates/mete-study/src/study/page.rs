@@ -12,14 +12,13 @@
 
 use std::sync::LazyLock;
 
-use mete_measure::reason::Reason;
-use mete_measure::verdict::Verdict;
+use mete_measure::{Reason, Verdict};
 use mete_plot::short;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use super::figure::Figure;
+use super::claims::Figure;
 use super::kept::Kept;
 
 /// The layouts that pages extend, by name.

@@ -6,7 +6,6 @@
 //!    threads)           directory)
 //! ```
 
-mod family;
 mod schedule;
 mod spans;
 mod usage;
@@ -14,7 +13,6 @@ mod waits;
 #[cfg(test)]
 pub(crate) mod written;
 
-pub(crate) use family::Family;
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use spans::{EVENTS as INTERRUPTS, InterruptKind, Span, Spans};
 pub(crate) use usage::Usage;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use mete_bench::recording::Recorded;
 use mete_trace::NamedItem;
 
 /// The kinds of interrupts, by what causes them.
@@ -34,21 +35,13 @@ impl InterruptKind {
 
     /// The kind of interrupt that an event belongs to, and whether the event is its beginning.
     fn of(event: &str) -> Option<(InterruptKind, bool)> {
-        Some(match event {
-            "TIMER_ENTRY" => (InterruptKind::Timer, true),
-            "TIMER_EXIT" => (InterruptKind::Timer, false),
-            "IRQ_ENTRY" => (InterruptKind::Device, true),
-            "IRQ_EXIT" => (InterruptKind::Device, false),
-            "SOFTIRQ_ENTRY" => (InterruptKind::Soft, true),
-            "SOFTIRQ_EXIT" => (InterruptKind::Soft, false),
-            "IPI_ENTRY" => (InterruptKind::Processor, true),
-            "IPI_EXIT" => (InterruptKind::Processor, false),
-            _ => return None,
-        })
+        let nth = EVENTS.iter().position(|known| *known == event)?;
+        // Each kind has two events, first its beginning and then its end, in the order of the kinds.
+        Some((InterruptKind::ALL[nth / 2], nth % 2 == 0))
     }
 }
 
-/// The events of [`InterruptKind::ALL`].
+/// The events of [`InterruptKind::ALL`]: of each kind its beginning and its end.
 pub const EVENTS: [&str; 8] = [
     "TIMER_ENTRY",
     "TIMER_EXIT",
@@ -88,8 +81,15 @@ pub struct Spans {
 }
 
 impl Spans {
+    /// All interrupts of a recording, in the order of their ends.
+    pub fn of(recorded: &Recorded) -> Vec<Span> {
+        let (mut spans, mut all) = (Spans::default(), Vec::new());
+        recorded.each(|next| all.extend(spans.next(&next)));
+        all
+    }
+
     /// Takes the next item of the trace. Returns the interrupt that it ends, if it ends one.
-    pub fn next(&mut self, next: &NamedItem<'_>) -> Option<Span> {
+    fn next(&mut self, next: &NamedItem<'_>) -> Option<Span> {
         let seen = match next {
             NamedItem::Lost { processor } => return self.open.remove(processor).and(None),
             NamedItem::Event(seen) => seen,
@@ -122,9 +122,7 @@ mod tests {
         for (nth, name) in names.iter().enumerate() {
             written.event(0, 100 * (nth as u64 + 1), name, &[]);
         }
-        let (mut spans, mut all) = (Spans::default(), Vec::new());
-        written.read().each(|next| all.extend(spans.next(&next)));
-        all
+        Spans::of(&written.read())
     }
 
     fn span(kind: InterruptKind, from_ns: u64, to_ns: u64) -> Span {
@@ -159,10 +157,8 @@ mod tests {
         written.event(1, 200, "TIMER_ENTRY", &[]);
         written.event(0, 300, "TIMER_EXIT", &[]);
         written.event(1, 400, "TIMER_EXIT", &[]);
-        let (mut spans, mut all) = (Spans::default(), Vec::new());
-        written.read().each(|next| all.extend(spans.next(&next)));
         assert_eq!(
-            all,
+            Spans::of(&written.read()),
             [
                 span(InterruptKind::Timer, 100, 300),
                 Span { processor: 1, ..span(InterruptKind::Timer, 200, 400) }

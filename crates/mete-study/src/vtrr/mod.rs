@@ -1,15 +1,9 @@
 //! The studies of the VTRR paper (VTRR-4 to VTRR-6): how fair proportional-share policies are, and what they cost.
 
-mod cost;
-mod error;
-mod micro;
-mod workloads;
+pub(crate) mod cost;
+pub(crate) mod error;
+pub(crate) mod micro;
+pub(crate) mod workloads;
 
-use crate::study::StudyEntry;
-
-pub(crate) const STUDIES: &[StudyEntry] = &[
-    StudyEntry::of::<error::ServiceErrors>(),
-    StudyEntry::of::<cost::Cost>(),
-    StudyEntry::of::<micro::Micro>(),
-    StudyEntry::of::<workloads::Workloads>(),
-];
+/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
+const PAPERS: [&str; 3] = ["goodness", "wfq", "vtrr"];

@@ -9,8 +9,7 @@ use mete_bench::load::Load;
 use mete_bench::realtime::Realtime;
 use mete_bench::recording::Session;
 use mete_bench::scratch::Scratch;
-use mete_measure::processor;
-use mete_measure::reason::Reason;
+use mete_measure::{Reason, processor};
 use mete_trace::Symbols;
 
 use super::network::Network;
@@ -80,6 +79,7 @@ impl LockLoad {
         let session = Session::begin("locking", &LOCKING)?;
         let others = busy(progress)?;
         let running = (self.start)(parallel)?;
+        // What its start waits for is not what the load waits for.
         pause(WARM, progress);
         let from_ns = now_ns();
         let passed = pause(time, progress);

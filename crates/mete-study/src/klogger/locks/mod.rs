@@ -3,26 +3,24 @@
 mod findings;
 mod load;
 mod network;
-mod pictures;
 mod waited;
 mod web;
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_bench::recording::Recorded;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row, quoted};
+use mete_measure::report::quoted;
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
 use mete_trace::Symbols;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::load::{LOADS, LockLoad};
+use self::load::LOADS;
 use self::waited::{Curve, Waited, Watched};
-use super::of_trace;
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use super::of_trace::{self, loss};
+use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, about, measure_until_failure};
 use crate::trace::LOCKING;
 
 /// The paper's degrees of parallelism.
@@ -33,28 +31,39 @@ const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_mil
 const COMPARED: [usize; 2] = [4, 32];
 /// The number of locks that the page's table names.
 const TABLED: usize = 3;
+/// The number of locks that a picture shows.
+const SHOWN: usize = 6;
+/// What the pictures show.
+const SPINNING: &str = "percent of all processors' time";
 
 pub(crate) struct Locks;
 
 impl Study for Locks {
-    const NAME: &'static str = "locks";
-    const SHOWS: &'static str = "what waiting for the kernel's locks costs, lock by lock, against parallelism \
-                                 (KLogger figures 2 to 4)";
-    const TEXTS: StudyTexts = texts!("locks");
-    const IS_SIMULATED: bool = false;
+    about!(
+        "locks",
+        "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)"
+    );
     type Found = Vec<Curve>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let time = WATCHED[usize::from(options.is_quick)];
         let symbols = Symbols::of_kernel();
-        LOADS.iter().map(|load| curve(load, time, &symbols, report, progress)).collect()
+        let curves = LOADS.map(|load| {
+            let (name, degrees) = (load.name, PARALLEL.into_iter());
+            let points = measure_until_failure(name, degrees, report, progress, |parallel, progress| {
+                let waited = load.measure(parallel, time, &symbols, progress);
+                (rows_of_point(name, parallel, &waited), waited.ok().map(|waited| (parallel, waited)))
+            });
+            Curve { load: name, points }
+        });
+        curves.into()
     }
 
     fn findings(curves: &Self::Found) -> Findings {
         findings::of(curves)
     }
 
-    fn facts(curves: &Self::Found) -> impl Serialize {
+    fn facts(curves: &Self::Found) -> Value {
         let all =
             curves.iter().flat_map(|curve| curve.points.iter().map(|point| point_facts(curve.load, point)));
         let [make, network, web_server] = LOADS.map(|load| compared(curves, load.name));
@@ -62,8 +71,11 @@ impl Study for Locks {
         json!({ "make": make, "network": network, "web_server": web_server, "points": points })
     }
 
+    /// Spinning under all loads, then lock by lock under each load that was measured.
     fn pictures(curves: &Self::Found) -> Vec<StudyFile> {
-        pictures::of(curves)
+        let measured = curves.iter().filter(|curve| !curve.points.is_empty());
+        let by_lock = measured.map(|curve| (format!("{}.svg", curve.load.replace(' ', "-")), by_lock(curve)));
+        std::iter::once(("spinning.svg".to_owned(), spinning(curves))).chain(by_lock).collect()
     }
 
     fn data(curves: &Self::Found, _: &Report) -> Vec<StudyFile> {
@@ -71,48 +83,23 @@ impl Study for Locks {
     }
 }
 
-/// Measures one load with each degree of parallelism.
-fn curve(
-    load: &LockLoad,
-    time: Duration,
-    symbols: &Symbols,
-    report: &mut Report,
-    progress: &mut dyn Progress,
-) -> Curve {
-    let mut points = Vec::new();
-    progress.begin(load.name, PARALLEL.len() as u64);
-    for parallel in PARALLEL {
-        if progress.is_cancelled() {
-            break;
-        }
-        let waited = load.measure(parallel, time, symbols, progress);
-        report.rows.extend(rows_of_point(load.name, parallel, &waited));
-        // A load that fails with one degree would fail with the higher ones, too.
-        let Ok(waited) = waited else { break };
-        points.push((parallel, waited));
-        progress.step();
-    }
-    Curve { load: load.name, points }
-}
-
 fn rows_of_point(load: &str, parallel: usize, waited: &Result<Waited, Reason>) -> Vec<Row> {
     let name = format!("{load}, {parallel} at once");
     match waited {
-        Ok(waited) => [rows(&name, waited), vec![others(&name, waited.others)]].concat(),
+        Ok(waited) => {
+            let others =
+                Row::new(format!("{name}: others' share before"), "percent", Ok(vec![waited.others]));
+            [rows(&name, waited), vec![others.note("of all processors")]].concat()
+        }
         Err(reason) => vec![Row::new(format!("{load}: all rows"), "percent", Err(reason.clone()))],
     }
-}
-
-fn others(name: &str, percent: f64) -> Row {
-    let row = Row::new(format!("{name}: others' share before"), "percent", Ok(vec![percent]));
-    row.note("of all processors")
 }
 
 fn rows(name: &str, waited: &Waited) -> Vec<Row> {
     let mut rows = vec![
         Row::new(format!("{name}: spinning on locks"), "percent", Ok(vec![waited.spinning]))
             .note("of all processors' time")
-            .note(of_trace::loss(waited.lost)),
+            .note(loss(waited.lost)),
         Row::new(format!("{name}: waits for locks"), "1/s", Ok(vec![waited.waits]))
             .note("spinning and sleeping"),
     ];
@@ -137,34 +124,59 @@ fn point_facts(load: &str, (at_once, waited): &(usize, Waited)) -> Value {
 }
 
 fn csv(curves: &[Curve]) -> String {
-    let mut text = String::from("load,at_once,lock,percent\n");
-    for Curve { load, points } in curves {
-        for (parallel, waited) in points {
-            for (lock, percent) in &waited.by_lock {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{load},{parallel},{},{percent:.6}", quoted(lock));
-            }
-        }
-    }
-    text
+    let points = curves.iter().flat_map(|curve| curve.points.iter().map(|point| (curve.load, point)));
+    let lines = points.flat_map(|(load, (parallel, waited))| {
+        let locks = waited.by_lock.iter();
+        locks.map(move |(lock, percent)| format!("{load},{parallel},{},{percent:.6}\n", quoted(lock)))
+    });
+    String::from("load,at_once,lock,percent\n") + &lines.collect::<String>()
 }
 
 /// The study of a recorded trace.
 pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
-    let recorded = Recorded::open(directory)?;
-    recorded.needs("locking", &LOCKING)?;
+    let recorded = of_trace::open(directory, "locking", &LOCKING)?;
     let watched = Watched {
         when: 0..=u64::MAX,
         passed: Duration::from_nanos(recorded.duration_ns()),
         processors: recorded.processors(),
     };
     let waited = Waited::of(&recorded, &watched, &Symbols::of_kernel());
-    let mut report = Report::new(format!("mete study locks --trace {}", directory.display()));
-    report.rows = rows("locks", &waited);
-    for (lock, percent) in waited.most() {
-        report.rows.push(Row::new(format!("locks: spinning on {lock}"), "percent", Ok(vec![percent])));
+    let by_lock = waited
+        .most()
+        .into_iter()
+        .map(|(lock, percent)| Row::new(format!("locks: spinning on {lock}"), "percent", Ok(vec![percent])));
+    let rows = rows("locks", &waited).into_iter().chain(by_lock).collect();
+    Ok(of_trace::results::<Locks>(directory, rows, Vec::new()))
+}
+
+fn spinning(curves: &[Curve]) -> String {
+    let series = curves.iter().map(|curve| {
+        let points = curve.points.iter().map(|(parallel, waited)| (*parallel as f64, waited.spinning));
+        Series::new(curve.load, points)
+    });
+    let (x, y) = (Axis::logarithmic("at once"), Axis::linear(SPINNING));
+    plot::lines("Spinning on the kernel's locks", &x, &y, &series.collect::<Vec<_>>())
+}
+
+fn by_lock(curve: &Curve) -> String {
+    let groups: Vec<String> = curve.points.iter().map(|(parallel, _)| parallel.to_string()).collect();
+    let locks = most(curve).into_iter().map(|lock| {
+        let percents = curve.points.iter().map(|(_, waited)| waited.by_lock.get(lock).copied());
+        (lock.to_owned(), percents.map(Option::unwrap_or_default).collect())
+    });
+    let title = format!("Spinning by lock: {}, so many at once", curve.load);
+    plot::bars(&title, &Axis::linear(SPINNING), &groups, &locks.collect::<Vec<_>>())
+}
+
+/// The locks on which tasks spun longest in all points.
+fn most(curve: &Curve) -> Vec<&str> {
+    let mut all: BTreeMap<&str, f64> = BTreeMap::new();
+    for (lock, percent) in curve.points.iter().flat_map(|(_, waited)| &waited.by_lock) {
+        *all.entry(lock).or_default() += percent;
     }
-    Ok(StudyResults { folder: Locks::NAME, report, figures: Vec::new(), files: Vec::new() })
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by(|one, other| other.1.total_cmp(&one.1));
+    all.into_iter().take(SHOWN).map(|(lock, _)| lock).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mete_bench::load::Load;
 use mete_bench::scratch::Scratch;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 
 /// Bytes of a request and of its answer. The paper's requests have the same size, its answers twice as much.
 const BYTES: &str = "100";
@@ -37,7 +37,7 @@ impl Network {
         };
         let servers = ports.iter().map(|port| start(&["server"], port)).collect::<Result<_, _>>()?;
         // A client that starts before its server ends with an error.
-        wait(&ports)?;
+        wait_for("sockperf", &ports)?;
         let asks = ["ping-pong", "-t", "60", "-m", BYTES];
         let clients = ports.iter().map(|port| start(&asks, port)).collect::<Result<_, _>>()?;
         Ok(Network { _clients: clients, _servers: servers, _scratch: scratch })
@@ -45,18 +45,19 @@ impl Network {
 }
 
 /// Ports that are free. Another process may take one before its server does; then the server does not start.
-fn free_ports(number: usize) -> Result<Vec<String>, Reason> {
+pub(super) fn free_ports(number: usize) -> Result<Vec<String>, Reason> {
     // All ports are held before the first one is released, so that no two are the same.
     let held: Vec<_> = (0..number).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     held.iter().map(|listener| Ok(listener.local_addr()?.port().to_string())).collect()
 }
 
-fn wait(ports: &[String]) -> Result<(), Reason> {
+/// Waits until servers listen at these ports.
+pub(super) fn wait_for(server: &str, ports: &[String]) -> Result<(), Reason> {
     let begin = Instant::now();
     for port in ports {
         while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
             if begin.elapsed() > START {
-                return Err(Reason::new("sockperf does not start here"));
+                return Err(Reason::new(format!("{server} does not start here")));
             }
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -1,23 +1,20 @@
 //! A web server under load (KLogger paper, §8.1): nginx and ab from Debian's packages, over the loopback network.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
 
 use mete_bench::child::check_installed;
 use mete_bench::load::Load;
 use mete_bench::scratch::Scratch;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 
-/// The longest time until nginx listens.
-const START: Duration = Duration::from_secs(5);
+use super::network::{free_ports, wait_for};
 
 /// nginx, which serves one file. When this is dropped, nginx ends and its files are removed.
 pub struct Server {
     // Fields are dropped in this order: the processes end before their files are removed.
     _nginx: Load,
     scratch: Scratch,
-    port: u16,
+    port: String,
 }
 
 impl Server {
@@ -30,7 +27,8 @@ impl Server {
         check_installed("nginx")?;
         check_installed("ab").map_err(|_| Reason::new("ab (Debian's apache2-utils) is not installed"))?;
         let scratch = Scratch::new()?;
-        let port = free_port()?;
+        let ports = free_ports(1)?;
+        let port = &ports[0];
         let root = scratch.path().display().to_string();
         scratch.write("nginx.conf", &configuration(&root, port, processors))?;
         scratch.write("file.c", include_str!("../../../../mete-log/tests/vectors.c"))?;
@@ -39,20 +37,8 @@ impl Server {
         let configuration = format!("{root}/nginx.conf");
         let nginx =
             Load::start(&["nginx", "-e", "stderr", "-p", &root, "-c", &configuration], scratch.path())?;
-        let server = Server { _nginx: nginx, scratch, port };
-        server.wait()?;
-        Ok(server)
-    }
-
-    fn wait(&self) -> Result<(), Reason> {
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            if begin.elapsed() > START {
-                return Err(Reason::new("nginx does not start here"));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(())
+        wait_for("nginx", &ports)?;
+        Ok(Server { _nginx: nginx, scratch, port: port.clone() })
     }
 
     /// Starts `number` clients of ab, which run for a minute unless they are dropped.
@@ -72,12 +58,7 @@ fn open_to_all(scratch: &Scratch) -> Result<(), Reason> {
     Ok(fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?)
 }
 
-/// A free port. Another process may take it before nginx does; then nginx does not start.
-fn free_port() -> Result<u16, Reason> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-fn configuration(root: &str, port: u16, workers: usize) -> String {
+fn configuration(root: &str, port: &str, workers: usize) -> String {
     let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let places: String = places.iter().map(|name| format!("    {name}_temp_path {root}/{name};\n")).collect();
     format!(

@@ -1,8 +1,7 @@
 //! What an event costs with each logger, and how many times as much as with ours.
 
 use mete_measure::interleave::{Samples, quotients};
-use mete_measure::reason::Reason;
-use mete_measure::report::Row;
+use mete_measure::{Reason, Row};
 
 use super::stage::Logger::{
     self, Bpftrace, Call, Ftrace, Kernel, Loop, Lttng, LttngLoop, Perf, Printk, Program, SlowCall,

@@ -1,23 +1,19 @@
 //! What an event costs with several loggers, side by side (KLogger paper, §7.1, table 1).
 
 mod cost;
-mod findings;
-mod picture;
 mod stage;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use mete_base::progress::Progress;
-use mete_measure::interleave::interleave;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
+use mete_measure::{Reason, Report, Row, interleave};
+use mete_plot::{self as plot, Axis};
 use serde_json::{Value, json};
 
-use self::cost::{Cost, event_name};
+use self::cost::{Cost, OURS, event_name};
 use self::stage::{ALL, Stage};
-use crate::study::{Findings, KeptRows, Study, StudyFile, StudyOptions, StudyTexts, texts};
+use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, about};
 
 /// The number of rounds, then the same for a quick run.
 const ROUNDS: [usize; 2] = [11, 3];
@@ -25,10 +21,7 @@ const ROUNDS: [usize; 2] = [11, 3];
 pub(crate) struct Loggers;
 
 impl Study for Loggers {
-    const NAME: &'static str = "loggers";
-    const SHOWS: &'static str = "what an event costs with several loggers, side by side (KLogger table 1)";
-    const TEXTS: StudyTexts = texts!("loggers");
-    const IS_SIMULATED: bool = false;
+    about!("loggers", "what an event costs with several loggers, side by side (KLogger table 1)");
     type Found = Vec<Cost>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
@@ -46,27 +39,24 @@ impl Study for Loggers {
     }
 
     fn findings(costs: &Self::Found) -> Findings {
-        findings::of(costs)
+        [("printk", 10.0), ("ftrace", 5.0), ("perf", 5.0)]
+            .map(|(name, times)| (name, costs_more(costs, name, times)))
+            .into()
     }
 
-    fn facts(costs: &Self::Found) -> impl Serialize {
+    fn facts(costs: &Self::Found) -> Value {
         let ns: BTreeMap<_, _> = costs.iter().map(|cost| (cost.name, cost.event.median)).collect();
         json!({ "ns": ns, "loggers": costs.iter().map(line).collect::<Vec<_>>() })
     }
 
     fn pictures(costs: &Self::Found) -> Vec<StudyFile> {
-        picture::of(costs.iter().filter_map(|cost| Some((cost.name, cost.quartiles()?))))
-    }
-
-    fn data(_: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        Vec::new()
+        let shown = costs.iter().filter_map(|cost| Some((cost.name, cost.quartiles()?)));
+        vec![picture(&shown.collect::<Vec<_>>())]
     }
 
     fn redrawn(kept: &KeptRows) -> Vec<StudyFile> {
-        if kept.is_empty() {
-            return Vec::new();
-        }
-        picture::of(cost::names().filter_map(|name| Some((name, kept.find(&event_name(name))?))))
+        let shown = cost::names().filter_map(|name| Some((name, kept.find(&event_name(name))?)));
+        vec![picture(&shown.collect::<Vec<_>>())]
     }
 }
 
@@ -91,8 +81,30 @@ fn lttng_modules() -> String {
     }
 }
 
+/// A logger costs more than `least` times as much as ours.
+fn costs_more(costs: &[Cost], name: &str, least: f64) -> Option<Finding> {
+    let times = costs.iter().find(|cost| cost.name == name)?.times.as_ref()?.median?;
+    let is_noisy = costs.iter().any(|cost| cost.is_noisy && [name, OURS].contains(&cost.name));
+    Some(Finding::new(json!({ "times": times }), times > least).unless_noisy(is_noisy))
+}
+
+/// The median and the quartiles of each logger's cost in nanoseconds.
+fn picture(costs: &[(&str, [f64; 3])]) -> StudyFile {
+    let names: Vec<String> = costs.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let values = costs.iter().map(|(_, [median, ..])| *median).collect();
+    // The axis is logarithmic, so an interval must begin above zero.
+    let quartiles = costs.iter().map(|(_, [_, q1, q3])| (*q1 > 0.0).then_some((*q1, *q3))).collect();
+    let y = Axis::logarithmic("ns an event, median and quartiles");
+    let series = [("an event".to_owned(), values)];
+    let bars = plot::bars_with_intervals("What an event costs", &y, &names, &series, &[quartiles]);
+    ("loggers.svg".to_owned(), bars)
+}
+
 #[cfg(test)]
 mod tests {
+    use mete_measure::Verdict::{self, Fails, Holds, TooNoisy};
+
+    use super::stage::Logger;
     use super::*;
     use crate::study::StudyEntry;
 
@@ -106,5 +118,32 @@ mod tests {
         assert_eq!(pictures.len(), 1);
         assert!(pictures[0].1.contains(">114<") && !pictures[0].1.contains(">ftrace<"), "{}", pictures[0].1);
         assert_eq!(study.redraw(&|_| None), []);
+    }
+
+    /// Our event costs 10 ns, printk's 132 ns, and ftrace's 20 ns.
+    fn measure(logger: Logger) -> Result<f64, Reason> {
+        match logger {
+            Logger::Kernel => Ok(110.0),
+            Logger::Printk => Ok(232.0),
+            Logger::Ftrace => Ok(120.0),
+            Logger::Perf => Err(Reason::new("perf is not here")),
+            _ => Ok(100.0),
+        }
+    }
+
+    fn verdicts(costs: &Vec<Cost>) -> Vec<Option<Verdict>> {
+        let findings = Loggers::findings(costs).into_iter();
+        findings.map(|(_, finding)| Some(finding?.verdict)).collect()
+    }
+
+    #[test]
+    fn klog_9_loggers_as_in_the_paper_agree_and_what_is_absent_is_named() {
+        let mut costs = cost::of(&interleave("test", 3, &ALL, &mut (), measure));
+        assert_eq!(verdicts(&costs), [Some(Holds), Some(Fails), None]);
+        assert_eq!((costs[2].name, costs[2].event.note.as_str()), ("perf", "perf is not here"));
+        costs[4].is_noisy = true;
+        assert_eq!((costs[4].name, verdicts(&costs)), ("printk", vec![Some(TooNoisy), Some(Fails), None]));
+        costs[0].is_noisy = true;
+        assert_eq!((costs[0].name, verdicts(&costs)), (OURS, vec![Some(TooNoisy), Some(TooNoisy), None]));
     }
 }

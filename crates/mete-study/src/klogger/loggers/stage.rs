@@ -10,8 +10,8 @@ use mete_bench::kernel::tracefs::{Instance, Tracefs};
 use mete_bench::traffic::{SlowEntry, system_calls};
 use mete_bench::user::lttng::Peer;
 use mete_bench::user::timed;
+use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
 use mete_measure::statistics::median;
 use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
 

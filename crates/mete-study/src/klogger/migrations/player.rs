@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use mete_bench::crew::{Crew, Desk, now_ns, sleep_ns};
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
+
+use crate::klogger::fastest_ns;
 
 /// The time of a frame, at 25 frames a second.
 const FRAME_NS: u64 = 40_000_000;
@@ -155,16 +157,11 @@ fn work(turns: u64) {
     black_box(sum);
 }
 
-/// The number of turns of the work loop in a millisecond, by the fastest of some tries, which was not disturbed.
+/// The number of turns of the work loop in a millisecond.
 fn turns_a_ms() -> u64 {
     const TURNS: u64 = 50_000;
-    let fastest = (0..50).map(|_| {
-        let begin = now_ns();
-        work(TURNS);
-        now_ns() - begin
-    });
     // At least one turn, so that work is never empty.
-    (TURNS * 1_000_000 / fastest.min().unwrap_or(1).max(1)).max(1)
+    (TURNS * 1_000_000 / fastest_ns(|| work(TURNS))).max(1)
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! One player beside one number of hogs.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_bench::child::check_installed;
 use mete_bench::load::Load;
 use mete_bench::recording::{Recorded, Session};
 use mete_bench::scratch::Scratch;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 use mete_trace::NamedItem;
 use serde::Serialize;
 
 use super::player::Player;
 use crate::klogger::pause;
+use crate::klogger::workloads::make_clip;
 use crate::trace::{Runs, Usage};
 
 /// The events that are recorded.
@@ -34,7 +32,7 @@ pub(super) enum Role {
 }
 
 /// The result with one number of hogs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct PlayerResult {
     pub hogs: usize,
     /// Percent of all processors' time, by role.
@@ -81,9 +79,8 @@ fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Playe
 
 /// ffmpeg, which decodes a clip at the rate of its frames, and hogs in the same session.
 fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
-    check_installed("ffmpeg")?;
     let scratch = Scratch::new()?;
-    make_clip(scratch.path())?;
+    make_clip(scratch.path(), "1280x720", 4)?;
     // The hogs end by themselves, in case this process is gone by then.
     let start = format!(
         "n=0; while [ $n -lt {hogs} ]; do
@@ -91,20 +88,13 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Player
          done
          exec ffmpeg -nostdin -loglevel error -re -i clip.mpg -f null -"
     );
+    // Recorded from before the start on, because the roles of processes follow from their forks.
     let session = Session::begin("scheduler", &EVENTS)?;
     let mut load = Load::start(&["sh", "-c", &start], scratch.path())?;
     load.wait(time, progress);
     let recorded = session.end()?;
     let pids = threads_and_children(&recorded, load.pid());
     Ok(point(hogs, &recorded, pids))
-}
-
-/// Makes `clip.mpg` in this directory.
-fn make_clip(directory: &Path) -> Result<(), Reason> {
-    let clip =
-        "-nostdin -loglevel error -f lavfi -i testsrc2=size=1280x720:rate=25 -t 4 -c:v mpeg2video clip.mpg";
-    let made = Command::new("ffmpeg").args(clip.split(' ')).current_dir(directory).status()?;
-    if made.success() { Ok(()) } else { Err(Reason::new("ffmpeg cannot make an MPEG2 clip here")) }
 }
 
 /// The roles of a process's threads, which play, and of the processes that it has started, which compute.

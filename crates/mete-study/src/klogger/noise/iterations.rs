@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use mete_bench::crew::now_ns;
 use mete_bench::realtime::Realtime;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
+
+use crate::klogger::fastest_ns;
 
 /// The time that an undisturbed iteration takes.
 pub(super) const AIM_NS: u64 = 1_000_000;
@@ -49,17 +51,10 @@ fn count(turns: u64) {
     }
 }
 
-/// The number of turns of the loop that take [`AIM_NS`] without disturbance, by the fastest of some tries.
+/// The number of turns of the loop that take [`AIM_NS`] without disturbance.
 pub(super) fn calibrate() -> u64 {
     const TURNS: u64 = 100_000;
-    let fastest = (0..50).map(|_| {
-        let from_ns = now_ns();
-        count(TURNS);
-        now_ns() - from_ns
-    });
-    // The time is a divisor below, so it must not be 0.
-    let ns = fastest.min().unwrap_or(AIM_NS).max(1);
-    (TURNS * AIM_NS / ns).max(1)
+    (TURNS * AIM_NS / fastest_ns(|| count(TURNS))).max(1)
 }
 
 #[cfg(test)]

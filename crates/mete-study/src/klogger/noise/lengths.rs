@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::recording::{Recorded, Session};
+use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
 use mete_trace::NamedItem;
 
-use super::iterations::{self, Iteration, STRETCH};
-use super::taken::{self, union, within};
+use super::iterations::{self, AIM_NS, Iteration, STRETCH};
 use crate::klogger::cdf::Distribution;
 use crate::trace::{INTERRUPTS, InterruptKind, Runs, Span, Spans, Usage};
 
 /// The pause between two stretches.
 const PAUSE: Duration = Duration::from_millis(50);
+/// In a recorded trace, windows of an iteration's length stand for iterations. This is the greatest number of them.
+const MOST_WINDOWS: u64 = 10_000_000;
 
 /// The results: distributions of the length of iterations in microseconds.
 #[derive(Debug, Default, PartialEq)]
@@ -45,7 +46,8 @@ pub(super) fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<L
     let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
     let iterations = run(stretches, turns, progress)?;
     let (interrupts, switches) = (interrupts.end()?, switches.end()?);
-    let spans = spans(&interrupts, processor as u32);
+    let mut spans = Spans::of(&interrupts);
+    spans.retain(|span| span.processor == processor as u32);
     let away = away(&switches, processor as u32);
     let lost = interrupts.lost() + switches.lost();
     let others = Usage::of(&switches, Runs::of_own_recording()).others_percent(|_| false);
@@ -64,12 +66,6 @@ fn run(stretches: usize, turns: u64, progress: &mut dyn Progress) -> Result<Vec<
         progress.step();
     }
     Ok(all)
-}
-
-fn spans(recorded: &Recorded, processor: u32) -> Vec<Span> {
-    let (mut spans, mut all) = (Spans::default(), Vec::new());
-    recorded.each(|next| all.extend(spans.next(&next).filter(|span| span.processor == processor)));
-    all
 }
 
 /// The times when another task had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.
@@ -91,8 +87,8 @@ fn away(recorded: &Recorded, processor: u32) -> Vec<(u64, u64)> {
 
 /// Subtracts from each iteration the interrupts and absences that lie in it.
 fn lengths(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Lengths {
-    let timer = taken::of(spans.iter().filter(|span| span.kind == InterruptKind::Timer));
-    let all = taken::of(spans);
+    let timer = taken(spans.iter().filter(|span| span.kind == InterruptKind::Timer));
+    let all = taken(spans);
     let both = union([&all[..], away].concat());
     let seen: Vec<&Span> = spans.iter().filter(|span| is_seen(span, iterations)).collect();
     Lengths {
@@ -122,6 +118,44 @@ pub(super) fn spread(of: &Distribution) -> Option<f64> {
     Some(100.0 * (high? - low?) / half?)
 }
 
+/// The times of these spans without overlap, in order.
+pub(super) fn taken<'a>(spans: impl IntoIterator<Item = &'a Span>) -> Vec<(u64, u64)> {
+    union(spans.into_iter().map(|span| (span.from_ns, span.to_ns)).collect())
+}
+
+/// The union of these spans of time as spans without overlap, in order.
+fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in spans {
+        match all.last_mut() {
+            // Spans are sorted by their beginning, so only the last one can overlap.
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => all.push((from, to)),
+        }
+    }
+    all
+}
+
+/// How much of an iteration these spans of time take.
+fn within(taken: &[(u64, u64)], of: Iteration) -> u64 {
+    // `taken` is a union: its spans are in order and do not overlap.
+    let first = taken.partition_point(|(_, to)| *to <= of.from_ns);
+    let own = taken[first..].iter().take_while(|(from, _)| *from < of.to_ns);
+    own.map(|(from, to)| to.min(&of.to_ns) - from.max(&of.from_ns)).sum()
+}
+
+/// The microseconds that were taken of each millisecond, from the first span on.
+pub(super) fn windows(taken: &[(u64, u64)]) -> Vec<f64> {
+    let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
+    let count = ((last.1 - first.0) / AIM_NS).min(MOST_WINDOWS);
+    let windows = (0..count).map(|nth| {
+        let from_ns = first.0 + nth * AIM_NS;
+        Iteration { from_ns, to_ns: from_ns + AIM_NS }
+    });
+    windows.map(|window| within(taken, window) as f64 / 1e3).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +178,13 @@ mod tests {
         assert_eq!(found.clean.values(), [959.0, 999.0]);
         assert_eq!(found.alone.values(), [899.0, 959.0]);
         assert_eq!(found.interrupts, [1, 1, 1, 0], "the one on the border is in neither");
+    }
+
+    #[test]
+    fn klog_9_of_a_trace_each_millisecond_says_what_interrupts_took() {
+        let spans = union(vec![(2_500_000, 2_600_000), (0, 10_000), (5_000, 20_000), (3_000_000, 3_000_001)]);
+        assert_eq!(spans.len(), 3);
+        assert_eq!(windows(&spans), [20.0, 0.0, 100.0]);
+        assert_eq!(windows(&[]), [0.0; 0]);
     }
 }

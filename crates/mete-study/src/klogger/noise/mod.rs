@@ -1,38 +1,36 @@
 //! The kernel's noise: how long a loop that should take a millisecond does take (KLogger paper, §10.1, figures 8
 //! to 10).
 
-mod findings;
 mod iterations;
 mod lengths;
 mod pictures;
-mod taken;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use mete_base::progress::Progress;
-use mete_bench::recording::Recorded;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
+use mete_measure::{Reason, Report, Row};
 use serde_json::{Value, json};
 
-use self::lengths::{Lengths, spread};
+use self::lengths::{Lengths, spread, taken, windows};
 use super::cdf::{self, Distribution};
-use super::of_trace;
-use crate::study::{Findings, KeptRows, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
-use crate::trace::{INTERRUPTS, InterruptKind, Span, Spans};
+use super::of_trace::{self, loss};
+use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, StudyResults, about};
+use crate::trace::{INTERRUPTS, InterruptKind, Spans};
 
 /// The number of stretches, then the same for a quick run.
 const STRETCHES: [usize; 2] = [40, 5];
 
+/// The range of quotients that counts as unaffected by the direct overhead: a tenth in both directions.
+const UNAFFECTED: RangeInclusive<f64> = 0.9..=1.1;
+
 pub(crate) struct Noise;
 
 impl Study for Noise {
-    const NAME: &'static str = "noise";
-    const SHOWS: &'static str =
-        "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)";
-    const TEXTS: StudyTexts = texts!("noise");
-    const IS_SIMULATED: bool = false;
+    about!(
+        "noise",
+        "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)"
+    );
     type Found = Option<Lengths>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
@@ -42,10 +40,13 @@ impl Study for Noise {
     }
 
     fn findings(lengths: &Self::Found) -> Findings {
-        lengths.as_ref().map(findings::of).unwrap_or_default()
+        let Some(lengths) = lengths else { return Findings::new() };
+        [("range", range(lengths)), ("direct", direct(lengths))]
+            .map(|(id, finding)| (id, finding.map(|finding| finding.unless_busy(lengths.others))))
+            .into()
     }
 
-    fn facts(lengths: &Self::Found) -> impl Serialize {
+    fn facts(lengths: &Self::Found) -> Value {
         json!({ "found": lengths.as_ref().map(facts) })
     }
 
@@ -54,8 +55,7 @@ impl Study for Noise {
     }
 
     fn data(lengths: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        let csv = |lengths| ("distribution.csv".to_owned(), cdf::csv(&pictures::curves(lengths), "us"));
-        lengths.iter().map(csv).collect()
+        lengths.iter().map(|lengths| cdf::file(&pictures::curves(lengths), "us")).collect()
     }
 
     fn redrawn(kept: &KeptRows) -> Vec<StudyFile> {
@@ -67,11 +67,11 @@ fn rows(lengths: &Result<Lengths, Reason>) -> Vec<Row> {
     let row = |what: &str, unit, values: fn(&Lengths) -> Vec<f64>| {
         Row::new(format!("noise: {what}"), unit, lengths.as_ref().map(values).map_err(Clone::clone))
     };
-    let loss = lengths.as_ref().map(|lengths| of_trace::loss(lengths.lost)).unwrap_or_default();
+    let lost = lengths.as_ref().map_or(0, |lengths| lengths.lost);
     vec![
         row("iteration", "us", |of| of.noisy.values().to_vec())
             .note("a loop of additions on the stack, at a real-time priority")
-            .note(loss),
+            .note(loss(lost)),
         row("without the timer", "us", |of| of.without_timer.values().to_vec()),
         row("without all interrupts", "us", |of| of.clean.values().to_vec()),
         row("without interrupts and others' turns", "us", |of| of.alone.values().to_vec()),
@@ -101,24 +101,67 @@ fn facts(lengths: &Lengths) -> Value {
 
 /// The study of a recorded trace: how much of each millisecond interrupts took on each processor.
 pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
-    let recorded = Recorded::open(directory)?;
-    recorded.needs("interrupt", &INTERRUPTS)?;
-    let (mut spans, mut all) = (Spans::default(), Vec::new());
-    recorded.each(|next| all.extend(spans.next(&next)));
-    let mut report = Report::new(format!("mete study noise --trace {}", directory.display()));
-    let mut series = Vec::new();
-    for processor in 0..recorded.processors() as u32 {
-        let us = taken_us(&all, processor);
+    let recorded = of_trace::open(directory, "interrupt", &INTERRUPTS)?;
+    let spans = Spans::of(&recorded);
+    let all = (0..recorded.processors() as u32).map(|processor| {
+        let own = spans.iter().filter(|span| span.processor == processor);
+        let us = windows(&taken(own));
         let name = format!("noise: processor {processor}, of a millisecond");
-        report.rows.push(Row::new(name, "us", Ok(us.clone())).note(of_trace::loss(recorded.lost())));
-        series.push(Distribution::of(us).series(&format!("processor {processor}")));
-    }
-    let files = vec![pictures::of_trace(&series), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))];
-    Ok(StudyResults { folder: Noise::NAME, report, figures: Vec::new(), files })
+        let row = Row::new(name, "us", Ok(us.clone())).note(loss(recorded.lost()));
+        (row, Distribution::of(us).series(&format!("processor {processor}")))
+    });
+    let (rows, series): (Vec<_>, Vec<_>) = all.unzip();
+    let files = vec![pictures::of_trace(&series), cdf::file(&series, "us")];
+    Ok(of_trace::results::<Noise>(directory, rows, files))
 }
 
-/// The microseconds that interrupts took of each millisecond on a processor.
-fn taken_us(spans: &[Span], processor: u32) -> Vec<f64> {
-    let own = spans.iter().filter(|span| span.processor == processor);
-    taken::windows(&taken::of(own))
+/// The slowest iteration takes at least twice as long as the fastest.
+fn range(lengths: &Lengths) -> Option<Finding> {
+    let [least, most] = [lengths.noisy.quantile(0.0)?, lengths.noisy.quantile(1.0)?];
+    let values = json!({ "least_us": least, "most_us": most, "factor": most / least });
+    Some(Finding::new(values, most >= 2.0 * least))
+}
+
+/// Subtracting the direct overhead of interrupts does not affect the noise.
+fn direct(lengths: &Lengths) -> Option<Finding> {
+    // Without variation there is no noise that could be reduced.
+    let noisy = spread(&lengths.noisy).filter(|noisy| *noisy > 0.0)?;
+    let clean = spread(&lengths.clean)?;
+    let left = clean / noisy;
+    let values = json!({ "noisy": noisy, "clean": clean, "left": 100.0 * left });
+    Some(Finding::new(values, UNAFFECTED.contains(&left)))
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_measure::Verdict::{self, Fails, Holds, NotMeasured, TooNoisy};
+
+    use super::*;
+
+    /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and without
+    /// interrupts up to `longer_clean` us more.
+    fn verdicts(longer: f64, longer_clean: f64, others: f64) -> Vec<Verdict> {
+        let of = |most: f64| Distribution::of(vec![1_000.0, 1_000.0 + most / 2.0, 1_000.0 + most]);
+        let (noisy, clean) = (of(longer), of(longer_clean));
+        verdicts_on(Lengths { noisy, clean, others, ..Lengths::default() })
+    }
+
+    fn verdicts_on(lengths: Lengths) -> Vec<Verdict> {
+        crate::study::verdicts(Noise::findings(&Some(lengths)))
+    }
+
+    #[test]
+    fn klog_9_noise_that_interrupts_leave_as_it_is_agrees_and_what_is_left_has_no_cause() {
+        assert_eq!(verdicts(1_500.0, 1_450.0, 0.0), [Holds, Holds]);
+        assert_eq!(verdicts(600.0, 300.0, 0.0), [Fails, Fails]);
+        assert_eq!(verdicts(600.0, 900.0, 0.0)[1], Fails, "what grows is affected, too");
+        assert_eq!(verdicts(0.0, 0.0, 0.0)[1], NotMeasured);
+        assert_eq!(verdicts_on(Lengths::default()), [NotMeasured; 2]);
+    }
+
+    #[test]
+    fn klog_9_there_is_no_verdict_on_noise_that_others_make() {
+        assert_eq!(verdicts(1_500.0, 1_450.0, 11.0), [TooNoisy, TooNoisy]);
+        assert_eq!(verdicts(1_500.0, 1_450.0, 10.0), [Holds, Holds]);
+    }
 }

@@ -39,9 +39,10 @@ pub(super) fn of(curves: &[Series]) -> Vec<StudyFile> {
     }
     let (whole, tails) = curves.split_at(curves.len() / 2);
     let most = up_to(whole, TAIL);
+    let shown = |title, series: &[Series]| plot::lines_on_one_another(title, "us", &no_longer(), series);
     let pictures = [
-        ("noise.svg", lengths("How long an iteration takes: all but the slowest two percent", &most)),
-        ("head.svg", lengths("Its fastest two percent", &up_to(whole, HEAD))),
+        ("noise.svg", shown("How long an iteration takes: all but the slowest two percent", &most)),
+        ("head.svg", shown("Its fastest two percent", &up_to(whole, HEAD))),
         ("tail.svg", slowest(tails)),
         ("taken-off.svg", taken_off(&most)),
     ];
@@ -50,17 +51,13 @@ pub(super) fn of(curves: &[Series]) -> Vec<StudyFile> {
 
 /// What interrupts take of each millisecond, processor by processor.
 pub(super) fn of_trace(series: &[Series]) -> StudyFile {
-    let across = Axis { label: "us".into(), is_logarithmic: true };
+    let across = Axis::logarithmic("us");
     let plot = plot::lines("How much of a millisecond interrupts take", &across, &no_longer(), series);
     ("noise.svg".to_owned(), plot)
 }
 
 fn no_longer() -> Axis {
-    Axis { label: TAKE_NO_LONGER.into(), is_logarithmic: false }
-}
-
-fn lengths(title: &str, series: &[Series]) -> String {
-    plot::lines_on_one_another(title, "us", &no_longer(), series)
+    Axis::linear(TAKE_NO_LONGER)
 }
 
 /// The parts of curves up to a percentage.
@@ -71,7 +68,7 @@ fn up_to(series: &[Series], most: f64) -> Vec<Series> {
 }
 
 fn slowest(tails: &[Series]) -> String {
-    let up = Axis { label: "percent that take longer".into(), is_logarithmic: true };
+    let up = Axis::logarithmic("percent that take longer");
     let tails: Vec<_> = tails.iter().map(longer).collect();
     plot::lines_on_one_another("Its slowest two percent", "us", &up, &tails)
 }
@@ -80,21 +77,25 @@ fn slowest(tails: &[Series]) -> String {
 /// zero does not exist.
 fn longer(of: &Series) -> Series {
     let tail = of.points.iter().filter(|(_, percent)| *percent >= TAIL);
-    let points = tail.map(|(us, percent)| (*us, 100.0 - percent)).filter(|(_, longer)| *longer > LEAST);
-    Series { name: of.name.clone(), points: points.collect() }
+    Series::new(
+        of.name.clone(),
+        tail.map(|(us, percent)| (*us, 100.0 - percent)).filter(|(_, longer)| *longer > LEAST),
+    )
 }
 
 /// The distance of each curve from the first one, which is zero everywhere. It shows the difference of curves that
 /// otherwise look like one.
 fn taken_off(series: &[Series]) -> String {
-    let up = Axis { label: "us less than with all of it".into(), is_logarithmic: false };
+    let up = Axis::linear("us less than with all of it");
     let less: Vec<_> = series.iter().map(|of| less(&series[0], of)).collect();
     plot::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
 }
 
 fn less(whole: &Series, of: &Series) -> Series {
-    let points = whole.points.iter().filter_map(|&(us, percent)| Some((percent, us - us_at(of, percent)?)));
-    Series { name: of.name.clone(), points: points.collect() }
+    Series::new(
+        of.name.clone(),
+        whole.points.iter().filter_map(|&(us, percent)| Some((percent, us - us_at(of, percent)?))),
+    )
 }
 
 /// The microseconds of a curve at that percentage, if the curve has a point there.

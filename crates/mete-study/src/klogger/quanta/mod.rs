@@ -1,60 +1,53 @@
 //! How long programs really keep the processor: effective quanta (KLogger paper, §9.1, figure 5).
 
-mod findings;
-mod picture;
 mod program;
 
 use std::path::Path;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
-use serde_json::json;
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
+use serde_json::{Value, json};
 
 use self::program::{EVENTS, ProgramQuanta};
-use crate::klogger::cdf::Distribution;
-use crate::klogger::of_trace::{self, loss};
-use crate::klogger::workloads::{COMPUTATION, MAKE, WORKLOADS};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use super::cdf::{self, Distribution};
+use super::of_trace::{self, loss};
+use super::workloads::{COMPUTATION, MAKE, WORKLOADS};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, about, measure_each};
 
 /// How long each program is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(1000)];
 /// The number of programs that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
 
+/// The paper's maximum quantum.
+const PAPERS_QUANTUM_US: f64 = 100_000.0;
+
 pub(crate) struct Quanta;
 
 impl Study for Quanta {
-    const NAME: &'static str = "quanta";
-    const SHOWS: &'static str =
-        "how long programs really keep the processor: effective quanta (KLogger figure 5)";
-    const TEXTS: StudyTexts = texts!("quanta");
-    const IS_SIMULATED: bool = false;
+    about!("quanta", "how long programs really keep the processor: effective quanta (KLogger figure 5)");
     type Found = Vec<ProgramQuanta>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let time = WATCHED[usize::from(options.is_quick)];
-        let mut all = Vec::new();
-        progress.begin("programs", WORKLOADS.len() as u64);
-        for workload in &WORKLOADS {
-            if progress.is_cancelled() {
-                break;
-            }
+        measure_each("programs", WORKLOADS.iter(), report, progress, |workload, progress| {
             let quanta = ProgramQuanta::watch(workload, time, progress);
-            report.rows.extend(rows(workload.name, workload.about, quanta.as_ref()));
-            all.extend(quanta);
-            progress.step();
-        }
-        all
+            (rows(workload.name, workload.about, quanta.as_ref()), quanta.ok())
+        })
     }
 
+    /// There is no verdict on a program that shared the processors with others, because the others ended its quanta.
     fn findings(all: &Self::Found) -> Findings {
-        findings::of(all)
+        vec![
+            ("interactive", interactive(all)),
+            ("make", find(all, MAKE).and_then(make)),
+            ("computation", find(all, COMPUTATION).and_then(computation)),
+        ]
     }
 
-    fn facts(all: &Self::Found) -> impl Serialize {
+    fn facts(all: &Self::Found) -> Value {
         let programs = all.iter().map(|of| json!({ "of": of, "short_percent": of.short_percent() }));
         json!({
             "make_us": us(all, MAKE),
@@ -64,11 +57,11 @@ impl Study for Quanta {
     }
 
     fn pictures(all: &Self::Found) -> Vec<StudyFile> {
-        vec![picture::drawn(all)]
+        vec![drawn(&series(all))]
     }
 
     fn data(all: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        vec![picture::distribution(all)]
+        vec![cdf::file(&series(all), "us")]
     }
 }
 
@@ -78,7 +71,7 @@ pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     let mut all = ProgramQuanta::all_of(&recorded);
     all.truncate(SHOWN);
     let rows = all.iter().flat_map(|quanta| rows(&quanta.name, "", Ok(quanta))).collect();
-    let files = vec![picture::drawn(&all), picture::distribution(&all)];
+    let files = vec![drawn(&series(&all)), cdf::file(&series(&all), "us")];
     Ok(of_trace::results::<Quanta>(directory, rows, files))
 }
 
@@ -104,8 +97,47 @@ fn rows(name: &str, about: &str, quanta: Result<&ProgramQuanta, &Reason>) -> Vec
     ]
 }
 
+/// All programs except make and the computation have short quanta.
+fn interactive(all: &[ProgramQuanta]) -> Option<Finding> {
+    let programs = || all.iter().filter(|of| of.name != MAKE && of.name != COMPUTATION);
+    let parts = || programs().filter_map(|of| Some((&of.name, of.short_part()?)));
+    parts().next()?;
+    let others_percent = programs().map(|of| of.others_percent).fold(0.0, f64::max);
+    let holds = parts().all(|(_, part)| part >= 0.85);
+    let programs = parts().map(|(name, part)| json!({ "name": name, "percent": 100.0 * part }));
+    let values = json!({ "programs": programs.collect::<Vec<_>>() });
+    Some(Finding::new(values, holds).unless_busy(others_percent))
+}
+
+/// Nine in ten quanta of a compilation are shorter than about a millisecond.
+fn make(make: &ProgramQuanta) -> Option<Finding> {
+    let us = make.us.quantile(0.9)?;
+    let holds = (500.0..=2_000.0).contains(&us);
+    Some(Finding::new(json!({ "nine_in_ten_us": us }), holds).unless_busy(make.others_percent))
+}
+
+/// Most quanta of the computation are shorter than the paper's longest one.
+fn computation(computation: &ProgramQuanta) -> Option<Finding> {
+    let part = computation.us.part_below(PAPERS_QUANTUM_US)?;
+    let half_ms = computation.us.half()? / 1e3;
+    let values = json!({ "long_percent": 100.0 * (1.0 - part), "half_ms": half_ms });
+    Some(Finding::new(values, part >= 0.5).unless_busy(computation.others_percent))
+}
+
+fn drawn(series: &[Series]) -> StudyFile {
+    let across = Axis::logarithmic("effective quantum, us");
+    let up = Axis::linear("percent of quanta that are not longer");
+    ("quanta.svg".to_owned(), plot::lines("How long programs keep the processor", &across, &up, series))
+}
+
+fn series(all: &[ProgramQuanta]) -> Vec<Series> {
+    all.iter().map(|quanta| quanta.us.series(&quanta.name)).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use mete_measure::Verdict;
+
     use super::*;
 
     #[test]
@@ -115,5 +147,28 @@ mod tests {
             rows.iter().all(|row| row.median.is_none() && row.note.contains("x is not installed")),
             "{rows:?}"
         );
+    }
+
+    fn quanta(name: &str, us: &[f64]) -> ProgramQuanta {
+        let us = Distribution::of(us.to_vec());
+        ProgramQuanta { name: name.to_owned(), us, ..ProgramQuanta::default() }
+    }
+
+    fn verdicts(all: &[ProgramQuanta]) -> Vec<Verdict> {
+        crate::study::verdicts(Quanta::findings(&all.to_vec()))
+    }
+
+    #[test]
+    fn klog_9_quanta_as_in_the_paper_agree_and_others_differ() {
+        let papers = [
+            quanta("find", &[10.0, 20.0, 90.0]),
+            quanta(MAKE, &[1_000.0, 1_000.0]),
+            quanta(COMPUTATION, &[50_000.0, 60_000.0, 100_000.0]),
+        ];
+        assert_eq!(verdicts(&papers), [Verdict::Holds; 3]);
+        let others =
+            [quanta("find", &[200.0]), quanta(MAKE, &[9.0]), quanta(COMPUTATION, &[100_000.0, 200_000.0])];
+        assert_eq!(verdicts(&others), [Verdict::Fails; 3]);
+        assert_eq!(verdicts(&[]), [Verdict::NotMeasured; 3]);
     }
 }

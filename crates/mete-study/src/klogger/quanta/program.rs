@@ -1,19 +1,19 @@
 //! The effective quanta of one program.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::recording::{Recorded, Session};
 use mete_bench::scratch::Scratch;
-use mete_measure::reason::Reason;
-use mete_trace::ProcessNames;
+use mete_measure::Reason;
+use mete_trace::{NamedItem, ProcessNames};
 use serde::Serialize;
 
 use crate::klogger::cdf::Distribution;
 use crate::klogger::workloads::Workload;
-use crate::trace::{Family, Run, Runs, Usage};
+use crate::trace::{Run, Runs, Usage};
 
 /// The events that are recorded.
 pub(super) const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EXIT"];
@@ -21,7 +21,7 @@ pub(super) const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EX
 const SHORT_US: f64 = 100.0;
 
 /// The effective quanta of one program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ProgramQuanta {
     pub name: String,
     /// The lengths of the quanta in microseconds.
@@ -40,8 +40,8 @@ impl ProgramQuanta {
             name: name.to_owned(),
             us: Distribution::of(runs.iter().map(|run| run.ns() as f64 / 1e3).collect()),
             preempted: runs.iter().filter(|run| run.is_preempted).count(),
-            others_percent: 0.0,
             lost,
+            ..ProgramQuanta::default()
         }
     }
 
@@ -52,6 +52,7 @@ impl ProgramQuanta {
         progress: &dyn Progress,
     ) -> Result<ProgramQuanta, Reason> {
         let scratch = Scratch::new()?;
+        // Recorded from before the start on, because a family is known by its forks.
         let session = Session::begin("scheduler", &EVENTS)?;
         let mut started = (workload.start)(scratch.path())?;
         started.load.wait(time, progress);
@@ -88,6 +89,33 @@ impl ProgramQuanta {
         let part = self.preempted as f64 / self.us.values().len() as f64;
         // Without quanta the quotient is 0/0.
         (!part.is_nan()).then_some(100.0 * part)
+    }
+}
+
+/// The ids of a process and of its descendants, including threads.
+struct Family {
+    pids: HashSet<i32>,
+}
+
+impl Family {
+    /// The family of this process, which has not started another one yet.
+    fn of(pid: i32) -> Family {
+        Family { pids: HashSet::from([pid]) }
+    }
+
+    /// Takes the next item of the trace: a child of a member becomes a member.
+    fn next(&mut self, next: &NamedItem<'_>) {
+        if let NamedItem::Event(seen) = next
+            && seen.name() == "FORK"
+            && self.has(seen.pid("parent"))
+        {
+            self.pids.insert(seen.pid("child"));
+        }
+    }
+
+    /// Whether a process belongs to the family.
+    fn has(&self, pid: i32) -> bool {
+        self.pids.contains(&pid)
     }
 }
 
@@ -155,5 +183,16 @@ mod tests {
         let by_name = by_name(&written());
         let counts: Vec<_> = by_name.iter().map(|(name, runs)| (name.as_str(), runs.len())).collect();
         assert_eq!(counts, [("", 1), ("process 5000007", 2), ("process 5000009", 1)]);
+    }
+
+    #[test]
+    fn klog_9_children_of_children_belong_to_a_family_and_others_do_not() {
+        let mut written = Written::new("scheduler", 1);
+        written.event(0, 10, "FORK", &[("parent", 1), ("child", 2)]);
+        written.event(0, 20, "FORK", &[("parent", 2), ("child", 3)]);
+        written.event(0, 30, "FORK", &[("parent", 4), ("child", 5)]);
+        let mut family = Family::of(1);
+        written.read().each(|next| family.next(&next));
+        assert_eq!([1, 2, 3, 4, 5].map(|pid| family.has(pid)), [true, true, true, false, false]);
     }
 }

@@ -7,8 +7,7 @@ use mete_base::progress::Progress;
 use mete_bench::crew::Crew;
 use mete_bench::recording::{Recorded, Session};
 use mete_bench::watch::{self, Gap};
-use mete_measure::processor;
-use mete_measure::reason::Reason;
+use mete_measure::{Reason, processor};
 use mete_trace::NamedItem;
 use serde::Serialize;
 
@@ -22,7 +21,7 @@ pub(super) const EVENTS: [&str; 2] = ["SCHEDIN", "SCHEDOUT"];
 const GAPS: usize = 8_192;
 
 /// The costs with one number of processes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SwitchCosts {
     pub processes: usize,
     /// Nanoseconds from the last instant of the process that leaves to its SCHEDOUT: entering the kernel and choosing
@@ -48,6 +47,7 @@ impl SwitchCosts {
     ) -> Result<SwitchCosts, Reason> {
         let processor = processor::quietest();
         let crew = Crew::start(&vec![Some(processor); processes], watch::words(GAPS), watch::watch)?;
+        // The processes wait until they may go, so that the recording has all of their switches.
         let session = Session::begin("scheduler", &EVENTS)?;
         crew.go();
         let passed = pause(time, progress);

@@ -1,21 +1,20 @@
 //! What scheduling costs against the number of processes (KLogger paper, §9.3, figure 7).
 
 mod costs;
-mod findings;
-mod pictures;
 
 use std::path::Path;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
-use serde_json::json;
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
+use serde_json::{Value, json};
 
 use self::costs::{EVENTS, SwitchCosts, between};
-use crate::klogger::of_trace::{self, loss};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
+use super::of_trace::{self, loss};
+use crate::study::{
+    Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, about, is_noisy, measure_each,
+};
 
 /// The numbers of processes that compete for one processor: the paper's, and more.
 const PROCESSES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -25,33 +24,27 @@ const WATCHED: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(40
 pub(crate) struct SwitchCost;
 
 impl Study for SwitchCost {
-    const NAME: &'static str = "switch-cost";
-    const SHOWS: &'static str = "what scheduling costs against the number of processes (KLogger figure 7)";
-    const TEXTS: StudyTexts = texts!("switch-cost");
-    const IS_SIMULATED: bool = false;
+    about!("switch-cost", "what scheduling costs against the number of processes (KLogger figure 7)");
     type Found = Vec<SwitchCosts>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let time = WATCHED[usize::from(options.is_quick)];
-        let mut all = Vec::new();
-        progress.begin("numbers of processes", PROCESSES.len() as u64);
-        for processes in PROCESSES {
-            if progress.is_cancelled() {
-                break;
-            }
+        let what = "numbers of processes";
+        measure_each(what, PROCESSES.into_iter(), report, progress, |processes, progress| {
             let costs = SwitchCosts::measure(processes, time, progress);
-            report.rows.extend(rows(processes, &costs));
-            all.extend(costs);
-            progress.step();
-        }
-        all
+            (rows(processes, &costs), costs.ok())
+        })
     }
 
     fn findings(all: &Self::Found) -> Findings {
-        findings::of(all)
+        let of = |processes| find(all, processes);
+        vec![
+            ("total", of(1).zip(of(8)).map(|(single, eight)| total(single, eight))),
+            ("growth", of(2).zip(of(128)).and_then(|(few, many)| growth(few, many))),
+        ]
     }
 
-    fn facts(all: &Self::Found) -> impl Serialize {
+    fn facts(all: &Self::Found) -> Value {
         let numbers = [2, 128].map(|processes| find(all, processes));
         json!({
             "choosing_ns": numbers.map(|costs| costs?.choosing.half()),
@@ -61,11 +54,20 @@ impl Study for SwitchCost {
     }
 
     fn pictures(all: &Self::Found) -> Vec<StudyFile> {
-        vec![pictures::a_second(all), pictures::a_switch(all)]
-    }
-
-    fn data(_: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        Vec::new()
+        // The paper's plot: the time spent in a second, by its two parts.
+        let second = [
+            series(all, "both", |costs| Some(costs.ms_a_second)),
+            series(all, "choosing", |costs| Some(costs.choosing_ms_a_second())),
+            series(all, "switching", |costs| Some(costs.ms_a_second - costs.choosing_ms_a_second())),
+        ];
+        let switch = [
+            series(all, "choosing", |costs| costs.choosing.half()),
+            series(all, "switching", |costs| costs.switching.half()),
+        ];
+        vec![
+            drawn("a-second.svg", "Scheduling in a second", "ms", &second),
+            drawn("a-switch.svg", "A switch", "ns, median", &switch),
+        ]
     }
 }
 
@@ -98,4 +100,82 @@ fn rows(processes: usize, costs: &Result<SwitchCosts, Reason>) -> Vec<Row> {
         row("both, of a second", "ms", |costs| vec![costs.ms_a_second]),
         row("others' share", "percent", |costs| vec![costs.others_percent]).note("of all processors"),
     ]
+}
+
+/// One process pays more than twice what eight pay together.
+fn total(single: &SwitchCosts, eight: &SwitchCosts) -> Finding {
+    let [one, many] = [single, eight].map(|costs| costs.ms_a_second);
+    let values = json!({ "one_ms": one, "eight_ms": many });
+    unless_disturbed(Finding::new(values, one > 2.0 * many), [single, eight])
+}
+
+/// Choosing takes more than twice as long among many processes.
+fn growth(few: &SwitchCosts, many: &SwitchCosts) -> Option<Finding> {
+    let (few_ns, many_ns) = (few.choosing.half()?, many.choosing.half()?);
+    let values = json!({ "few_ns": few_ns, "many_ns": many_ns });
+    Some(unless_disturbed(Finding::new(values, many_ns > 2.0 * few_ns), [few, many]))
+}
+
+/// The finding, without a verdict if one of its measurements was disturbed. Both claims depend on the time of choosing,
+/// switch by switch.
+fn unless_disturbed(finding: Finding, of: [&SwitchCosts; 2]) -> Finding {
+    // Other processes must not have disturbed either of the two numbers that are compared.
+    let others_percent = of.iter().map(|costs| costs.others_percent).fold(0.0, f64::max);
+    let is_noisy = of.iter().any(|costs| is_noisy(costs.choosing.values()));
+    finding.unless_busy(others_percent).unless_noisy(is_noisy)
+}
+
+fn series(all: &[SwitchCosts], name: &str, of: fn(&SwitchCosts) -> Option<f64>) -> Series {
+    Series::new(name, all.iter().filter_map(|costs| Some((costs.processes as f64, of(costs)?))))
+}
+
+fn drawn(file: &str, title: &str, unit: &str, series: &[Series]) -> StudyFile {
+    (file.to_owned(), plot::lines(title, &Axis::logarithmic("processes"), &Axis::linear(unit), series))
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_measure::Verdict;
+
+    use super::*;
+    use crate::klogger::cdf::Distribution;
+
+    fn costs(processes: usize, choosing: f64, ms_a_second: f64) -> SwitchCosts {
+        let [choosing, switching] = [choosing, 500.0].map(|ns| Distribution::of(vec![ns]));
+        SwitchCosts { processes, choosing, switching, ms_a_second, ..SwitchCosts::default() }
+    }
+
+    fn verdicts(all: &[SwitchCosts]) -> Vec<Verdict> {
+        crate::study::verdicts(SwitchCost::findings(&all.to_vec()))
+    }
+
+    fn papers() -> [SwitchCosts; 4] {
+        [costs(1, 900.0, 30.2), costs(2, 200.0, 20.0), costs(8, 400.0, 13.2), costs(128, 9e3, 90.0)]
+    }
+
+    #[test]
+    fn klog_9_scheduling_as_in_the_paper_agrees_and_others_differ() {
+        assert_eq!(verdicts(&papers()), [Verdict::Holds; 2]);
+        let ours = [costs(1, 900.0, 0.1), costs(2, 900.0, 1.0), costs(8, 900.0, 1.0), costs(128, 1e3, 1.0)];
+        assert_eq!(verdicts(&ours), [Verdict::Fails; 2]);
+        assert_eq!(verdicts(&ours[..1]), [Verdict::NotMeasured; 2]);
+    }
+
+    #[test]
+    fn klog_9_there_is_no_verdict_on_switches_most_of_which_take_far_longer_than_the_least() {
+        let mut all = papers();
+        all[3].choosing = Distribution::of(vec![3_000.0, 9_000.0, 9_100.0]);
+        assert_eq!(verdicts(&all), [Verdict::Holds, Verdict::TooNoisy]);
+        all[0].choosing = Distribution::of(vec![800.0, 881.0, 900.0]);
+        assert_eq!(verdicts(&all), [Verdict::TooNoisy; 2]);
+    }
+
+    #[test]
+    fn klog_9_there_is_no_verdict_on_switches_beside_others() {
+        let mut all = papers();
+        all[2].others_percent = 10.5;
+        assert_eq!(verdicts(&all), [Verdict::TooNoisy, Verdict::Holds]);
+        let total = SwitchCost::findings(&all.into()).swap_remove(0).1.expect("both numbers were measured");
+        assert_eq!(total.others_percent, Some(10.5));
+    }
 }

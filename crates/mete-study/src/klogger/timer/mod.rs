@@ -1,21 +1,19 @@
 //! What the timer interrupt costs (KLogger paper, §10.2, figure 11).
 
-mod picture;
 mod ticks;
 
 use std::path::Path;
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
-use serde::Serialize;
-use serde_json::json;
+use mete_measure::{Reason, Report, Row, Verdict};
+use mete_plot::{self as plot, Axis, Series};
+use serde_json::{Value, json};
 
 use self::ticks::{EVENTS, TickCosts};
-use crate::klogger::of_trace::{self, loss};
-use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, StudyTexts, texts};
-use mete_measure::Verdict;
+use super::cdf;
+use super::of_trace::{self, loss};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, StudyResults, about};
 
 /// How long the timer is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];
@@ -23,11 +21,7 @@ const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];
 pub(crate) struct Timer;
 
 impl Study for Timer {
-    const NAME: &'static str = "timer";
-    const SHOWS: &'static str =
-        "what the timer interrupt costs, and takes from a program (KLogger figure 11)";
-    const TEXTS: StudyTexts = texts!("timer");
-    const IS_SIMULATED: bool = false;
+    about!("timer", "what the timer interrupt costs, and takes from a program (KLogger figure 11)");
     type Found = Option<TickCosts>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
@@ -41,7 +35,7 @@ impl Study for Timer {
         vec![("generations", costs.as_ref().and_then(generations))]
     }
 
-    fn facts(costs: &Self::Found) -> impl Serialize {
+    fn facts(costs: &Self::Found) -> Value {
         let costs = costs.as_ref();
         json!({
             "handler_ns": costs.and_then(|costs| costs.handler.half()),
@@ -53,11 +47,11 @@ impl Study for Timer {
     }
 
     fn pictures(costs: &Self::Found) -> Vec<StudyFile> {
-        costs.iter().map(picture::drawn).collect()
+        costs.iter().map(|costs| drawn(&series(costs))).collect()
     }
 
     fn data(costs: &Self::Found, _: &Report) -> Vec<StudyFile> {
-        costs.iter().map(picture::distribution).collect()
+        costs.iter().map(|costs| cdf::file(&series(costs), "ns")).collect()
     }
 }
 
@@ -67,7 +61,7 @@ pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     let costs = TickCosts::of_handlers(&recorded);
     let values = Ok(costs.handler.values().to_vec());
     let row = Row::new("timer: handler", "ns", values).note(loss(recorded.lost()));
-    let files = vec![picture::drawn(&costs), picture::distribution(&costs)];
+    let files = vec![drawn(&series(&costs)), cdf::file(&series(&costs), "ns")];
     Ok(of_trace::results::<Timer>(directory, vec![row], files))
 }
 
@@ -92,5 +86,18 @@ fn rows(costs: &Result<TickCosts, Reason>) -> Vec<Row> {
             .note("between two readings of the clock, with one timer interrupt and no switch in between"),
         row("interrupts a second", "1/s", |costs| vec![costs.rate]),
         row("processor time", "percent", |costs| costs.processor_percent().into_iter().collect()),
+    ]
+}
+
+fn drawn(series: &[Series]) -> StudyFile {
+    let (across, up) = (Axis::logarithmic("ns"), Axis::linear("percent that take no longer"));
+    ("timer.svg".to_owned(), plot::lines("What a timer interrupt takes", &across, &up, series))
+}
+
+fn series(costs: &TickCosts) -> [Series; 3] {
+    [
+        costs.handler.series("handler"),
+        costs.soft.series("soft interrupts behind it"),
+        costs.away.series("program away"),
     ]
 }

@@ -7,8 +7,7 @@ use mete_base::progress::Progress;
 use mete_bench::crew::Crew;
 use mete_bench::recording::{Recorded, Session};
 use mete_bench::watch::{self, Gap};
-use mete_measure::processor;
-use mete_measure::reason::Reason;
+use mete_measure::{Reason, processor};
 use mete_trace::NamedItem;
 
 use crate::klogger::cdf::Distribution;
@@ -42,6 +41,7 @@ impl TickCosts {
     pub(super) fn measure(time: Duration, progress: &mut dyn Progress) -> Result<TickCosts, Reason> {
         let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
         let session = Session::begin("interrupt", &EVENTS)?;
+        // The switches have a recording of their own, because each recording has the events of one schema.
         let switching = Session::begin("scheduler", &["SCHEDOUT"])?;
         let crew = Crew::start(&places, watch::words(GAPS), watch::watch)?;
         crew.go();
@@ -51,7 +51,7 @@ impl TickCosts {
         progress.step();
         let gaps: Vec<_> = (0..places.len()).map(|nth| watch::gaps(crew.words(nth))).collect();
         let watched = places.iter().flatten().map(|&processor| processor as u32).zip(gaps).collect();
-        let spans = spans(&recorded);
+        let spans = Spans::of(&recorded);
         let rate = timers(&spans).count() as f64 / passed.as_secs_f64() / places.len() as f64;
         let costs = costs(&spans, &undisturbed(watched, &switches(&switched)));
         Ok(TickCosts { rate, clock_source: clock_source(), lost: recorded.lost(), ..costs })
@@ -59,7 +59,7 @@ impl TickCosts {
 
     /// The handlers of a trace. Nothing else is known of it.
     pub(super) fn of_handlers(recorded: &Recorded) -> TickCosts {
-        let handler = timers(&spans(recorded)).map(|span| span.ns() as f64).collect();
+        let handler = timers(&Spans::of(recorded)).map(|span| span.ns() as f64).collect();
         TickCosts { handler: Distribution::of(handler), ..TickCosts::default() }
     }
 
@@ -77,12 +77,6 @@ fn clock_source() -> String {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let text = fs::read_to_string(path).unwrap_or_default();
     if text.is_empty() { "unknown".to_owned() } else { text.trim().to_owned() }
-}
-
-fn spans(recorded: &Recorded) -> Vec<Span> {
-    let (mut spans, mut all) = (Spans::default(), Vec::new());
-    recorded.each(|next| all.extend(spans.next(&next)));
-    all
 }
 
 /// The processor and the time of each switch from one process to another.

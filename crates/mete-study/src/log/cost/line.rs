@@ -1,17 +1,24 @@
 //! One line of the thesis' figure 5.2: what each setting costs on one processor.
 
+use std::io;
+
 use mete_base::progress::Progress;
 use mete_bench::traffic::{Echo, Partner};
+use mete_bench::user::loops::{CORRESPONDENT, ROW};
+use mete_bench::user::timed;
 use mete_measure::interleave::{Samples, interleave};
 use mete_measure::processor::{self, Batch, Pinned};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
+use mete_measure::{Reason, Report, Row};
+use mete_probe::probe;
 
-use super::message::ns_a_message;
 use super::setting::{Setting, Source, line_name};
 use super::stage::Stage;
 use crate::study::{KeptRows, StudyOptions, is_noisy};
+
+/// Round trips of one piece; then the pieces of one repetition, whose median counts.
+const TRIPS: u64 = 100;
+const PIECES: usize = 9;
 
 /// One line of the thesis' figure 5.2.
 pub(crate) struct CostLine {
@@ -66,8 +73,11 @@ impl CostLine {
     /// A line from the rows as they are kept. They do not say which times were noisy.
     pub(super) fn kept(rows: &KeptRows, source: Source, partner: Partner) -> CostLine {
         let name = line_name(source, partner);
-        let median = |setting: Setting| rows.find(&format!("{name}: {}", setting.name()))?.first().copied();
-        CostLine { source, partner, ns: Setting::ALL.map(median), is_noisy: [false; 7] }
+        let ns = Setting::ALL.map(|setting| {
+            let [median, ..] = rows.find(&format!("{name}: {}", setting.name()))?;
+            Some(median)
+        });
+        CostLine { source, partner, ns, is_noisy: [false; 7] }
     }
 
     pub(super) fn ns(&self, setting: Setting) -> Option<f64> {
@@ -103,6 +113,38 @@ fn rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
         ]
     });
     std::iter::once(native).chain(added).collect()
+}
+
+/// The median of some short pieces, most of which are undisturbed. A round trip consists of two messages, with one
+/// row each.
+pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
+    let is_probed = source == Source::Probes && setting != Setting::Native;
+    // Without a probe in the loop, the native path has not even the disabled instructions.
+    let run = if is_probed { probed_trips } else { trips_without_probe };
+    let pieces: Result<Vec<f64>, _> = (0..PIECES).map(|_| piece(echo, run)).collect();
+    median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
+}
+
+fn piece(echo: &mut Echo, run: fn(&mut Echo, u64) -> io::Result<()>) -> io::Result<f64> {
+    let mut done = Ok(());
+    let cost = timed(2 * TRIPS, |_| done = run(echo, TRIPS));
+    done.map(|()| cost)
+}
+
+#[inline(never)]
+fn trips_without_probe(echo: &mut Echo, trips: u64) -> io::Result<()> {
+    (0..trips).try_for_each(|_| echo.round_trip())
+}
+
+#[inline(never)]
+fn probed_trips(echo: &mut Echo, trips: u64) -> io::Result<()> {
+    for _ in 0..trips {
+        probe!(ROW, CORRESPONDENT);
+        echo.send()?;
+        echo.receive()?;
+        probe!(ROW, CORRESPONDENT);
+    }
+    Ok(())
 }
 
 /// Two tasks on one processor that send a message back and forth.

@@ -1,9 +1,6 @@
 //! What a row costs on the path of a message between two tasks (thesis §5.2.1).
 
-mod findings;
 mod line;
-mod message;
-mod pictures;
 mod processors;
 mod setting;
 mod stage;
@@ -11,15 +8,15 @@ mod stage;
 use mete_base::progress::Progress;
 use mete_bench::traffic::Partner;
 use mete_bench::user::scheduler::Logging;
-use mete_measure::report::Report;
-use serde::Serialize;
+use mete_measure::Report;
+use mete_plot::{self as plot, Axis};
 use serde_json::{Value, json};
 
 use self::line::{CostLine, find};
 use self::processors::PerProcessor;
-use self::setting::{PARTNERS, Setting, Source, partner_name};
+use self::setting::{PARTNERS, Setting, Source, line_name, partner_name};
 use self::stage::Stage;
-use crate::study::{Findings, KeptRows, Study, StudyFile, StudyOptions, StudyTexts, texts};
+use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, about};
 
 /// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It has no
 /// column for events that are routed to no file.
@@ -44,10 +41,7 @@ pub(crate) struct LogCosts {
 }
 
 impl Study for Cost {
-    const NAME: &'static str = "log-cost";
-    const SHOWS: &'static str = "what a log operation costs on the path of a message (figures 5.1 to 5.3)";
-    const TEXTS: StudyTexts = texts!("log-cost");
-    const IS_SIMULATED: bool = false;
+    about!("log-cost", "what a log operation costs on the path of a message (figures 5.1 to 5.3)");
     type Found = LogCosts;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> LogCosts {
@@ -66,10 +60,13 @@ impl Study for Cost {
     }
 
     fn findings(found: &LogCosts) -> Findings {
-        findings::of(&found.lines)
+        // Figure 5.2 is about messages across address spaces, with rows from the kernel.
+        let [probes, kernel] =
+            Source::ALL.map(|source| find(&found.lines, source, Partner::OtherAddressSpace));
+        vec![("disabled", probes.and_then(disabled)), ("stamp", kernel.and_then(stamp))]
     }
 
-    fn facts(LogCosts { lines, processors }: &LogCosts) -> impl Serialize {
+    fn facts(LogCosts { lines, processors }: &LogCosts) -> Value {
         let [probes, kernel] = Source::ALL.map(|source| find(lines, source, Partner::OtherAddressSpace));
         let probe_ns = |setting| probes?.ns(setting);
         let kernel_ns = |setting| kernel?.ns(setting);
@@ -91,21 +88,13 @@ impl Study for Cost {
     }
 
     fn pictures(found: &LogCosts) -> Vec<StudyFile> {
-        let processors = found.processors.iter().map(pictures::processors);
-        std::iter::once(pictures::added(&found.lines)).chain(processors).collect()
-    }
-
-    fn data(_: &LogCosts, _: &Report) -> Vec<StudyFile> {
-        Vec::new()
+        std::iter::once(added(&found.lines)).chain(found.processors.iter().map(all_busy)).collect()
     }
 
     fn redrawn(kept: &KeptRows) -> Vec<StudyFile> {
-        if kept.is_empty() {
-            return Vec::new();
-        }
         let lines =
             Source::ALL.iter().flat_map(|&source| PARTNERS.map(|of| CostLine::kept(kept, source, of)));
-        vec![pictures::added(&lines.collect::<Vec<_>>())]
+        vec![added(&lines.collect::<Vec<_>>())]
     }
 }
 
@@ -138,4 +127,41 @@ fn percents(values: &[Option<f64>; 7]) -> [Option<f64>; 7] {
     let mut percents = values.map(|value| Some(100.0 * value? / native?));
     percents[0] = None;
     percents
+}
+
+/// The cost of a disabled event is less than the noise, so up to a fiftieth of a message's time counts as nothing.
+fn disabled(probes: &CostLine) -> Option<Finding> {
+    let (added, native) = (probes.ns(Setting::Disabled)?, probes.ns(Setting::Native)?);
+    let finding = Finding::new(json!({ "added_ns": added, "native_ns": native }), added <= native / 50.0);
+    Some(finding.unless_noisy(probes.is_noisy(Setting::Disabled)))
+}
+
+fn stamp(kernel: &CostLine) -> Option<Finding> {
+    const FOUR: Setting = Setting::On(Logging::Four);
+    let (five, four) = (kernel.ns(Setting::FIVE)?, kernel.ns(FOUR)?);
+    let finding = Finding::new(json!({ "stamp_ns": five - four, "row_ns": five }), five - four >= five / 4.0);
+    Some(finding.unless_noisy([Setting::FIVE, FOUR].into_iter().any(|setting| kernel.is_noisy(setting))))
+}
+
+/// What each setting adds to a message.
+fn added(lines: &[CostLine]) -> StudyFile {
+    let groups: Vec<_> = Setting::ALL[1..].iter().map(|setting| setting.name().to_owned()).collect();
+    // A cost that was not measured has a bar without height.
+    let bars = |line: &CostLine| line.ns[1..].iter().map(|ns| ns.unwrap_or(0.0)).collect();
+    let series: Vec<_> =
+        lines.iter().map(|line| (line_name(line.source, line.partner), bars(line))).collect();
+    let title = "A log operation on the path of a message (thesis, figures 5.1 and 5.2)";
+    let axis = Axis::linear("added to a message, ns (dashed: not above zero)");
+    ("figure-5.1.svg".to_owned(), plot::bars(title, &axis, &groups, &series))
+}
+
+/// What a message takes on each processor while all are busy.
+fn all_busy(figure: &PerProcessor) -> StudyFile {
+    let groups: Vec<_> = figure.processors.iter().map(|number| format!("processor {number}")).collect();
+    let series: Vec<_> =
+        figure.ns.iter().map(|(setting, ns)| (setting.name().to_owned(), ns.clone())).collect();
+    let name = line_name(figure.source, figure.partner);
+    let title = format!("All processors busy (thesis, figure 5.3): {name}");
+    let file = format!("figure-5.3-{}.svg", name.replace(", ", "-").replace(' ', "-").to_lowercase());
+    (file, plot::bars(&title, &Axis::linear("a message, ns"), &groups, &series))
 }

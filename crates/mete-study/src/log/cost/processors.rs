@@ -7,11 +7,10 @@ use mete_base::progress::Progress;
 use mete_bench::traffic::{Echo, Partner};
 use mete_measure::interleave::interleave;
 use mete_measure::processor::{self, Batch};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row};
 use mete_measure::statistics::median;
+use mete_measure::{Reason, Report, Row};
 
-use super::message::ns_a_message;
+use super::line::ns_a_message;
 use super::setting::{Setting, Source, line_name};
 use super::stage::Stage;
 use crate::study::StudyOptions;
@@ -40,6 +39,7 @@ pub(super) fn measure(
     let mut all: Vec<(Setting, Samples)> =
         Setting::ALL.iter().map(|&setting| (setting, vec![Vec::new(); processors.len()])).collect();
     let rounds = if options.is_quick { 3 } else { 25 };
+    // Rows are those of each processor. The means only decide whether there is anything to show.
     let means = interleave(&name, rounds, &Setting::ALL, progress, |setting| {
         let _on = stage.set(setting)?;
         let costs = on_all(&processors, partner, source, setting)?;
@@ -51,10 +51,8 @@ pub(super) fn measure(
     for (setting, samples) in &mut all {
         report.rows.extend(rows(&name, *setting, &processors, samples));
     }
-    let ns = all
-        .iter()
-        .map(|(setting, samples)| (*setting, samples.iter().filter_map(|samples| median(samples)).collect()));
-    let ns = ns.collect();
+    let medians = |samples: Samples| samples.iter().filter_map(|samples| median(samples)).collect();
+    let ns = all.into_iter().map(|(setting, samples)| (setting, medians(samples))).collect();
     Some(PerProcessor { source, partner, processors, ns })
 }
 
@@ -90,18 +88,15 @@ fn on_one(
 }
 
 fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Samples) -> Vec<Row> {
-    processors
-        .iter()
-        .zip(samples)
-        .map(|(processor, samples)| {
-            // The first round does not count, as for all other samples.
-            if !samples.is_empty() {
-                samples.remove(0);
-            }
-            let name = format!("{name}: {}, processor {processor}", setting.name());
-            Row::new(name, "ns", Ok(samples.clone())).note("a message, one way")
-        })
-        .collect()
+    let rows = processors.iter().zip(samples).map(|(processor, samples)| {
+        // The first round does not count, as for all other samples.
+        if !samples.is_empty() {
+            samples.remove(0);
+        }
+        let name = format!("{name}: {}, processor {processor}", setting.name());
+        Row::new(name, "ns", Ok(samples.clone())).note("a message, one way")
+    });
+    rows.collect()
 }
 
 /// Nanoseconds for a message on each of the processors, while each is busy with a pair of its own.
@@ -111,17 +106,14 @@ fn on_all(
     source: Source,
     setting: Setting,
 ) -> Result<Vec<f64>, Reason> {
+    // Each thread waits for all others, so it counts exactly those that are started below.
     let barrier = &Barrier::new(processors.len());
     thread::scope(|scope| {
         let threads: Vec<_> = processors
             .iter()
             .map(|&processor| scope.spawn(move || on_one(processor, partner, (source, setting), barrier)))
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread.join().unwrap_or_else(|_| Err(Reason::new("a measuring thread ended early")))
-            })
-            .collect()
+        let ended_early = || Err(Reason::new("a measuring thread ended early"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| ended_early())).collect()
     })
 }

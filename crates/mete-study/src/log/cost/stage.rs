@@ -3,7 +3,7 @@
 use mete_bench::user::scheduler::{Logging, Scheduler};
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT, Running};
 use mete_log::{Control, FileId, Plan, Shape};
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 
 use super::setting::{Setting, Source};
 

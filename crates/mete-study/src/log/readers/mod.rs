@@ -1,11 +1,8 @@
 //! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins again when a
 //! writer has disturbed it, beside ours, which does not.
 
-mod findings;
-mod pictures;
 mod reader;
 mod result;
-mod setting;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -14,15 +11,14 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
-use mete_measure::report::{Report, Row, quoted};
-use serde::Serialize;
+use mete_measure::report::quoted;
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
-use self::result::{ReaderResult, TRIALS, find};
-use self::setting::{Load, Scheme, sizes};
+use self::result::{Load, ReaderResult, Scheme, TRIALS, find, sizes};
 use self::stage::{Stage, THESIS_PACE_NS};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
 
 /// The size that the text is about: the largest one at which the thesis measured its second scheme.
 const SPOKEN_OF: u64 = 2048;
@@ -32,10 +28,7 @@ const SHOWN: [u64; 6] = [128, 512, 2048, 8192, 65_536, 1 << 20];
 pub(crate) struct Readers;
 
 impl Study for Readers {
-    const NAME: &'static str = "log-readers";
-    const SHOWS: &'static str = "what it costs to read a log that is being written (figures 5.4 to 5.6)";
-    const TEXTS: StudyTexts = texts!("log-readers");
-    const IS_SIMULATED: bool = false;
+    about!("log-readers", "what it costs to read a log that is being written (figures 5.4 to 5.6)");
     type Found = Vec<ReaderResult>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
@@ -48,10 +41,13 @@ impl Study for Readers {
     }
 
     fn findings(found: &Self::Found) -> Findings {
-        findings::of(found, SPOKEN_OF)
+        vec![
+            ("clearing", of_all_sizes(found, Scheme::RestartClearing).map(clearing)),
+            ("restart", of_all_sizes(found, Scheme::Restart).map(restart)),
+        ]
     }
 
-    fn facts(found: &Self::Found) -> impl Serialize {
+    fn facts(found: &Self::Found) -> Value {
         let late = find(found, Scheme::Restart, Load::FullSpeed, SPOKEN_OF).map(ReaderResult::trials_95);
         let lines = [Load::ThesisPace, Load::FullSpeed]
             .into_iter()
@@ -72,7 +68,12 @@ impl Study for Readers {
     }
 
     fn pictures(found: &Self::Found) -> Vec<StudyFile> {
-        pictures::of(found)
+        vec![
+            ("figure-5.4-5.5-thesis-pace.svg".to_owned(), trials(found, Load::ThesisPace)),
+            ("figure-5.4-5.5-full-speed.svg".to_owned(), trials(found, Load::FullSpeed)),
+            ("figure-5.6-thesis-pace.svg".to_owned(), times(found, Load::ThesisPace)),
+            ("figure-5.6-full-speed.svg".to_owned(), times(found, Load::FullSpeed)),
+        ]
     }
 
     fn data(found: &Self::Found, report: &Report) -> Vec<StudyFile> {
@@ -148,4 +149,48 @@ fn distribution(found: &[ReaderResult], report: &Report) -> String {
         }
     }
     text
+}
+
+/// A reader's results beside a writer at the thesis' pace, which its figures have. `None` without all sizes, because then they do not show where the limit is.
+fn of_all_sizes(
+    found: &[ReaderResult],
+    scheme: Scheme,
+) -> Option<impl Iterator<Item = &ReaderResult> + Clone> {
+    let results = result::of(found, scheme, Load::ThesisPace);
+    (results.clone().count() == sizes().len()).then_some(results)
+}
+
+/// The worst size decides: the statement is about all of them.
+fn clearing<'a>(results: impl Iterator<Item = &'a ReaderResult>) -> Finding {
+    let trials = results.map(ReaderResult::mean_trials).fold(0.0, f64::max);
+    Finding::new(json!({ "trials": trials }), trials <= 2.0)
+}
+
+/// The reader starves, but not up to the largest size of the thesis.
+fn restart<'a>(results: impl Iterator<Item = &'a ReaderResult>) -> Finding {
+    let starving = results.filter(|result| result.starved > 0).map(|result| result.bytes).min();
+    Finding::new(json!({ "bytes": starving }), starving.is_some_and(|bytes| bytes > SPOKEN_OF))
+}
+
+fn trials(found: &[ReaderResult], load: Load) -> String {
+    let all = Scheme::ALL.map(|scheme| {
+        let results = result::of(found, scheme, load);
+        Series::new(scheme.name(), results.map(|result| (result.bytes as f64, result.mean_trials())))
+    });
+    let title = format!("Trials of a reader, {} (thesis, figures 5.4 and 5.5)", load.name());
+    let [x, y] = ["log file, bytes", "trials an analysis, mean"].map(Axis::logarithmic);
+    plot::lines(&title, &x, &y, &all)
+}
+
+fn times(found: &[ReaderResult], load: Load) -> String {
+    let writer = Scheme::ALL.map(|scheme| (scheme.name().to_owned(), scheme, load));
+    let quiet = [Scheme::Ours, Scheme::Restart]
+        .map(|scheme| (format!("{}, no writer", scheme.name()), scheme, Load::NoWriter));
+    let all = writer.into_iter().chain(quiet).map(|(name, scheme, load)| {
+        let results = result::of(found, scheme, load);
+        Series::new(name, results.map(|result| (result.bytes as f64, result.median_ns())))
+    });
+    let title = format!("Time of an analysis, {} (thesis, figure 5.6)", load.name());
+    let [x, y] = ["log file, bytes", "an analysis, ns, median"].map(Axis::logarithmic);
+    plot::lines(&title, &x, &y, &all.collect::<Vec<_>>())
 }

@@ -6,12 +6,10 @@ use mete_bench::user::loops::{self, Work};
 use mete_bench::user::scheduler::Scheduler;
 use mete_bench::user::writer::{Pace, Writer};
 use mete_log::{Control, Entries, FileId, FileSpec, Stamp, clock, ring};
-use mete_measure::processor;
-use mete_measure::reason::Reason;
+use mete_measure::{Reason, processor};
 
 use super::reader::{ROW_BYTES, Reader};
-use super::result::ReaderResult;
-use super::setting::{Load, Scheme};
+use super::result::{Load, ReaderResult, Scheme};
 
 /// Analyses of one size by one reader. The thesis has 100,000, for which large files would take too long.
 const ANALYSES: usize = 20_000;

@@ -2,9 +2,8 @@
 
 use mete_base::progress::Progress;
 use mete_bench::policy::drive::{Subject, ready};
-use mete_measure::interleave::interleave;
-use mete_measure::report::Row;
 use mete_measure::statistics::Summary;
+use mete_measure::{Row, interleave};
 use mete_policy::{CATALOG, Setup};
 
 use crate::study::{KeptRows, StudyOptions, is_noisy};
@@ -83,6 +82,7 @@ pub(super) fn measured(
     let mut subjects: Vec<Subject> =
         CATALOG.iter().map(|entry| ready(clients, |setup: &Setup| (entry.make)(setup))).collect();
     let all: Vec<usize> = (0..subjects.len()).collect();
+    // All policies in turn: other load of the machine meets all of them alike.
     let samples =
         interleave(&format!("{clients} clients"), rounds, &all, progress, |nth| subjects[nth].sample());
     let points = all.iter().map(|&nth| {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use mete_base::progress::{Progress, step_on};
 use mete_bench::policy::surfaces;
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 use mete_policy::{CATALOG, Setup, Vtrr, WeightedRoundRobin, Wfq};
 use mete_sim::metrics::Estimate;
 use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};

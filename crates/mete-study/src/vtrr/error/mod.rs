@@ -1,23 +1,23 @@
 //! Service-time errors over the number of clients and the sum of shares (VTRR paper, §5.1).
 
 mod experiment;
-mod findings;
-mod picture;
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use mete_base::progress::Progress;
 use mete_bench::policy::surfaces::{CLIENTS, TOTALS};
-use mete_measure::report::{Report, Row};
+use mete_measure::{Report, Row};
+use mete_plot::{self as plot, Grid, Surface};
 use mete_sim::all_processors;
 use mete_sim::metrics::Estimate;
 use mete_sim::quanta::Point;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::experiment::{CHOSEN, ErrorCell, ErrorCells, PAPERS};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
+
+/// The least number of orders of magnitude that counts as several: it is nearer to two than to one.
+const ORDERS: f64 = 1.5;
 
 pub(crate) struct ServiceErrors;
 
@@ -30,10 +30,7 @@ pub(crate) struct Found {
 }
 
 impl Study for ServiceErrors {
-    const NAME: &'static str = "vtrr-error";
-    const SHOWS: &'static str =
-        "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares";
-    const TEXTS: StudyTexts = texts!("vtrr-error");
+    about!("vtrr-error", "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares");
     const IS_SIMULATED: bool = true;
     type Found = Found;
 
@@ -51,11 +48,17 @@ impl Study for ServiceErrors {
         Found { surfaces: surfaces.unwrap_or_default(), others: others.unwrap_or_default() }
     }
 
-    fn findings(found: &Found) -> Findings {
-        findings::of(&found.surfaces, &found.others)
+    fn findings(Found { surfaces, others }: &Found) -> Findings {
+        let [vtrr, wrr, wfq] = ["vtrr", "wrr", "wfq"].map(|policy| range(surfaces, policy));
+        vec![
+            ("wrr", vtrr.zip(wrr).map(|(vtrr, wrr)| against_wrr(vtrr, wrr))),
+            ("wfq", against_wfq(vtrr, wrr, wfq)),
+            ("bound", never_behind(surfaces)),
+            ("wf2q", bounded(others)),
+        ]
     }
 
-    fn facts(Found { surfaces, others }: &Found) -> impl Serialize {
+    fn facts(Found { surfaces, others }: &Found) -> Value {
         // The means of the lowest and the highest error, in time units.
         let at = |policy, clients, total| surfaces.range_at(policy, Point { clients, total });
         let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
@@ -80,8 +83,8 @@ impl Study for ServiceErrors {
 
     fn pictures(found: &Found) -> Vec<StudyFile> {
         vec![
-            ("vtrr-against-wrr.svg".to_owned(), picture::pair(&found.surfaces, ["wrr", "vtrr"])),
-            ("vtrr-against-wfq.svg".to_owned(), picture::pair(&found.surfaces, ["wfq", "vtrr"])),
+            ("vtrr-against-wrr.svg".to_owned(), pair(&found.surfaces, ["wrr", "vtrr"])),
+            ("vtrr-against-wfq.svg".to_owned(), pair(&found.surfaces, ["wfq", "vtrr"])),
         ]
     }
 
@@ -135,28 +138,89 @@ fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
 }
 
 fn csv(found: &ErrorCells, report: &Report) -> String {
-    let mut text = head(report)
-        + "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
-           highest_tu,highest_ci95,highest_of_all,not_repeating\n";
-    for ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } in &found.cells
-    {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{policy},{clients},{total},{},{:.4},{},{:.4},{:.4},{},{:.4},{uneven}",
-            lowest.samples,
-            lowest.mean,
-            interval(lowest),
-            worst[0],
-            highest.mean,
-            interval(highest),
-            worst[1],
-        );
-    }
-    text
+    let lines = found.cells.iter().map(|cell| {
+        let ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } = cell;
+        let [low, high] = [lowest, highest].map(|of| format!("{:.4},{}", of.mean, interval(of)));
+        let [least, most] = worst;
+        format!("{policy},{clients},{total},{},{low},{least:.4},{high},{most:.4},{uneven}\n", lowest.samples)
+    });
+    let heads = "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
+                 highest_tu,highest_ci95,highest_of_all,not_repeating\n";
+    head(report) + heads + &lines.collect::<String>()
 }
 
 /// Half of the width of the interval of 95 %. Empty where there is one sample.
 fn interval(estimate: &Estimate) -> String {
     estimate.half_width.map_or(String::new(), |half| format!("{half:.4}"))
+}
+
+/// The extremes of a policy's mean errors over all points, as the paper gives them.
+fn range(surfaces: &ErrorCells, policy: &str) -> Option<[f64; 2]> {
+    surfaces.of(policy).next()?;
+    let lowest = surfaces.of(policy).map(|cell| cell.lowest.mean).fold(f64::INFINITY, f64::min);
+    let highest = surfaces.of(policy).map(|cell| cell.highest.mean).fold(f64::NEG_INFINITY, f64::max);
+    Some([lowest, highest])
+}
+
+fn width([lowest, highest]: [f64; 2]) -> f64 {
+    highest - lowest
+}
+
+fn against_wrr(vtrr: [f64; 2], wrr: [f64; 2]) -> Finding {
+    let times = width(wrr) / width(vtrr);
+    Finding::new(json!({ "vtrr": vtrr, "wrr": wrr, "times": times }), times.log10() >= ORDERS)
+}
+
+fn against_wfq(vtrr: Option<[f64; 2]>, wrr: Option<[f64; 2]>, wfq: Option<[f64; 2]>) -> Option<Finding> {
+    let (vtrr, wfq) = (vtrr?, wfq?);
+    let wider = width(vtrr) - width(wfq);
+    let holds = width(wfq) < width(vtrr) && wider < width(wrr?) - width(vtrr);
+    Some(Finding::new(json!({ "vtrr": vtrr, "wfq": wfq }), holds))
+}
+
+/// The bound of WFQ for a client that falls behind.
+fn never_behind(surfaces: &ErrorCells) -> Option<Finding> {
+    let lowest = surfaces.of("wfq").map(|cell| cell.worst[0]).reduce(f64::min)?;
+    Some(Finding::new(json!({ "lowest": lowest }), lowest >= -1.0))
+}
+
+/// The statement on WF²Q, which the paper simulated without a figure.
+fn bounded(others: &ErrorCells) -> Option<Finding> {
+    let [wf2q, wfq] = ["wf2q+", "wfq"].map(|policy| others.find(policy, CHOSEN[1]));
+    let (wf2q, wfq) = (wf2q?, wfq?);
+    let [lowest, highest] = wf2q.worst;
+    let values = json!({
+        "worst": wf2q.worst,
+        "means": [wf2q.lowest.mean, wf2q.highest.mean],
+        "wfq_means": [wfq.lowest.mean, wfq.highest.mean],
+    });
+    Some(Finding::new(values, lowest >= -1.0 && highest <= 1.0))
+}
+
+/// Two policies' surfaces beside each other, as in the paper. The highest error is above, the lowest below.
+fn pair(found: &ErrorCells, policies: [&str; 2]) -> String {
+    let grid = Grid {
+        x: ("number of clients".into(), CLIENTS.map(f64::from).into()),
+        y: ("sum of shares".into(), TOTALS.map(f64::from).into()),
+        z: "error, time units".into(),
+    };
+    let [left, right] = policies.map(str::to_uppercase);
+    let title = format!("{left} and {right}: service-time error");
+    plot::surfaces(&title, &grid, &policies.map(|policy| panel(found, policy)))
+}
+
+fn panel(found: &ErrorCells, policy: &str) -> (String, Vec<Surface>) {
+    let lowest = heights(found, policy, |cell| cell.lowest.mean);
+    let highest = heights(found, policy, |cell| cell.highest.mean);
+    let surfaces = [("lowest, mean", lowest), ("highest, mean", highest)]
+        .map(|(name, heights)| Surface { name: name.into(), heights });
+    (format!("{} error range", policy.to_uppercase()), surfaces.into())
+}
+
+fn heights(found: &ErrorCells, policy: &str, value: fn(&ErrorCell) -> f64) -> Vec<Vec<f64>> {
+    let rows = CLIENTS.map(|clients| {
+        let cells = TOTALS.iter().filter_map(move |&total| found.find(policy, Point { clients, total }));
+        cells.map(value).collect()
+    });
+    rows.into()
 }

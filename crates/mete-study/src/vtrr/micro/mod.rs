@@ -1,103 +1,83 @@
 //! Schedules in detail: which client ran when (VTRR paper, §5.3).
 
-mod findings;
-mod picture;
 mod schedule;
 
 use std::fmt::Write as _;
 
 use mete_base::progress::Progress;
-use mete_measure::report::{Report, Row};
+use mete_measure::{Report, Row};
+use mete_plot::{self as plot, Lane, Span};
 use mete_policy::Nanoseconds;
 use mete_sim::quanta::QUANTUM_NS;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::schedule::{CYCLE, SHARES, WatchedSchedule};
-use crate::study::{Findings, Study, StudyFile, StudyOptions, StudyTexts, head, texts};
+use super::PAPERS;
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head, measure_each};
 
-/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
-const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
+/// The time that the picture shows, from the beginning of the schedule.
+const SHOWN_MS: f64 = 450.0;
 
 pub(crate) struct Micro;
 
 impl Study for Micro {
-    const NAME: &'static str = "vtrr-micro";
-    const SHOWS: &'static str = "who runs when under Linux 2.2's scheduler, WFQ and VTRR";
-    const TEXTS: StudyTexts = texts!("vtrr-micro");
+    about!("vtrr-micro", "who runs when under Linux 2.2's scheduler, WFQ and VTRR");
     const IS_SIMULATED: bool = true;
     type Found = Vec<WatchedSchedule>;
 
     fn measure(_: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
-        progress.begin("schedules", POLICIES.len() as u64);
-        let mut schedules = Vec::new();
-        for policy in POLICIES {
-            if progress.is_cancelled() {
-                break;
-            }
-            match WatchedSchedule::of(policy) {
-                Ok(schedule) => schedules.push(schedule),
-                Err(reason) => report.rows.push(Row::new(policy, "ms", Err(reason))),
-            }
-            progress.step();
-        }
-        report.rows.extend(schedules.iter().flat_map(rows));
-        schedules
+        measure_each(
+            "schedules",
+            PAPERS.into_iter(),
+            report,
+            progress,
+            |policy, _| match WatchedSchedule::of(policy) {
+                Ok(schedule) => (rows(&schedule), Some(schedule)),
+                Err(reason) => (vec![Row::new(policy, "ms", Err(reason))], None),
+            },
+        )
     }
 
     fn findings(schedules: &Self::Found) -> Findings {
-        match POLICIES.map(|policy| find(schedules, policy)) {
-            [Some(linux), Some(wfq), Some(vtrr)] => findings::of([linux, wfq, vtrr]),
-            _ => Findings::new(),
-        }
+        let [Some(linux), Some(wfq), Some(vtrr)] = PAPERS.map(|policy| find(schedules, policy)) else {
+            return Findings::new();
+        };
+        let all = [linux, wfq, vtrr];
+        vec![
+            ("coarse", Some(coarse(all))),
+            ("pattern", Some(pattern([wfq, vtrr]))),
+            ("evenness", Some(evenness(all))),
+        ]
     }
 
-    fn facts(schedules: &Self::Found) -> impl Serialize {
-        Facts {
-            cycle_quanta: CYCLE,
-            cycle_ms: (CYCLE as u64 * QUANTUM_NS).as_millis_f64(),
-            largest_waits_ms: POLICIES.map(|policy| {
-                find(schedules, policy).map(|of| of.longest_wait_ns(SHARES.len() - 1).as_millis_f64())
-            }),
-            policies: schedules.iter().map(|of| of.policy).collect(),
-            errors: SHARES
-                .iter()
-                .enumerate()
-                .map(|(client, &share)| errors(schedules, client, share))
-                .collect(),
-        }
+    fn facts(schedules: &Self::Found) -> Value {
+        // The longest wait of the client with the largest share under each policy.
+        let largest_waits_ms = PAPERS.map(|policy| {
+            find(schedules, policy).map(|of| of.longest_wait_ns(SHARES.len() - 1).as_millis_f64())
+        });
+        let errors = SHARES.iter().enumerate().map(|(client, share)| {
+            let errors = schedules.iter().map(|of| &of.outcome.clients[client]);
+            let ranges: Vec<_> = errors.map(|of| [of.lowest_tu(), of.highest_tu()]).collect();
+            json!({ "share": share, "ranges": ranges })
+        });
+        json!({
+            "cycle_quanta": CYCLE,
+            "cycle_ms": (CYCLE as u64 * QUANTUM_NS).as_millis_f64(),
+            "largest_waits_ms": largest_waits_ms,
+            "policies": schedules.iter().map(|of| of.policy).collect::<Vec<_>>(),
+            "errors": errors.collect::<Vec<_>>(),
+        })
     }
 
     fn pictures(schedules: &Self::Found) -> Vec<StudyFile> {
-        vec![("schedules.svg".to_owned(), picture::timeline(schedules))]
+        let lanes: Vec<_> = schedules.iter().map(lane).collect();
+        let title = "Who ran when: shares 1 to 5, quanta of 10 ms";
+        vec![("schedules.svg".to_owned(), plot::timeline(title, "time, ms", &lanes))]
     }
 
     fn data(schedules: &Self::Found, report: &Report) -> Vec<StudyFile> {
         vec![("schedules.csv".to_owned(), csv(schedules, report))]
     }
-}
-
-/// What the page says besides the findings.
-#[derive(Serialize)]
-struct Facts {
-    cycle_quanta: usize,
-    cycle_ms: f64,
-    /// The longest wait of the client with the largest share under each of [`POLICIES`].
-    largest_waits_ms: [Option<f64>; 3],
-    policies: Vec<&'static str>,
-    errors: Vec<ClientErrors>,
-}
-
-/// The errors of a client under each policy.
-#[derive(Serialize)]
-struct ClientErrors {
-    share: u32,
-    /// The lowest and the highest error in time units.
-    ranges: Vec<[f64; 2]>,
-}
-
-fn errors(schedules: &[WatchedSchedule], client: usize, share: u32) -> ClientErrors {
-    let errors = schedules.iter().map(|of| &of.outcome.clients[client]);
-    ClientErrors { share, ranges: errors.map(|of| [of.lowest_tu(), of.highest_tu()]).collect() }
 }
 
 fn find<'a>(schedules: &'a [WatchedSchedule], policy: &str) -> Option<&'a WatchedSchedule> {
@@ -130,4 +110,55 @@ fn csv(schedules: &[WatchedSchedule], report: &Report) -> String {
         }
     }
     text
+}
+
+/// Over long times, each client has what its share says.
+fn coarse(schedules: [&WatchedSchedule; 3]) -> Finding {
+    let worst = schedules.map(worst_share).into_iter().fold(0.0, f64::max);
+    Finding::new(json!({ "worst_percent": 100.0 * worst }), worst < 0.01)
+}
+
+/// The greatest distance of a client's part of all time from its share, as a part of the share.
+fn worst_share(schedule: &WatchedSchedule) -> f64 {
+    let all: Nanoseconds = (0..SHARES.len()).map(|client| schedule.received_ns(client)).sum();
+    // Every client is always ready, so its share of the sum of shares is what it should have.
+    let off = SHARES.iter().enumerate().map(|(client, &share)| {
+        let part = schedule.received_ns(client).part_of(all);
+        (part / (f64::from(share) / CYCLE as f64) - 1.0).abs()
+    });
+    off.fold(0.0, f64::max)
+}
+
+/// The order of clients repeats after one cycle.
+fn pattern(schedules: [&WatchedSchedule; 2]) -> Finding {
+    let [wfq_ms, vtrr_ms] = schedules
+        .map(|schedule| schedule.period().map(|quanta| (quanta as u64 * QUANTUM_NS).as_millis_f64()));
+    let holds = schedules.iter().all(|schedule| schedule.period() == Some(CYCLE));
+    Finding::new(json!({ "wfq_ms": wfq_ms, "vtrr_ms": vtrr_ms }), holds)
+}
+
+/// The range of errors under Linux is wider than under both others, which differ less from each other.
+fn evenness(schedules: [&WatchedSchedule; 3]) -> Finding {
+    let [linux, wfq, vtrr] =
+        schedules.map(|schedule| schedule.outcome.errors.highest_tu() - schedule.outcome.errors.lowest_tu());
+    let holds = linux > wfq.max(vtrr) && (wfq - vtrr).abs() < linux - wfq.max(vtrr);
+    Finding::new(json!({ "linux": linux, "wfq": wfq, "vtrr": vtrr }), holds)
+}
+
+fn lane(schedule: &WatchedSchedule) -> Lane {
+    Lane {
+        name: schedule.policy.into(),
+        rows: SHARES.iter().map(|share| format!("share {share}")).collect(),
+        spans: (0..SHARES.len()).flat_map(|client| spans(schedule, client)).collect(),
+    }
+}
+
+fn spans(schedule: &WatchedSchedule, client: usize) -> Vec<Span> {
+    let spans = schedule.stretches(client).into_iter().map(|(from, to)| Span {
+        row: client,
+        from: from.as_millis_f64(),
+        // A stretch that goes on beyond the picture ends at its edge.
+        to: to.as_millis_f64().min(SHOWN_MS),
+    });
+    spans.filter(|span| span.from < SHOWN_MS).collect()
 }

@@ -1,6 +1,6 @@
 //! One policy's schedule of five clients, quantum by quantum.
 
-use mete_measure::reason::Reason;
+use mete_measure::Reason;
 use mete_policy::{ClientId, Nanoseconds, Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
 

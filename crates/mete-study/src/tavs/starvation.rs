@@ -1,14 +1,12 @@
 //! A domain that receives a stream starves beside domains that compute, unless the driver inherits its
 //! priority: figures 7 and 14 (TAVS paper, §4.1.1, §5.3).
 
-mod findings;
+use serde_json::json;
 
-use super::BASELINE;
-use super::measures::{counted_a_second, driver_percent, mbit_per_s, own_percent};
+use super::{BASELINE, INHERITANCE, counted_a_second, driver_percent, mbit_per_s, own_percent};
 use crate::simulated::{Case, Measure, Plan, Ran, scenario};
-use crate::study::{Findings, StudyFile, StudyTexts, texts};
+use crate::study::{Finding, Findings, StudyFile, about};
 
-const INHERITANCE: &str = "priority inheritance";
 /// The same with a driver that hands on each packet by itself. This is one reading of the paper's words that the
 /// driver is preempted "whenever delivering received I/O events to the requesting domain" (§4.1.1). By default the
 /// driver hands on all packets that it finds, as that of Linux does.
@@ -59,6 +57,8 @@ const HOGS: u32 = 8;
 /// The number of domains from which on the stream starves in the paper; then the number in its other figures.
 const THIRD: u32 = 3;
 const FIVE: u32 = 5;
+/// The part of the throughput without other domains below which a stream almost starves.
+const ALMOST: f64 = 0.2;
 
 const THROUGHPUT: Measure = Measure::new("throughput", "Mbit/s", mbit_per_s);
 const DRIVER: Measure = Measure::new("processor time of the driver", "%", driver_percent);
@@ -74,10 +74,10 @@ const TIMERS: Measure = Measure::new("timers that ran out", "1/min", |outcome| {
 pub(crate) struct Starvation;
 
 impl Plan for Starvation {
-    const NAME: &'static str = "tavs-starvation";
-    const SHOWS: &'static str =
-        "how a stream starves beside domains that compute, without and with inheritance (figures 7 and 14)";
-    const TEXTS: StudyTexts = texts!("tavs-starvation");
+    about!(
+        "tavs-starvation",
+        "how a stream starves beside domains that compute, without and with inheritance (figures 7 and 14)"
+    );
     const SEEDS: u64 = 20;
     const MEASURES: &'static [Measure] = &[THROUGHPUT, DRIVER, OWN, PREEMPTIONS, LOST, TIMERS];
     type Besides = ();
@@ -96,7 +96,16 @@ impl Plan for Starvation {
     }
 
     fn findings(found: &Ran) -> Findings {
-        findings::of(found)
+        vec![
+            ("starves", starves(found, BASELINE)),
+            ("starves-by-itself", starves(found, ALONE)),
+            ("starves-otherwise", starves_otherwise(found, |variant| variant.line)),
+            ("starves-otherwise-by-itself", starves_otherwise(found, |variant| variant.alone)),
+            ("inherits", does_not_starve(found, [BASELINE, INHERITANCE])),
+            ("inherits-by-itself", does_not_starve(found, [ALONE, ALONE_INHERITANCE])),
+            ("gradual", drops_gradually(found, INHERITANCE)),
+            ("gradual-by-itself", drops_gradually(found, ALONE_INHERITANCE)),
+        ]
     }
 
     fn pictures(found: &Ran) -> Vec<StudyFile> {
@@ -129,4 +138,41 @@ fn variant(of: &'static Variant) -> impl Iterator<Item = Case> {
         [THIRD, FIVE]
             .map(move |hogs| case(line, false, hogs).with(of.settings.iter().copied().chain(by_itself)))
     })
+}
+
+/// Throughput falls with each domain that computes, up to five, and is small beside three.
+fn starves(found: &Ran, line: &str) -> Option<Finding> {
+    let mbit = found.means(line, 0..=FIVE, &THROUGHPUT)?;
+    let almost = |hogs| mbit[hogs as usize] < ALMOST * mbit[0];
+    let falls = mbit.windows(2).all(|pair| pair[1] < pair[0]);
+    let holds = falls && almost(THIRD) && almost(FIVE);
+    Some(Finding::new(json!({ "mbit": mbit }), holds))
+}
+
+/// The statement on starvation under each assumption about what the paper leaves open.
+fn starves_otherwise(found: &Ran, line: fn(&Variant) -> &'static str) -> Option<Finding> {
+    let alone = found.mean((BASELINE, 0), &THROUGHPUT)?;
+    let (mut variants, mut holds) = (Vec::new(), true);
+    for variant in &VARIANTS {
+        let mbit = found.means(line(variant), [THIRD, FIVE], &THROUGHPUT)?;
+        holds &= mbit[0] < ALMOST * alone;
+        variants.push(json!({ "name": variant.name, "mbit": mbit }));
+    }
+    Some(Finding::new(json!({ "variants": variants }), holds))
+}
+
+fn does_not_starve(found: &Ran, [without, with]: [&str; 2]) -> Option<Finding> {
+    let alone = found.mean((with, 0), &THROUGHPUT)?;
+    let [before, after] = [without, with].map(|line| found.mean((line, FIVE), &THROUGHPUT));
+    let (before, after) = (before?, after?);
+    let holds = after > ALMOST * alone && after > 3.0 * before;
+    Some(Finding::new(json!({ "before": before, "after": after }), holds))
+}
+
+fn drops_gradually(found: &Ran, line: &str) -> Option<Finding> {
+    let mbit = found.means(line, 0..=HOGS, &THROUGHPUT)?;
+    // A domain that computes may leave the throughput as it is, give or take the spread of its mean.
+    let is_gradual = |pair: &[f64]| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0];
+    let holds = mbit[..=FIVE as usize].windows(2).all(is_gradual);
+    Some(Finding::new(json!({ "mbit": mbit, "most": HOGS }), holds))
 }
