@@ -95,7 +95,6 @@ pub struct Bvt {
 
 impl Bvt {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup, settings: Settings) -> Bvt {
         Bvt {
             settings,

@@ -48,7 +48,6 @@ pub struct Eevdf {
 
 impl Eevdf {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Eevdf {
         Eevdf {
             roster: Roster::new(setup),

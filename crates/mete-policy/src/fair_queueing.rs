@@ -36,7 +36,6 @@ pub struct FairQueueing<Q> {
 
 impl<Q: FairQueue> FairQueueing<Q> {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> FairQueueing<Q> {
         FairQueueing {
             roster: Roster::new(setup),

@@ -89,7 +89,6 @@ pub struct FairShare {
 
 impl FairShare {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> FairShare {
         let user = User { share: Share::ONE, usage_ns: 0, charges_ns: 0, active: 0 };
         let quantum_ns = setup.quantum_ns.max(Nanoseconds::new(1));

@@ -72,7 +72,6 @@ pub struct Goodness {
 
 impl Goodness {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Goodness {
         Goodness {
             roster: Roster::new(setup),

@@ -103,7 +103,6 @@ pub struct GroupRatio {
 
 impl GroupRatio {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> GroupRatio {
         GroupRatio {
             roster: Roster::new(setup),

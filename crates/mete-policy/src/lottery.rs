@@ -42,7 +42,6 @@ pub struct Lottery {
 
 impl Lottery {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Lottery {
         Lottery {
             roster: Roster::new(setup),

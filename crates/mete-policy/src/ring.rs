@@ -40,7 +40,6 @@ pub struct Ring<T> {
 
 impl<T: Turns> Ring<T> {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Ring<T> {
         Ring { roster: Roster::new(setup), queue: Queues::new(1, setup.clients), turns: T::new(setup) }
     }

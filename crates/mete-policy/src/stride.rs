@@ -45,7 +45,6 @@ pub struct Stride {
 
 impl Stride {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Stride {
         Stride {
             roster: Roster::new(setup),

@@ -122,7 +122,6 @@ pub struct Credit {
 
 impl Credit {
     /// A policy without clients. The slice is the settings', not [`Setup::quantum_ns`].
-    #[must_use]
     pub fn new(setup: &Setup, settings: CreditSettings) -> Credit {
         let processors = setup.processors.max(1);
         let (tick_ns, slice_ns) =
@@ -150,25 +149,21 @@ impl Credit {
     }
 
     /// The belief that a task is I/O-bound; `None` for one that is not tracked.
-    #[must_use]
     pub fn belief(&self, client: ClientId, task: TaskId) -> Option<i16> {
         self.tavs.inference.belief(client, task)
     }
 
     /// The portmap counter of a client's port; `None` where there is no portmap.
-    #[must_use]
     pub fn portmap_counter(&self, client: ClientId, port: u16) -> Option<u8> {
         self.tavs.network.counter(client, port)
     }
 
     /// A client's credit in nanoseconds of processor time; 100 credits of Xen's are a tick's.
-    #[must_use]
     pub fn credit_ns(&self, client: ClientId) -> i64 {
         self.accounts.credit_ns(client)
     }
 
     /// A client's priority; that of a new client for one that does not exist.
-    #[must_use]
     pub fn priority(&self, client: ClientId) -> Priority {
         self.standing(client).priority()
     }

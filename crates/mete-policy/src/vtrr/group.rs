@@ -64,7 +64,6 @@ pub struct GroupVtrr {
 
 impl GroupVtrr {
     /// A policy without clients, and with no domain except the root.
-    #[must_use]
     pub fn new(setup: &Setup) -> GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
@@ -81,7 +80,6 @@ impl GroupVtrr {
     }
 
     /// The time counter of a client in its domain's queue.
-    #[must_use]
     pub fn counter(&self, client: ClientId) -> Option<u32> {
         let home = *self.homes.get(client.index())?;
         let slot = self.store.get(self.store.find(client.into())?)?;
