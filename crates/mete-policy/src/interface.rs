@@ -79,6 +79,13 @@ pub struct Decision {
     pub grant: Grant,
 }
 
+impl Decision {
+    /// It is the client's turn.
+    pub(crate) const fn by_share(client: ClientId, slice_ns: Nanoseconds) -> Decision {
+        Decision { client, slice_ns, grant: Grant::Share }
+    }
+}
+
 /// Why a client left its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {

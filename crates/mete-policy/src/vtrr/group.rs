@@ -32,7 +32,7 @@ use super::slot::Entity;
 use super::store::{SlotPlace, Store};
 use crate::progress::Progress;
 use crate::roster::Roster;
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 const ROOT: DomainIndex = DomainIndex::ROOT;
 
@@ -297,8 +297,9 @@ impl Policy for GroupVtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        self.roster.check(processor)?;
         // A busy slot is never selected, so every domain on the way down has an idle member to select.
-        let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
+        let mut domain = ROOT;
         loop {
             let queue = &mut self.domains[domain.index()].queue;
             let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
@@ -310,7 +311,7 @@ impl Policy for GroupVtrr {
                     self.mark_at(place, domain, true);
                     let client = entity.client();
                     self.progress.enter(processor, client, now);
-                    return Some(Decision { client, slice_ns: quantum_ns, grant: Grant::Share });
+                    return Some(Decision::by_share(client, quantum_ns));
                 }
             }
         }

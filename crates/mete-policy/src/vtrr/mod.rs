@@ -95,7 +95,7 @@ use store::{SlotPlace, Store};
 
 use crate::progress::Progress;
 use crate::roster::Roster;
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 pub use group::GroupVtrr;
 pub use queue::{Reset, VirtualTime};
@@ -315,12 +315,10 @@ impl Policy for Vtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         let client = self.select()?;
         self.progress.enter(processor, client, now);
-        Some(Decision { client, slice_ns: self.queue.quantum_ns(), grant: Grant::Share })
+        Some(Decision::by_share(client, self.queue.quantum_ns()))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
