@@ -41,7 +41,7 @@ use crate::occupancy::{Occupancy, Occupant};
 use crate::progress::Progress;
 use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// What can be set; by default no client is warped and the allowance is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,6 @@ pub struct Bvt {
 
 impl Bvt {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup, settings: Settings) -> Bvt {
         Bvt {
             settings,
@@ -293,9 +292,7 @@ impl Policy for Bvt {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         // Without an allowance no client that left a processor has an advantage there.
         let allowed = if !self.settings.allowance_ns.is_zero() { self.goes_on(processor) } else { None };
         let client = match allowed {
@@ -308,7 +305,7 @@ impl Policy for Bvt {
         let warped_ns = self.borrowings[client.index()].left_ns;
         // A slice ends with the warp, so that the client competes unwarped for what follows.
         let slice_ns = if !warped_ns.is_zero() { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
-        Some(Decision { client, slice_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, slice_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

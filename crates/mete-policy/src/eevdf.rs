@@ -32,7 +32,7 @@ use crate::progress::Progress;
 use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The EEVDF policy.
 pub struct Eevdf {
@@ -48,7 +48,6 @@ pub struct Eevdf {
 
 impl Eevdf {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Eevdf {
         Eevdf {
             roster: Roster::new(setup),
@@ -167,16 +166,14 @@ impl Policy for Eevdf {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         self.catch_up(now);
         // All eligible clients may be running: then the client that is least ahead keeps the processor busy.
         let eligible = self.queue.pop(&self.accounts, self.clock.now());
         let client = eligible.or_else(|| self.queue.pop_least_early())?;
         self.roster.run(client);
         self.progress.enter(processor, client, now);
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, self.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

@@ -1,14 +1,15 @@
 //! Fair queueing: each client has an account of virtual time, all clients share one virtual clock, and a queue
-//! decides which client is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear) and
-//! [WF²Q+](crate::wf2q) differ in the queue alone.
+//! decides which client is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear),
+//! [WF²Q+](crate::wf2q) and [stride](crate::stride) differ in the queue alone, which also says where a client that
+//! wakes begins.
 
 use alloc::vec::Vec;
 
 use crate::progress::Progress;
 use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
-use crate::virtual_time::{Account, ORIGIN, quantum_ns, service};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::virtual_time::{Account, ORIGIN, VirtualTime, lead, quantum_ns, service};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// A queue of ready clients; the smaller number wins ties.
 pub trait FairQueue {
@@ -22,6 +23,23 @@ pub trait FairQueue {
     fn pop(&mut self, accounts: &[Account], clock: &mut VirtualClock) -> Option<ClientId>;
     /// Takes out a client that is in the queue.
     fn remove(&mut self, client: ClientId);
+
+    /// Whether the order depends on the clock.
+    const LOOKS_AT_CLOCK: bool = true;
+    /// A client blocks when it is `ahead` of the clock in virtual time, or is new and level with it.
+    fn leaves(&mut self, client: ClientId, ahead: i128) {
+        let _ = (client, ahead);
+    }
+    /// A client's share changes while it is blocked.
+    fn rescale(&mut self, client: ClientId, from: Share, to: Share) {
+        let _ = (client, from, to);
+    }
+    /// Puts the account of a client that wakes where the client begins.
+    fn joins(&self, client: ClientId, account: &mut Account, now: VirtualTime) {
+        let _ = client;
+        // Sleeping saves nothing up, and blocking does not shed what was used ahead.
+        account.not_before(now);
+    }
 }
 
 /// Fair queueing over some queue.
@@ -36,7 +54,6 @@ pub struct FairQueueing<Q> {
 
 impl<Q: FairQueue> FairQueueing<Q> {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> FairQueueing<Q> {
         FairQueueing {
             roster: Roster::new(setup),
@@ -66,6 +83,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
             self.accounts[client.index()] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.queue.leaves(client, 0);
         }
     }
 
@@ -96,10 +114,11 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         let before = account.share();
         // The clock's time, not the owner's: the distance from it stays the same service.
         account.set_share(share, self.quantum_ns, now);
-        if state != ClientState::Blocked {
-            self.clock.leave(before);
-            self.clock.join(share);
+        if state == ClientState::Blocked {
+            return self.queue.rescale(client, before, share);
         }
+        self.clock.leave(before);
+        self.clock.join(share);
         // The finishing time has changed, and with it the place in the queue.
         if state == ClientState::Ready {
             self.queue.remove(client);
@@ -113,8 +132,7 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
             self.catch_up(now);
             let now = self.clock.now();
             let account = &mut self.accounts[client.index()];
-            // Sleeping saves nothing up, and blocking does not shed what was used ahead.
-            account.not_before(now);
+            self.queue.joins(client, account, now);
             self.clock.join(account.share());
             self.push(client);
         }
@@ -122,14 +140,14 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
+        self.roster.check(processor)?;
+        if Q::LOOKS_AT_CLOCK {
+            self.catch_up(now);
         }
-        self.catch_up(now);
         let client = self.queue.pop(&self.accounts, &mut self.clock)?;
         self.roster.run(client);
         self.progress.enter(processor, client, now);
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, self.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
@@ -143,7 +161,10 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         if state == ClientState::Ready {
             self.push(client);
         } else {
-            self.clock.leave(self.accounts[client.index()].share());
+            let account = &self.accounts[client.index()];
+            // Before the share leaves, so that the distance is from the time that it competed by.
+            self.queue.leaves(client, lead(account.time(), self.clock.now()));
+            self.clock.leave(account.share());
         }
     }
 }

@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use crate::occupancy::{Occupancy, Occupant};
 use crate::queue::Queues;
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The queues of the multi-level feedback; [`FairShare::occupied`] has a bit for each.
 const LEVELS: usize = 128;
@@ -89,7 +89,6 @@ pub struct FairShare {
 
 impl FairShare {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> FairShare {
         let user = User { share: Share::ONE, usage_ns: 0, charges_ns: 0, active: 0 };
         let quantum_ns = setup.quantum_ns.max(Nanoseconds::new(1));
@@ -297,9 +296,7 @@ impl Policy for FairShare {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         self.advance(now);
         // If no level is occupied, all 128 bits are zero, and their number is LEVELS.
         let level = self.occupied.trailing_zeros() as usize;
@@ -307,7 +304,7 @@ impl Policy for FairShare {
         self.dequeue(client);
         self.roster.run(client);
         self.occupancy.enter(processor, client, now);
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, self.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 use crate::occupancy::Occupancy;
 use crate::queue::Queues;
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The highest priority: twice the default of 20.
 const MOST_PRIORITY: u32 = 40;
@@ -72,7 +72,6 @@ pub struct Goodness {
 
 impl Goodness {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Goodness {
         Goodness {
             roster: Roster::new(setup),
@@ -225,9 +224,7 @@ impl Policy for Goodness {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         let (mut client, goodness) = self.best(processor)?;
         // A best of 0: no ready client has a tick left, except perhaps one that has yielded.
         if goodness == 0 {
@@ -240,7 +237,7 @@ impl Policy for Goodness {
         task.picked_for = processor;
         // The counter is at least 1 now, and less than a tick is used, so the difference is positive.
         let slice_ns = self.tick_ns.saturating_mul(task.counter.into()) - task.used_ns;
-        Some(Decision { client, slice_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, slice_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

@@ -53,7 +53,7 @@ use crate::progress::Progress;
 use crate::queue::Queues;
 use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, lead, quantum_ns, service, shifted};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The number of groups: one for each power of two up to the largest share.
 const GROUPS: usize = Share::MAX.get().ilog2() as usize + 1;
@@ -103,7 +103,6 @@ pub struct GroupRatio {
 
 impl GroupRatio {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> GroupRatio {
         GroupRatio {
             roster: Roster::new(setup),
@@ -425,16 +424,14 @@ impl Policy for GroupRatio {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         let group = self.next_group()?;
         let client = self.queues.front(group)?;
         self.dequeue(client);
         self.roster.run(client);
         self.progress.enter(processor, client, now);
         self.charge_ahead(group, now);
-        Some(Decision { client, slice_ns: self.open_turn(client), grant: Grant::Share })
+        Some(Decision::by_share(client, self.open_turn(client)))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

@@ -17,7 +17,6 @@ macro_rules! identifier {
 
             /// The identifier of that number.
             #[inline]
-            #[must_use]
             pub const fn new(number: $number) -> $name {
                 $name(number)
             }
@@ -25,7 +24,6 @@ macro_rules! identifier {
             /// The identifier of the entry at an index; [`MAX`](Self::MAX) for an index beyond the largest
             /// number.
             #[inline]
-            #[must_use]
             pub const fn at(index: usize) -> $name {
                 // Compared as the wider of the two types, so that nothing is cut off before the comparison.
                 if index as u128 > <$number>::MAX as u128 { $name::MAX } else { $name(index as $number) }
@@ -39,14 +37,12 @@ macro_rules! identifier {
 
             /// The identifier as a number.
             #[inline]
-            #[must_use]
             pub const fn get(self) -> $number {
                 self.0
             }
 
             /// The index of the entry for this identifier in an array of all of them.
             #[inline]
-            #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

@@ -20,7 +20,6 @@ impl Share {
     pub const MAX: Share = Share(NonZeroU32::new(1 << 20).expect("2^20 is not zero"));
 
     /// A share of `weight`; `None` for zero and for more than [`Share::MAX`].
-    #[must_use]
     pub const fn new(weight: u32) -> Option<Share> {
         match NonZeroU32::new(weight) {
             Some(inner) if weight <= Share::MAX.get() => Some(Share(inner)),
@@ -29,7 +28,6 @@ impl Share {
     }
 
     /// The share as a number, 1 to 2²⁰.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0.get()
     }
@@ -53,7 +51,6 @@ pub struct Setup {
 
 impl Setup {
     /// One processor, one domain, quanta of 10 ms (VTRR paper, §4).
-    #[must_use]
     pub const fn for_clients(clients: u32) -> Setup {
         Setup { clients, domains: 1, processors: 1, quantum_ns: Nanoseconds::from_millis(10), seed: 0 }
     }
@@ -80,6 +77,13 @@ pub struct Decision {
     pub slice_ns: Nanoseconds,
     /// Why it was chosen.
     pub grant: Grant,
+}
+
+impl Decision {
+    /// It is the client's turn.
+    pub(crate) const fn by_share(client: ClientId, slice_ns: Nanoseconds) -> Decision {
+        Decision { client, slice_ns, grant: Grant::Share }
+    }
 }
 
 /// Why a client left its processor.
@@ -191,57 +195,48 @@ pub trait Policy {
     }
 }
 
-/// A policy chosen at run time.
-impl<P: Policy + ?Sized> Policy for Box<P> {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
-        (**self).add_domain(domain, parent, share);
-    }
-
-    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
-        (**self).set_domain_share(domain, share, now);
-    }
-
-    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
-        (**self).add(client, domain, share, now);
-    }
-
-    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
-        (**self).remove(client, now);
-    }
-
-    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
-        (**self).set_share(client, share, now);
-    }
-
-    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
-        (**self).wake(client, now)
-    }
-
-    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        (**self).pick(processor, now)
-    }
-
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
-        (**self).ran(client, ran_ns, stop, now);
-    }
-
-    fn tick_ns(&self) -> Option<Nanoseconds> {
-        (**self).tick_ns()
-    }
-
-    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        (**self).tick(processor, now)
-    }
-
-    fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
-        (**self).observe(observation, now)
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        (**self).counters(each);
-    }
+/// Gives all calls that tell or ask a policy something to the macro `$define`, each with a name for it as a value.
+/// Whatever passes calls on to another policy lists them by this.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_policy_call {
+    ($define:ident) => {
+        $define! {
+            AddDomain add_domain(domain: DomainIndex, parent: DomainIndex, share: Share) -> ();
+            SetDomainShare set_domain_share(domain: DomainIndex, share: Share, now: Nanoseconds) -> ();
+            Add add(client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) -> ();
+            Remove remove(client: ClientId, now: Nanoseconds) -> ();
+            SetShare set_share(client: ClientId, share: Share, now: Nanoseconds) -> ();
+            Wake wake(client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;
+            Pick pick(processor: ProcessorId, now: Nanoseconds) -> Option<Decision>;
+            Ran ran(client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) -> ();
+            Tick tick(processor: ProcessorId, now: Nanoseconds) -> bool;
+            Observe observe(observation: Observation, now: Nanoseconds) -> Option<ProcessorId>;
+        }
+    };
 }
+
+macro_rules! boxed {
+    ($($variant:ident $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        /// A policy chosen at run time.
+        impl<P: Policy + ?Sized> Policy for Box<P> {
+            fn name(&self) -> &'static str {
+                (**self).name()
+            }
+
+            fn tick_ns(&self) -> Option<Nanoseconds> {
+                (**self).tick_ns()
+            }
+
+            fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+                (**self).counters(each);
+            }
+
+            $(fn $call(&mut self, $($argument: $kind),*) -> $answer {
+                (**self).$call($($argument),*)
+            })*
+        }
+    };
+}
+
+each_policy_call!(boxed);

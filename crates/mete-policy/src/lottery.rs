@@ -23,7 +23,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// One ticket, in the units that are drawn from.
 const TICKET: u64 = 16;
@@ -42,7 +42,6 @@ pub struct Lottery {
 
 impl Lottery {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Lottery {
         Lottery {
             roster: Roster::new(setup),
@@ -110,14 +109,15 @@ impl Policy for Lottery {
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) || self.tickets.total() == 0 {
+        self.roster.check(processor)?;
+        if self.tickets.total() == 0 {
             return None;
         }
         let winner = self.tickets.holder(self.generator.below(self.tickets.total()));
         // The winner's tickets are not in the lottery while it runs; `ran` puts them back.
         self.tickets.set(winner, 0);
         self.roster.run(winner);
-        Some(Decision { client: winner, slice_ns: self.quantum_ns, grant: Grant::Share })
+        Some(Decision::by_share(winner, self.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

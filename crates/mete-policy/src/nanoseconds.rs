@@ -21,63 +21,54 @@ impl Nanoseconds {
 
     /// That number of nanoseconds.
     #[inline]
-    #[must_use]
     pub const fn new(number: u64) -> Nanoseconds {
         Nanoseconds(number)
     }
 
     /// That number of microseconds; at most [`MAX`](Self::MAX).
     #[inline]
-    #[must_use]
     pub const fn from_micros(number: u64) -> Nanoseconds {
         Nanoseconds(number.saturating_mul(1_000))
     }
 
     /// That number of milliseconds; at most [`MAX`](Self::MAX).
     #[inline]
-    #[must_use]
     pub const fn from_millis(number: u64) -> Nanoseconds {
         Nanoseconds(number.saturating_mul(1_000_000))
     }
 
     /// That number of seconds; at most [`MAX`](Self::MAX).
     #[inline]
-    #[must_use]
     pub const fn from_secs(number: u64) -> Nanoseconds {
         Nanoseconds(number.saturating_mul(1_000_000_000))
     }
 
     /// The time as a number of nanoseconds.
     #[inline]
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The time in milliseconds.
     #[inline]
-    #[must_use]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// The time in seconds.
     #[inline]
-    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// How large a part of `whole` this time is; of no time at all it is that of 1 ns.
     #[inline]
-    #[must_use]
     pub fn part_of(self, whole: Nanoseconds) -> f64 {
         self.0 as f64 / whole.0.max(1) as f64
     }
 
     /// Whether no time has passed.
     #[inline]
-    #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -133,14 +124,29 @@ impl From<Nanoseconds> for i128 {
     }
 }
 
-impl Add for Nanoseconds {
-    type Output = Nanoseconds;
+/// Defines an operator as that of the numbers.
+macro_rules! operator {
+    ($operator:ident, $function:ident: $left:ty, $right:ty => $result:ty, |$one:ident, $other:ident| $value:expr) => {
+        impl $operator<$right> for $left {
+            type Output = $result;
 
-    #[inline]
-    fn add(self, other: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(self.0 + other.0)
-    }
+            #[inline]
+            fn $function(self, $other: $right) -> $result {
+                let $one = self;
+                $value
+            }
+        }
+    };
 }
+
+operator!(Add, add: Nanoseconds, Nanoseconds => Nanoseconds, |one, other| Nanoseconds(one.0 + other.0));
+operator!(Sub, sub: Nanoseconds, Nanoseconds => Nanoseconds, |one, other| Nanoseconds(one.0 - other.0));
+operator!(Mul, mul: Nanoseconds, u64 => Nanoseconds, |time, times| Nanoseconds(time.0 * times));
+operator!(Mul, mul: u64, Nanoseconds => Nanoseconds, |times, time| Nanoseconds(times * time.0));
+operator!(Div, div: Nanoseconds, u64 => Nanoseconds, |time, parts| Nanoseconds(time.0 / parts));
+// How many times one time fits into another, and what is left then.
+operator!(Div, div: Nanoseconds, Nanoseconds => u64, |one, other| one.0 / other.0);
+operator!(Rem, rem: Nanoseconds, Nanoseconds => Nanoseconds, |one, other| Nanoseconds(one.0 % other.0));
 
 impl AddAssign for Nanoseconds {
     #[inline]
@@ -149,66 +155,10 @@ impl AddAssign for Nanoseconds {
     }
 }
 
-impl Sub for Nanoseconds {
-    type Output = Nanoseconds;
-
-    #[inline]
-    fn sub(self, other: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(self.0 - other.0)
-    }
-}
-
 impl SubAssign for Nanoseconds {
     #[inline]
     fn sub_assign(&mut self, other: Nanoseconds) {
         self.0 -= other.0;
-    }
-}
-
-impl Mul<u64> for Nanoseconds {
-    type Output = Nanoseconds;
-
-    #[inline]
-    fn mul(self, times: u64) -> Nanoseconds {
-        Nanoseconds(self.0 * times)
-    }
-}
-
-impl Mul<Nanoseconds> for u64 {
-    type Output = Nanoseconds;
-
-    #[inline]
-    fn mul(self, time: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(self * time.0)
-    }
-}
-
-impl Div<u64> for Nanoseconds {
-    type Output = Nanoseconds;
-
-    #[inline]
-    fn div(self, parts: u64) -> Nanoseconds {
-        Nanoseconds(self.0 / parts)
-    }
-}
-
-/// How many times one time fits into another.
-impl Div for Nanoseconds {
-    type Output = u64;
-
-    #[inline]
-    fn div(self, other: Nanoseconds) -> u64 {
-        self.0 / other.0
-    }
-}
-
-/// What is left when one time has been taken from another as often as it fits.
-impl Rem for Nanoseconds {
-    type Output = Nanoseconds;
-
-    #[inline]
-    fn rem(self, other: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(self.0 % other.0)
     }
 }
 

@@ -17,14 +17,12 @@ impl Permille {
 
     /// That number of thousandths.
     #[inline]
-    #[must_use]
     pub const fn new(thousandths: u32) -> Permille {
         Permille(thousandths)
     }
 
     /// The thousandths that `part` is of `whole`, rounded down and at most [`MAX`](Self::MAX); none of a whole of
     /// zero.
-    #[must_use]
     pub fn of(part: u64, whole: u64) -> Permille {
         // 128 bits, because 1000 times the part need not fit into 64.
         let thousandths = (u128::from(part) * 1000).checked_div(u128::from(whole)).unwrap_or(0);
@@ -32,7 +30,6 @@ impl Permille {
     }
 
     /// This part of `whole`, rounded down and at most [`u64::MAX`].
-    #[must_use]
     pub fn part_of(self, whole: u64) -> u64 {
         let part = u128::from(whole) * u128::from(self.0) / 1000;
         u64::try_from(part).unwrap_or(u64::MAX)
@@ -40,7 +37,6 @@ impl Permille {
 
     /// The number of thousandths.
     #[inline]
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }

@@ -6,7 +6,7 @@
 
 use crate::queue::Queues;
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// Where a client that has stopped and is still ready stands in the queue.
 pub enum QueueEnd {
@@ -40,7 +40,6 @@ pub struct Ring<T> {
 
 impl<T: Turns> Ring<T> {
     /// A policy without clients.
-    #[must_use]
     pub fn new(setup: &Setup) -> Ring<T> {
         Ring { roster: Roster::new(setup), queue: Queues::new(1, setup.clients), turns: T::new(setup) }
     }
@@ -78,13 +77,11 @@ impl<T: Turns> Policy for Ring<T> {
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         let client = self.queue.pop_front(0)?;
         self.roster.run(client);
         let slice_ns = self.turns.open(client, self.roster.share(client));
-        Some(Decision { client, slice_ns, grant: Grant::Share })
+        Some(Decision::by_share(client, slice_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

@@ -43,10 +43,10 @@ impl Roster {
         }
     }
 
-    /// Whether a processor exists; no client is picked for one that does not.
+    /// `None` if a processor does not exist; no client is picked for it then.
     #[inline]
-    pub(crate) fn has_processor(&self, processor: ProcessorId) -> bool {
-        processor.get() < self.processors
+    pub(crate) fn check(&self, processor: ProcessorId) -> Option<()> {
+        (processor.get() < self.processors).then_some(())
     }
 
     /// The number of clients that there is room for; client numbers are below this.

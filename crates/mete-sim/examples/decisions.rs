@@ -16,17 +16,17 @@ impl Model for Hogs {
     type Signal = ();
     type Event = ();
 
-    fn next(&mut self, _client: ClientId, _context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, _client: ClientId, _context: &mut Context<Self>) -> Step {
         Step::Compute(Nanoseconds::MAX)
     }
 
     fn advance(&mut self, _client: ClientId, _ran_ns: Nanoseconds) {}
 
-    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<Self>) -> Reaction {
         Reaction::Pending
     }
 
-    fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
+    fn event(&mut self, (): (), _context: &mut Context<Self>) {}
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

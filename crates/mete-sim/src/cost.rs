@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use mete_policy::{
     ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
+    each_policy_call,
 };
 
 use crate::host::Stalled;
@@ -28,41 +29,19 @@ const MOST_CALLS: usize = 2_000_000;
 /// How often the calls are timed. The quickest time counts, because others were disturbed.
 const ROUNDS: usize = 3;
 
-#[derive(Clone, Copy)]
-enum Call {
-    AddDomain(DomainIndex, DomainIndex, Share),
-    SetDomainShare(DomainIndex, Share, Nanoseconds),
-    Add(ClientId, DomainIndex, Share, Nanoseconds),
-    Remove(ClientId, Nanoseconds),
-    SetShare(ClientId, Share, Nanoseconds),
-    Wake(ClientId, Nanoseconds),
-    Pick(ProcessorId, Nanoseconds),
-    Ran(ClientId, Nanoseconds, Stop, Nanoseconds),
-    Tick(ProcessorId, Nanoseconds),
-    Observe(Observation, Nanoseconds),
+/// An answer of a policy.
+trait Answer {
+    fn is_decision(&self) -> bool {
+        false
+    }
 }
 
-impl Call {
-    /// Whether it makes a client or a domain known, which happens before any decision.
-    fn is_preparation(self) -> bool {
-        matches!(self, Call::AddDomain(..) | Call::Add(..))
-    }
-
-    /// Makes the call; whether the answer is a decision.
-    fn play(self, policy: &mut impl Policy) -> bool {
-        match self {
-            Call::AddDomain(domain, parent, share) => policy.add_domain(domain, parent, share),
-            Call::SetDomainShare(domain, share, now) => policy.set_domain_share(domain, share, now),
-            Call::Add(client, domain, share, now) => policy.add(client, domain, share, now),
-            Call::Remove(client, now) => policy.remove(client, now),
-            Call::SetShare(client, share, now) => policy.set_share(client, share, now),
-            Call::Wake(client, now) => drop(black_box(policy.wake(client, now))),
-            Call::Pick(processor, now) => return black_box(policy.pick(processor, now)).is_some(),
-            Call::Ran(client, ran_ns, stop, now) => policy.ran(client, ran_ns, stop, now),
-            Call::Tick(processor, now) => drop(black_box(policy.tick(processor, now))),
-            Call::Observe(observation, now) => drop(black_box(policy.observe(observation, now))),
-        }
-        false
+impl Answer for () {}
+impl Answer for bool {}
+impl Answer for Option<ProcessorId> {}
+impl Answer for Option<Decision> {
+    fn is_decision(&self) -> bool {
+        self.is_some()
     }
 }
 
@@ -84,63 +63,45 @@ impl<P> Tape<P> {
     }
 }
 
-impl<P: Policy> Policy for Tape<P> {
-    fn name(&self) -> &'static str {
-        self.policy.name()
-    }
+macro_rules! tape {
+    ($($variant:ident $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        #[derive(Clone, Copy)]
+        enum Call {
+            $($variant($($kind),*),)*
+        }
 
-    fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
-        self.keep(Call::AddDomain(domain, parent, share));
-        self.policy.add_domain(domain, parent, share);
-    }
+        impl Call {
+            /// Makes the call; whether the answer is a decision.
+            fn play(self, policy: &mut impl Policy) -> bool {
+                match self {
+                    $(Call::$variant($($argument),*) => black_box(policy.$call($($argument),*)).is_decision(),)*
+                }
+            }
+        }
 
-    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
-        self.keep(Call::SetDomainShare(domain, share, now));
-        self.policy.set_domain_share(domain, share, now);
-    }
+        impl<P: Policy> Policy for Tape<P> {
+            fn name(&self) -> &'static str {
+                self.policy.name()
+            }
 
-    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
-        self.keep(Call::Add(client, domain, share, now));
-        self.policy.add(client, domain, share, now);
-    }
+            fn tick_ns(&self) -> Option<Nanoseconds> {
+                self.policy.tick_ns()
+            }
 
-    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
-        self.keep(Call::Remove(client, now));
-        self.policy.remove(client, now);
-    }
+            $(fn $call(&mut self, $($argument: $kind),*) -> $answer {
+                self.keep(Call::$variant($($argument),*));
+                self.policy.$call($($argument),*)
+            })*
+        }
+    };
+}
 
-    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
-        self.keep(Call::SetShare(client, share, now));
-        self.policy.set_share(client, share, now);
-    }
+each_policy_call!(tape);
 
-    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
-        self.keep(Call::Wake(client, now));
-        self.policy.wake(client, now)
-    }
-
-    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        self.keep(Call::Pick(processor, now));
-        self.policy.pick(processor, now)
-    }
-
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
-        self.keep(Call::Ran(client, ran_ns, stop, now));
-        self.policy.ran(client, ran_ns, stop, now);
-    }
-
-    fn tick_ns(&self) -> Option<Nanoseconds> {
-        self.policy.tick_ns()
-    }
-
-    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        self.keep(Call::Tick(processor, now));
-        self.policy.tick(processor, now)
-    }
-
-    fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
-        self.keep(Call::Observe(observation, now));
-        self.policy.observe(observation, now)
+impl Call {
+    /// Whether it makes a client or a domain known, which happens before any decision.
+    fn is_preparation(self) -> bool {
+        matches!(self, Call::AddDomain(..) | Call::Add(..))
     }
 }
 

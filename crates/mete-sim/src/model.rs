@@ -52,21 +52,16 @@ pub trait Model {
     type Event: Copy;
 
     /// What `client` does next. It is running.
-    fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step;
+    fn next(&mut self, client: ClientId, context: &mut Context<Self>) -> Step;
 
     /// `client` has had the processor for `ran_ns` since the last call of this or of [`Model::next`].
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds);
 
     /// A signal arrives for `client`, which may be in any state.
-    fn deliver(
-        &mut self,
-        client: ClientId,
-        signal: Self::Signal,
-        context: &mut Context<'_, Self>,
-    ) -> Reaction;
+    fn deliver(&mut self, client: ClientId, signal: Self::Signal, context: &mut Context<Self>) -> Reaction;
 
     /// An event that [`Context::after`] announced is due.
-    fn event(&mut self, event: Self::Event, context: &mut Context<'_, Self>);
+    fn event(&mut self, event: Self::Event, context: &mut Context<Self>);
 
     /// What the host sees of a signal from outside. The policy is told before the client is. `None` for
     /// signals that do not concern the host.
@@ -95,7 +90,7 @@ pub trait Model {
     }
 
     /// `client` has got a processor; a call of [`Model::next`] follows.
-    fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
+    fn dispatched(&mut self, client: ClientId, context: &mut Context<Self>) {
         let _ = (client, context);
     }
 }
@@ -130,15 +125,14 @@ pub(crate) enum QueuedEvent<S, E> {
 pub(crate) type HostEvent<M> = QueuedEvent<<M as Model>::Signal, <M as Model>::Event>;
 
 /// What a model can do while it is called.
-pub struct Context<'a, M: Model + ?Sized> {
+pub struct Context<M: Model + ?Sized> {
     pub(crate) now_ns: Nanoseconds,
-    pub(crate) acts: &'a mut VecDeque<Act<M::Signal>>,
-    pub(crate) queue: &'a mut Queue<HostEvent<M>>,
+    pub(crate) acts: VecDeque<Act<M::Signal>>,
+    pub(crate) queue: Queue<HostEvent<M>>,
 }
 
-impl<M: Model + ?Sized> Context<'_, M> {
+impl<M: Model + ?Sized> Context<M> {
     /// The present time.
-    #[must_use]
     pub fn now_ns(&self) -> Nanoseconds {
         self.now_ns
     }
@@ -150,16 +144,17 @@ impl<M: Model + ?Sized> Context<'_, M> {
 
     /// Sends a signal after a delay.
     pub fn notify_after(&mut self, delay_ns: Nanoseconds, to: ClientId, signal: M::Signal) -> Ticket {
-        self.queue.push(
-            self.now_ns.saturating_add(delay_ns),
-            Class::Outside,
-            QueuedEvent::Deliver { to, signal },
-        )
+        self.announce(delay_ns, QueuedEvent::Deliver { to, signal })
     }
 
     /// Has [`Model::event`] called after a delay.
     pub fn after(&mut self, delay_ns: Nanoseconds, event: M::Event) -> Ticket {
-        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, QueuedEvent::World(event))
+        self.announce(delay_ns, QueuedEvent::World(event))
+    }
+
+    /// Puts an event from outside into the host's queue.
+    pub(crate) fn announce(&mut self, delay_ns: Nanoseconds, event: HostEvent<M>) -> Ticket {
+        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, event)
     }
 
     /// Takes back what [`Context::after`] or [`Context::notify_after`] announced, if it has not happened yet.

@@ -59,7 +59,6 @@ fn work<T>(next: &AtomicUsize, jobs: usize, run: impl Fn(usize) -> T, results: &
 }
 
 /// How many threads the machine has processors for.
-#[must_use]
 pub fn all_processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

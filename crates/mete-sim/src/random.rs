@@ -14,7 +14,6 @@ pub struct Stream(Pcg64Mcg);
 
 impl Stream {
     /// The stream of the entity with this name, in the run with this seed.
-    #[must_use]
     pub fn new(seed: u64, name: &str) -> Stream {
         Stream(Pcg64Mcg::seed_from_u64(seed ^ hash(name)))
     }
@@ -71,7 +70,6 @@ pub const LONGEST_NS: Nanoseconds = Nanoseconds::new(1 << 60);
 
 impl Distribution {
     /// Whether every sample is 0.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         match *self {
             Distribution::Fixed(value) => value == 0,

@@ -33,163 +33,56 @@ pub enum Note {
     },
 }
 
-/// Receives what happens on a host, in order. All methods do nothing by default.
-pub trait Recorder {
+/// Defines [`Recorder`], and recorders that pass everything on to others.
+macro_rules! recorder {
+    ($($(#[$about:meta])* fn $call:ident($($argument:ident: $kind:ty),*);)*) => {
+        /// Receives what happens on a host, in order. All methods do nothing by default.
+        pub trait Recorder {
+            $($(#[$about])* fn $call(&mut self, $($argument: $kind),*) { let _ = ($($argument),*); })*
+        }
+
+        /// No watcher.
+        impl Recorder for () {}
+
+        /// Two watchers.
+        impl<A: Recorder, B: Recorder> Recorder for (A, B) {
+            $(fn $call(&mut self, $($argument: $kind),*) {
+                self.0.$call($($argument),*);
+                self.1.$call($($argument),*);
+            })*
+        }
+
+        /// A watcher that is present or not, decided at run time.
+        impl<R: Recorder> Recorder for Option<R> {
+            $(fn $call(&mut self, $($argument: $kind),*) {
+                self.iter_mut().for_each(|recorder| recorder.$call($($argument),*));
+            })*
+        }
+    };
+}
+
+recorder! {
     /// A client became runnable.
-    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        let _ = (client, now_ns);
-    }
+    fn woke(client: ClientId, now_ns: Nanoseconds);
 
     /// A client got a processor. If switches cost time, the switch begins now.
-    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
-        let _ = (processor, client, grant, now_ns);
-    }
+    fn dispatched(processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds);
 
     /// A client left its processor. `ran_ns` is the time that the policy is told.
-    fn stopped(
-        &mut self,
-        processor: ProcessorId,
-        client: ClientId,
-        ran_ns: Nanoseconds,
-        stop: Stop,
-        now_ns: Nanoseconds,
-    ) {
-        let _ = (processor, client, ran_ns, stop, now_ns);
-    }
+    fn stopped(processor: ProcessorId, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now_ns: Nanoseconds);
 
     /// A client has exited.
-    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        let _ = (client, now_ns);
-    }
+    fn exited(client: ClientId, now_ns: Nanoseconds);
 
     /// A client's share has changed.
-    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
-        let _ = (client, share, now_ns);
-    }
+    fn share_set(client: ClientId, share: Share, now_ns: Nanoseconds);
 
     /// A domain's share has changed.
-    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
-        let _ = (domain, share, now_ns);
-    }
+    fn domain_share_set(domain: DomainIndex, share: Share, now_ns: Nanoseconds);
 
     /// The policy was shown something.
-    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
-        let _ = (observation, now_ns);
-    }
+    fn observed(observation: Observation, now_ns: Nanoseconds);
 
     /// The model reported something.
-    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
-        let _ = (note, now_ns);
-    }
-}
-
-/// No watcher.
-impl Recorder for () {}
-
-/// Two watchers.
-impl<A: Recorder, B: Recorder> Recorder for (A, B) {
-    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        self.0.woke(client, now_ns);
-        self.1.woke(client, now_ns);
-    }
-
-    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
-        self.0.dispatched(processor, client, grant, now_ns);
-        self.1.dispatched(processor, client, grant, now_ns);
-    }
-
-    fn stopped(
-        &mut self,
-        processor: ProcessorId,
-        client: ClientId,
-        ran_ns: Nanoseconds,
-        stop: Stop,
-        now_ns: Nanoseconds,
-    ) {
-        self.0.stopped(processor, client, ran_ns, stop, now_ns);
-        self.1.stopped(processor, client, ran_ns, stop, now_ns);
-    }
-
-    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        self.0.exited(client, now_ns);
-        self.1.exited(client, now_ns);
-    }
-
-    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
-        self.0.share_set(client, share, now_ns);
-        self.1.share_set(client, share, now_ns);
-    }
-
-    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
-        self.0.domain_share_set(domain, share, now_ns);
-        self.1.domain_share_set(domain, share, now_ns);
-    }
-
-    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
-        self.0.observed(observation, now_ns);
-        self.1.observed(observation, now_ns);
-    }
-
-    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
-        self.0.noted(note, now_ns);
-        self.1.noted(note, now_ns);
-    }
-}
-
-/// A watcher that is present or not, decided at run time.
-impl<R: Recorder> Recorder for Option<R> {
-    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.woke(client, now_ns);
-        }
-    }
-
-    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.dispatched(processor, client, grant, now_ns);
-        }
-    }
-
-    fn stopped(
-        &mut self,
-        processor: ProcessorId,
-        client: ClientId,
-        ran_ns: Nanoseconds,
-        stop: Stop,
-        now_ns: Nanoseconds,
-    ) {
-        if let Some(recorder) = self {
-            recorder.stopped(processor, client, ran_ns, stop, now_ns);
-        }
-    }
-
-    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.exited(client, now_ns);
-        }
-    }
-
-    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.share_set(client, share, now_ns);
-        }
-    }
-
-    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.domain_share_set(domain, share, now_ns);
-        }
-    }
-
-    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.observed(observation, now_ns);
-        }
-    }
-
-    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
-        if let Some(recorder) = self {
-            recorder.noted(note, now_ns);
-        }
-    }
+    fn noted(note: Note, now_ns: Nanoseconds);
 }

@@ -52,7 +52,6 @@ pub struct NetworkReport {
 impl Report {
     /// The part of partial boosts that hit, 0 to 1. A boost hits if a task that waits for events runs during
     /// it (TAVS paper, §5.2). `None` if the policy counts no partial boosts.
-    #[must_use]
     pub fn boost_hit_ratio(&self) -> Option<f64> {
         let counter =
             |wanted| self.counters.iter().find(|(name, _)| *name == wanted).map(|(_, count)| *count);
@@ -61,7 +60,6 @@ impl Report {
     }
 
     /// The longest time that any client was ready without running.
-    #[must_use]
     pub fn longest_wait_ns(&self) -> Nanoseconds {
         self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or_default()
     }

@@ -124,7 +124,6 @@ impl Sweep {
     }
 
     /// How many runs there are.
-    #[must_use]
     pub fn runs(&self) -> usize {
         self.variants.len() * self.policies.len() * self.seeds_len()
     }

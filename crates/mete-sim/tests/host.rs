@@ -22,7 +22,7 @@ impl Model for Sleepers {
     type Signal = ();
     type Event = ();
 
-    fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, client: ClientId, context: &mut Context<Self>) -> Step {
         let sleeper = &mut self.0[client.index()];
         if sleeper.is_asleep {
             return Step::Block;
@@ -48,12 +48,12 @@ impl Model for Sleepers {
         sleeper.ran_ns += ran_ns;
     }
 
-    fn deliver(&mut self, client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, client: ClientId, (): (), _context: &mut Context<Self>) -> Reaction {
         self.0[client.index()].is_asleep = false;
         Reaction::Wake
     }
 
-    fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
+    fn event(&mut self, (): (), _context: &mut Context<Self>) {}
 }
 
 fn sleeper(seed: u64, client: u32, longest_burst_ns: u64, longest_sleep_ns: u64) -> Sleeper {
@@ -202,17 +202,17 @@ impl Model for Restless {
     type Signal = ();
     type Event = ();
 
-    fn next(&mut self, _client: ClientId, _context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, _client: ClientId, _context: &mut Context<Self>) -> Step {
         Step::Continue
     }
 
     fn advance(&mut self, _client: ClientId, _ran_ns: Nanoseconds) {}
 
-    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<Self>) -> Reaction {
         Reaction::Pending
     }
 
-    fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
+    fn event(&mut self, (): (), _context: &mut Context<Self>) {}
 }
 
 #[test]

@@ -13,17 +13,17 @@ impl Model for Hogs {
     type Signal = ();
     type Event = ();
 
-    fn next(&mut self, _client: ClientId, _context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, _client: ClientId, _context: &mut Context<Self>) -> Step {
         Step::Compute(Nanoseconds::MAX)
     }
 
     fn advance(&mut self, _client: ClientId, _ran_ns: Nanoseconds) {}
 
-    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<Self>) -> Reaction {
         Reaction::Pending
     }
 
-    fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
+    fn event(&mut self, (): (), _context: &mut Context<Self>) {}
 }
 
 /// A machine of one processor. Each call runs it for another number of quanta, and returns how many decisions it has

@@ -39,7 +39,7 @@
 //!   TaskSwitch ──▶ tracking ──▶ inference ──▶ boosting ──▶ BOOST, 10 ms at most, within PBratio
 //!   BlockRead ───▶ block ──────────┐             ▲
 //!   EventPending ▶ network, portmap┴─────────────┘
-//!   Notify ──────▶ inheritance        wake of a driver ──▶ keep        DriverTime ──▶ charging
+//!   Notify ──────▶ priority           wake of a driver ──▶ keep        DriverTime ──▶ account
 //! ```
 //!
 //! # Where this deviates
@@ -69,10 +69,8 @@
 mod account;
 mod block;
 mod boosting;
-mod charging;
 mod counters;
 mod inference;
-mod inheritance;
 mod keep;
 mod network;
 mod portmap;
@@ -90,6 +88,7 @@ use self::counters::Counters;
 use self::priority::{Boost, Standing};
 use self::run_queue::RunQueue;
 use self::tavs::Tavs;
+use crate::occupancy::Occupancy;
 use crate::roster::{ClientState, Roster};
 use crate::{
     ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
@@ -106,12 +105,7 @@ pub struct Credit {
     accounts: Accounts,
     standings: Vec<Standing>,
     run_queue: RunQueue,
-    /// The client that was picked last for each processor and has not stopped.
-    running: Vec<Option<ClientId>>,
-    /// The client that was picked before that and has not stopped: owners may pick ahead.
-    running_before: Vec<Option<ClientId>>,
-    /// The client that asked for each processor to be taken from its client, until that has happened.
-    asking: Vec<Option<ClientId>>,
+    occupancy: Occupancy,
     /// The number of drivers that run.
     running_drivers: u32,
     /// Ticks of processor 0.
@@ -122,7 +116,6 @@ pub struct Credit {
 
 impl Credit {
     /// A policy without clients. The slice is the settings', not [`Setup::quantum_ns`].
-    #[must_use]
     pub fn new(setup: &Setup, settings: CreditSettings) -> Credit {
         let processors = setup.processors.max(1);
         let (tick_ns, slice_ns) =
@@ -134,9 +127,7 @@ impl Credit {
             accounts: Accounts::new(setup.clients, setup.domains.max(1), processors, &settings),
             standings: vec![Standing::default(); setup.clients as usize],
             run_queue: RunQueue::new(setup.clients),
-            running: vec![None; usize::from(processors)],
-            running_before: vec![None; usize::from(processors)],
-            asking: vec![None; usize::from(processors)],
+            occupancy: Occupancy::new(processors),
             running_drivers: 0,
             ticks: 0,
             tavs: Tavs::new(setup, settings.tavs),
@@ -150,25 +141,21 @@ impl Credit {
     }
 
     /// The belief that a task is I/O-bound; `None` for one that is not tracked.
-    #[must_use]
     pub fn belief(&self, client: ClientId, task: TaskId) -> Option<i16> {
         self.tavs.inference.belief(client, task)
     }
 
     /// The portmap counter of a client's port; `None` where there is no portmap.
-    #[must_use]
     pub fn portmap_counter(&self, client: ClientId, port: u16) -> Option<u8> {
         self.tavs.network.counter(client, port)
     }
 
     /// A client's credit in nanoseconds of processor time; 100 credits of Xen's are a tick's.
-    #[must_use]
     pub fn credit_ns(&self, client: ClientId) -> i64 {
         self.accounts.credit_ns(client)
     }
 
     /// A client's priority; that of a new client for one that does not exist.
-    #[must_use]
     pub fn priority(&self, client: ClientId) -> Priority {
         self.standing(client).priority()
     }
@@ -209,13 +196,14 @@ impl Credit {
     /// The processor that a ready client may take from the client that runs there: its own if it can, or that of
     /// the lowest priority. Where a processor is idle, the owner lets that one choose.
     fn preempts(&mut self, client: ClientId) -> Option<ProcessorId> {
-        if self.running.contains(&None) {
+        if self.occupancy.any_idle() {
             return None;
         }
         let own = self.run_queue.processor(client);
         // A processor that is promised to another client is defended by that one.
-        let held = (0..).map(ProcessorId::new).zip(self.running.iter().flatten().copied());
-        let held = held.map(|(at, runs)| (at, self.asking_for(at, client).unwrap_or(runs)));
+        let held = self.occupancy.all().map(|(at, occupant)| {
+            (at, self.occupancy.asking(at, client, &self.roster).unwrap_or(occupant.client))
+        });
         // Of equal priorities the client's own processor is the least: its caches are warm there.
         let (processor, victim) = held.min_by_key(|&(at, holds)| (self.priority(holds), at != own))?;
         if self.priority(client) <= self.priority(victim) {
@@ -226,32 +214,16 @@ impl Credit {
             self.tavs.keep.interrupted(victim);
         }
         self.counters.preemptions += 1;
-        if let Some(asking) = self.asking.get_mut(processor.index()) {
-            *asking = Some(client);
-        }
+        self.occupancy.ask(processor, client);
         Some(processor)
-    }
-
-    /// The other client that will have a processor as soon as it is taken from its client. The next client that
-    /// asks has to be better than that one, not than the client that runs, or go for another processor.
-    fn asking_for(&self, processor: ProcessorId, client: ClientId) -> Option<ClientId> {
-        let asking = (*self.asking.get(processor.index())?)?;
-        (asking != client && self.roster.state(asking) == ClientState::Ready).then_some(asking)
-    }
-
-    /// The promise of a processor ends: it has another client, or none.
-    fn answered(&mut self, processor: usize) {
-        if let Some(asking) = self.asking.get_mut(processor) {
-            *asking = None;
-        }
     }
 
     /// Hands out credit, sets priorities by it, and sorts the queue.
     fn account(&mut self, now: Nanoseconds) {
         if self.settings.precise_accounting {
             // The ticks of other processors may come later in this instant; their clients' use counts now.
-            for &client in self.running.iter().flatten() {
-                self.accounts.charge_so_far(client, now);
+            for (_, occupant) in self.occupancy.all() {
+                self.accounts.charge_so_far(occupant.client, now);
             }
         }
         let standings = &mut self.standings;
@@ -366,7 +338,7 @@ impl Credit {
 
     /// Whether a ready client is next as soon as its driver is done, without a boost.
     fn is_next(&self, client: ClientId) -> bool {
-        let is_served = self.running.iter().flatten().all(|&runs| self.tavs.is_driver(runs));
+        let is_served = self.occupancy.all().all(|(_, occupant)| self.tavs.is_driver(occupant.client));
         is_served && self.run_queue.first() == Some(client)
     }
 
@@ -389,14 +361,15 @@ impl Credit {
         self.preempts(client)
     }
 
-    /// One virtual processor sent an event to another.
+    /// TAVS-6: one virtual processor sent an event to another. A driver inherits the priority of a client that asks it
+    /// for something.
     fn notified(&mut self, from: ClientId, to: ClientId) -> Option<ProcessorId> {
         let concerned = self.tavs.settings.priority_inheritance
             && self.tavs.is_driver(to)
             && !self.tavs.is_driver(from)
             && self.roster.state(from) != ClientState::Absent;
         let requester = self.priority(from);
-        if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to.index())?) {
+        if !concerned || !self.standings.get_mut(to.index())?.inherit(requester) {
             return None;
         }
         self.counters.inheritances += 1;
@@ -408,13 +381,16 @@ impl Credit {
         self.preempts(to)
     }
 
+    /// TAVS-7: the driver worked for a client: that much credit goes from the client to the driver.
     fn driver_time(&mut self, driver: ClientId, client: ClientId, used_ns: Nanoseconds) {
         let concerned = self.tavs.settings.charge_driver_time
             && self.tavs.is_driver(driver)
             && driver != client
             && self.roster.state(client) != ClientState::Absent;
         if concerned {
-            charging::charge(&mut self.accounts, driver, client, used_ns);
+            // In sum the driver pays only for work that belongs to no client (§4.2, future work there).
+            self.accounts.debit(client, used_ns);
+            self.accounts.credit(driver, used_ns);
             self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns.get());
         }
     }
@@ -422,16 +398,7 @@ impl Credit {
     /// A client left its processor: the client that was picked before it or after it may run there. `true`: the
     /// client that left is a driver.
     fn vacate(&mut self, client: ClientId) -> bool {
-        let processor = self.run_queue.processor(client).index();
-        self.answered(processor);
-        let seats = (self.running.get_mut(processor), self.running_before.get_mut(processor));
-        if let (Some(running), Some(before)) = seats {
-            // It may be the earlier one, with a decision taken ahead; or the latest, which is given back.
-            before.take_if(|before| *before == client);
-            if *running == Some(client) {
-                *running = before.take();
-            }
-        }
+        self.occupancy.leave_from(self.run_queue.processor(client), client);
         let is_driver = self.tavs.is_driver(client);
         self.running_drivers = self.running_drivers.saturating_sub(u32::from(is_driver));
         is_driver
@@ -533,9 +500,7 @@ impl Policy for Credit {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if processor.index() >= self.running.len() {
-            return None;
-        }
+        self.roster.check(processor)?;
         let client = self.run_queue.take(processor)?;
         self.roster.run(client);
         let boost = self.standing(client).boost;
@@ -544,12 +509,7 @@ impl Policy for Credit {
         // Before the slice is computed: parts of TAVS note whether it is boosted.
         self.tavs.dispatched(client, boosted, now);
         self.running_drivers += u32::from(self.tavs.is_driver(client));
-        let seat = processor.index();
-        if let (Some(running), Some(before)) = (self.running.get_mut(seat), self.running_before.get_mut(seat))
-        {
-            *before = running.replace(client);
-        }
-        self.answered(seat);
+        self.occupancy.enter(processor, client, now);
         let grant = match boost {
             Boost::None => Grant::Share,
             Boost::Wake => Grant::WakeBoost,
@@ -593,8 +553,8 @@ impl Policy for Credit {
     }
 
     fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
-        if let Some(&Some(client)) = self.running.get(processor.index()) {
-            self.charge_tick(client, now);
+        if let Some(occupant) = self.occupancy.on(processor) {
+            self.charge_tick(occupant.client, now);
         }
         // One processor's ticks are the clock of accounting, as in Xen.
         if processor.get() == 0 {

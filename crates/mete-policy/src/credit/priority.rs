@@ -50,6 +50,17 @@ impl Standing {
         self.inherited.map_or(own, |inherited| inherited.max(own))
     }
 
+    /// A client of that priority sent this one, a driver, a request (§4.2, algorithm 2): the highest of several
+    /// requesters counts. `true`: the driver's priority has risen. The driver has its own priority again when it is
+    /// descheduled, whether or not it has finished, as the algorithm has it.
+    pub(super) fn inherit(&mut self, requester: Priority) -> bool {
+        let rises = requester > self.priority();
+        if rises {
+            self.inherited = Some(requester);
+        }
+        rises
+    }
+
     /// A tick found the client running: it uses too much to stay boosted. A partial boost is bounded by its
     /// slice instead, which is as long as a tick (§3.4).
     pub(super) fn demote(&mut self) {

@@ -148,7 +148,6 @@ impl TavsSettings {
     pub const ALL: TavsSettings = TavsSettings { charge_driver_time: true, ..TavsSettings::PAPER };
 
     /// Whether no part is switched on: this is the plain credit scheduler.
-    #[must_use]
     pub const fn is_off(&self) -> bool {
         let task_aware = self.inference || self.partial_boosting || self.aggressive_boosting;
         let correlating = self.block_correlation || self.network_correlation;

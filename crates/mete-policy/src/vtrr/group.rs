@@ -32,7 +32,7 @@ use super::slot::Entity;
 use super::store::{SlotPlace, Store};
 use crate::progress::Progress;
 use crate::roster::Roster;
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 const ROOT: DomainIndex = DomainIndex::ROOT;
 
@@ -64,7 +64,6 @@ pub struct GroupVtrr {
 
 impl GroupVtrr {
     /// A policy without clients, and with no domain except the root.
-    #[must_use]
     pub fn new(setup: &Setup) -> GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
@@ -81,7 +80,6 @@ impl GroupVtrr {
     }
 
     /// The time counter of a client in its domain's queue.
-    #[must_use]
     pub fn counter(&self, client: ClientId) -> Option<u32> {
         let home = *self.homes.get(client.index())?;
         let slot = self.store.get(self.store.find(client.into())?)?;
@@ -299,8 +297,9 @@ impl Policy for GroupVtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        self.roster.check(processor)?;
         // A busy slot is never selected, so every domain on the way down has an idle member to select.
-        let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
+        let mut domain = ROOT;
         loop {
             let queue = &mut self.domains[domain.index()].queue;
             let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
@@ -312,7 +311,7 @@ impl Policy for GroupVtrr {
                     self.mark_at(place, domain, true);
                     let client = entity.client();
                     self.progress.enter(processor, client, now);
-                    return Some(Decision { client, slice_ns: quantum_ns, grant: Grant::Share });
+                    return Some(Decision::by_share(client, quantum_ns));
                 }
             }
         }

@@ -95,7 +95,7 @@ use store::{SlotPlace, Store};
 
 use crate::progress::Progress;
 use crate::roster::Roster;
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 pub use group::GroupVtrr;
 pub use queue::{Reset, VirtualTime};
@@ -118,7 +118,6 @@ pub struct Vtrr {
 
 impl Vtrr {
     /// A policy without clients; a new client finds its place by a walk through the queue.
-    #[must_use]
     pub fn new(setup: &Setup) -> Vtrr {
         let queue = Queue::new(0, setup);
         let quantum_ns = queue.quantum_ns();
@@ -137,20 +136,17 @@ impl Vtrr {
 
     /// A policy without clients. A new client whose share is no larger than `largest` finds its place in constant
     /// time by an array of all shares, four bytes each.
-    #[must_use]
     pub fn ranged(setup: &Setup, largest: Share) -> Vtrr {
         Vtrr { name: "vtrr-ranged", insertion: Insertion::ranged(largest.get()), ..Vtrr::new(setup) }
     }
 
     /// Resets counters in another way.
-    #[must_use]
     pub fn with_reset(mut self, reset: Reset) -> Vtrr {
         self.queue.set_reset(reset);
         self
     }
 
     /// The time counter of a client in the queue: the quanta that it is due in this cycle.
-    #[must_use]
     pub fn counter(&self, client: ClientId) -> Option<u32> {
         let slot = self.store.get(self.store.find(client.into())?)?;
         Some(self.queue.counter(slot))
@@ -162,20 +158,17 @@ impl Vtrr {
     }
 
     /// QVT, the virtual time of the queue; `None` when the queue is empty.
-    #[must_use]
     pub fn queue_virtual_time(&self) -> Option<VirtualTime> {
         self.queue.virtual_time()
     }
 
     /// VFT, the virtual time at which a client in the queue will have had one more quantum.
-    #[must_use]
     pub fn virtual_finishing_time(&self, client: ClientId) -> Option<VirtualTime> {
         let slot = self.store.get(self.store.find(client.into())?)?;
         Some(self.queue.virtual_finishing_time(slot))
     }
 
     /// The number of the scheduling cycle. A cycle ends when no client is due anything, or the queue is empty.
-    #[must_use]
     pub fn cycle(&self) -> u64 {
         self.queue.cycle()
     }
@@ -322,12 +315,10 @@ impl Policy for Vtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
+        self.roster.check(processor)?;
         let client = self.select()?;
         self.progress.enter(processor, client, now);
-        Some(Decision { client, slice_ns: self.queue.quantum_ns(), grant: Grant::Share })
+        Some(Decision::by_share(client, self.queue.quantum_ns()))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

@@ -38,7 +38,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop};
 
 use crate::model::{Act, Context, HostEvent, Model, QueuedEvent, Reaction};
 use crate::queue::{Class, Queue};
@@ -119,10 +119,8 @@ pub struct Host<P, M: Model, R = ()> {
     model: M,
     recorder: R,
     hardware: Hardware,
-    now_ns: Nanoseconds,
-    queue: Queue<HostEvent<M>>,
+    context: Context<M>,
     alarms: Alarms,
-    acts: VecDeque<Act<M::Signal>>,
     processors: Vec<Processor>,
     clients: Vec<Client>,
     /// Processors with something to do at this instant, the most urgent on top. An entry counts only as long
@@ -153,10 +151,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             model,
             recorder,
             hardware,
-            now_ns: Nanoseconds::ZERO,
-            queue,
+            context: Context { now_ns: Nanoseconds::ZERO, acts: VecDeque::new(), queue },
             alarms: Alarms::new(processors),
-            acts: VecDeque::new(),
             processors: vec![Processor::IDLE; processors],
             clients: Vec::new(),
             todo: BinaryHeap::new(),
@@ -170,36 +166,24 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     /// Makes a client known to the host and to the policy. It is blocked.
-    pub fn add_blocked(
-        &mut self,
-        client: ClientId,
-        domain: mete_policy::DomainIndex,
-        share: mete_policy::Share,
-    ) {
+    pub fn add_blocked(&mut self, client: ClientId, domain: DomainIndex, share: Share) {
         let index = client.index();
         if self.clients.len() <= index {
             self.clients.resize(index + 1, NOBODY);
         }
         self.clients[index].state = ClientState::Blocked;
-        self.policy.add(client, domain, share, self.now_ns);
+        self.policy.add(client, domain, share, self.context.now_ns);
     }
 
     /// Makes a client known to the host and to the policy, and wakes it at `start_ns`.
-    pub fn add(
-        &mut self,
-        client: ClientId,
-        domain: mete_policy::DomainIndex,
-        share: mete_policy::Share,
-        start_ns: Nanoseconds,
-    ) {
+    pub fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, start_ns: Nanoseconds) {
         self.add_blocked(client, domain, share);
-        self.queue.push(start_ns.max(self.now_ns), Class::Outside, QueuedEvent::Wake(client));
+        self.context.queue.push(start_ns.max(self.context.now_ns), Class::Outside, QueuedEvent::Wake(client));
     }
 
     /// Lets the model prepare. Its requests are carried out when the host runs.
-    pub fn prepare(&mut self, ask: impl FnOnce(&mut M, &mut Context<'_, M>)) {
-        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
-        ask(&mut self.model, &mut context);
+    pub fn prepare(&mut self, ask: impl FnOnce(&mut M, &mut Context<M>)) {
+        ask(&mut self.model, &mut self.context);
     }
 
     /// Runs until `end_ns`. Events at that instant, and requests made then, wait for the next call.
@@ -227,7 +211,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     ) -> Result<ControlFlow<B>, Stalled> {
         let mut left = EVENTS_BETWEEN;
         while self.stalled.is_none() {
-            if self.now_ns >= end_ns || !self.step(end_ns) {
+            if self.context.now_ns >= end_ns || !self.step(end_ns) {
                 self.pass_to(end_ns);
                 self.charge_all();
                 return Ok(ControlFlow::Continue(()));
@@ -245,11 +229,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     /// Does the next thing; `false` if there is none before `end_ns`. The [module](self) describes the order.
     fn step(&mut self, end_ns: Nanoseconds) -> bool {
-        if let Some(act) = self.acts.pop_front() {
+        if let Some(act) = self.context.acts.pop_front() {
             self.carry_out(act);
         } else if self.todo.is_empty() && !self.is_fill_due {
             return self.handle_next(end_ns);
-        } else if !self.handle_next(self.now_ns.saturating_add(Nanoseconds::new(1))) {
+        } else if !self.handle_next(self.context.now_ns.saturating_add(Nanoseconds::new(1))) {
             // No event is left at this instant, so the processors have their turn.
             self.attend_next();
         }
@@ -258,12 +242,12 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     /// Goes on to the next alarm or event; `false` if there is none before `end_ns`.
     fn handle_next(&mut self, end_ns: Nanoseconds) -> bool {
-        if self.alarms.first() < self.queue.first() {
+        if self.alarms.first() < self.context.queue.first() {
             let Some((at_ns, index)) = self.alarms.pop_before(end_ns) else { return false };
             self.pass_to(at_ns);
             self.processor_due(index);
         } else {
-            let Some((at_ns, event)) = self.queue.pop_before(end_ns) else { return false };
+            let Some((at_ns, event)) = self.context.queue.pop_before(end_ns) else { return false };
             self.pass_to(at_ns);
             self.handle(event);
         }
@@ -271,8 +255,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn pass_to(&mut self, now_ns: Nanoseconds) {
-        if now_ns > self.now_ns {
-            self.now_ns = now_ns;
+        if now_ns > self.context.now_ns {
+            self.context.now_ns = now_ns;
             // Time has passed, so the model does not stand still.
             self.steps_at_once = 0;
         }
@@ -291,9 +275,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             QueuedEvent::Wake(client) => self.wake(client),
             QueuedEvent::Deliver { to, signal } => self.deliver(to, signal),
             QueuedEvent::World(event) => {
-                let mut context =
-                    Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
-                self.model.event(event, &mut context);
+                self.model.event(event, &mut self.context);
             }
         }
     }
@@ -303,22 +285,22 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             Act::Deliver { to, signal } => self.deliver(to, signal),
             Act::Observe(observation) => self.observe(observation),
             Act::SetShare { client, share } => {
-                self.recorder.share_set(client, share, self.now_ns);
-                self.policy.set_share(client, share, self.now_ns);
+                self.recorder.share_set(client, share, self.context.now_ns);
+                self.policy.set_share(client, share, self.context.now_ns);
             }
             Act::SetDomainShare { domain, share } => {
-                self.recorder.domain_share_set(domain, share, self.now_ns);
-                self.policy.set_domain_share(domain, share, self.now_ns);
+                self.recorder.domain_share_set(domain, share, self.context.now_ns);
+                self.policy.set_domain_share(domain, share, self.context.now_ns);
             }
-            Act::Note(note) => self.recorder.noted(note, self.now_ns),
+            Act::Note(note) => self.recorder.noted(note, self.context.now_ns),
         }
     }
 
     fn tick(&mut self, index: usize) {
         let Some(tick_ns) = self.policy.tick_ns() else { return };
-        let next_ns = self.now_ns.saturating_add(tick_ns.max(Nanoseconds::new(1)));
-        self.queue.push(next_ns, Class::Tick, QueuedEvent::Tick(index));
-        if self.policy.tick(ProcessorId::at(index), self.now_ns) {
+        let next_ns = self.context.now_ns.saturating_add(tick_ns.max(Nanoseconds::new(1)));
+        self.context.queue.push(next_ns, Class::Tick, QueuedEvent::Tick(index));
+        if self.policy.tick(ProcessorId::at(index), self.context.now_ns) {
             self.later(index, Todo::Preempt);
         }
         // A tick may make clients eligible that the policy held back.
@@ -326,8 +308,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn observe(&mut self, observation: Observation) {
-        self.recorder.observed(observation, self.now_ns);
-        let victim = self.policy.observe(observation, self.now_ns);
+        self.recorder.observed(observation, self.context.now_ns);
+        let victim = self.policy.observe(observation, self.context.now_ns);
         self.preempt(victim);
     }
 
@@ -336,8 +318,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         if let Some(event) = self.model.seen(to, signal) {
             self.observe(Observation::EventPending { client: to, event });
         }
-        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
-        if self.model.deliver(to, signal, &mut context) == Reaction::Pending {
+        if self.model.deliver(to, signal, &mut self.context) == Reaction::Pending {
             return;
         }
         match self.state(to) {
@@ -355,8 +336,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             return;
         }
         self.become_ready(client);
-        self.recorder.woke(client, self.now_ns);
-        let victim = self.policy.wake(client, self.now_ns);
+        self.recorder.woke(client, self.context.now_ns);
+        let victim = self.policy.wake(client, self.context.now_ns);
         let Some(processor) = victim.map(ProcessorId::index) else { return };
         match self.model.make_way_ns(client, self.is_remote(client, processor)) {
             Nanoseconds::ZERO => self.preempt(victim),
@@ -386,8 +367,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn preempt_after(&mut self, processor: usize, after_ns: Nanoseconds) {
         if let Some(turn) = self.processors.get(processor).map(|processor| processor.turn) {
-            let at_ns = self.now_ns.saturating_add(after_ns);
-            self.queue.push(at_ns, Class::Outside, QueuedEvent::Preempt { processor, turn });
+            self.context.announce(after_ns, QueuedEvent::Preempt { processor, turn });
         }
     }
 
@@ -453,7 +433,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     /// The present time.
     pub fn now_ns(&self) -> Nanoseconds {
-        self.now_ns
+        self.context.now_ns
     }
 
     /// How often the policy named a client when it was asked which one runs next.

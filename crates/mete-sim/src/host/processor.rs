@@ -3,7 +3,7 @@
 use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 
 use super::{ClientState, Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled};
-use crate::model::{Context, Model, Step};
+use crate::model::{Model, Step};
 use crate::queue::Class;
 use crate::recorder::Recorder;
 
@@ -20,13 +20,11 @@ pub struct Times {
 
 impl Times {
     /// The time that has passed.
-    #[must_use]
     pub fn total_ns(self) -> Nanoseconds {
         self.run_ns + self.switch_ns + self.idle_ns
     }
 
     /// The sum of both.
-    #[must_use]
     pub fn and(self, other: Times) -> Times {
         Times {
             run_ns: self.run_ns + other.run_ns,
@@ -36,7 +34,6 @@ impl Times {
     }
 
     /// The times since `earlier`.
-    #[must_use]
     pub fn since(self, earlier: Times) -> Times {
         Times {
             run_ns: self.run_ns - earlier.run_ns,
@@ -137,7 +134,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         if self.processors[index].phase != Phase::Idle {
             return;
         }
-        let Some(decision) = self.policy.pick(ProcessorId::at(index), self.now_ns) else { return };
+        let Some(decision) = self.policy.pick(ProcessorId::at(index), self.context.now_ns) else { return };
         let client = decision.client;
         if self.state(client) != ClientState::Ready {
             // A policy that names a client that cannot run is wrong, and its tests fail here. The host goes
@@ -150,31 +147,31 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.ready -= 1;
         self.idle -= 1;
         self.clients[client.index()].state = ClientState::Running(index);
-        self.recorder.dispatched(ProcessorId::at(index), client, decision.grant, self.now_ns);
+        self.recorder.dispatched(ProcessorId::at(index), client, decision.grant, self.context.now_ns);
         self.switch(index, client, decision.slice_ns.max(Nanoseconds::new(1)));
     }
 
     fn switch(&mut self, index: usize, client: ClientId, slice_ns: Nanoseconds) {
         let is_switch = self.processors[index].client.replace(client) != Some(client);
         // Within the instant in which its client left, the processor was not idle: it need not be woken up.
-        let was_idle = self.now_ns > self.processors[index].idle_since_ns;
+        let was_idle = self.context.now_ns > self.processors[index].idle_since_ns;
         let switch_ns = if is_switch { self.hardware.switch_ns } else { Nanoseconds::ZERO };
         let is_remote = self.is_remote(client, index);
         let start_ns = if was_idle { self.model.start_ns(client, is_remote) } else { Nanoseconds::ZERO };
         let cost_ns = switch_ns.saturating_add(start_ns);
         // A preemption that was announced for an earlier turn does not count for this one.
         self.processors[index].turn += 1;
-        let begins_ns = self.now_ns.saturating_add(cost_ns);
+        let begins_ns = self.context.now_ns.saturating_add(cost_ns);
         // A switch that no client pays for is not in the time that the policy is told.
         let processor = &mut self.processors[index];
         processor.charged_from_ns =
-            if self.hardware.payer == Payer::Incoming { self.now_ns } else { begins_ns };
+            if self.hardware.payer == Payer::Incoming { self.context.now_ns } else { begins_ns };
         processor.slice_end_ns = begins_ns.saturating_add(slice_ns);
         if cost_ns.is_zero() {
             self.begin(index);
         } else {
             processor.phase = Phase::Switching;
-            self.alarms.set(index, self.queue.moment(begins_ns, Class::Processor));
+            self.alarms.set(index, self.context.queue.moment(begins_ns, Class::Processor));
         }
     }
 
@@ -184,10 +181,9 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let processor = &mut self.processors[index];
         // Only after `count`: the time until now was the switch's.
         processor.phase = Phase::Running;
-        processor.advanced_ns = self.now_ns;
+        processor.advanced_ns = self.context.now_ns;
         let Some(client) = processor.client else { return };
-        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
-        self.model.dispatched(client, &mut context);
+        self.model.dispatched(client, &mut self.context);
         self.ask(index);
     }
 
@@ -198,7 +194,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             Phase::Running => {
                 self.advance(index);
                 // If burst and slice end together, the client is asked first: it may block or exit now.
-                if self.now_ns >= self.processors[index].burst_end_ns {
+                if self.context.now_ns >= self.processors[index].burst_end_ns {
                     self.ask(index);
                 } else {
                     self.leave(index, Stop::Expired);
@@ -210,8 +206,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     /// Tells the running client's body how far it has come.
     pub(super) fn advance(&mut self, index: usize) {
         let processor = &mut self.processors[index];
-        let ran_ns = self.now_ns - processor.advanced_ns;
-        processor.advanced_ns = self.now_ns;
+        let ran_ns = self.context.now_ns - processor.advanced_ns;
+        processor.advanced_ns = self.context.now_ns;
         if let Some(client) = processor.client.filter(|_| !ran_ns.is_zero()) {
             self.model.advance(client, ran_ns);
         }
@@ -222,11 +218,10 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let Some(client) = self.processors[index].client else { return };
         self.steps_at_once += 1;
         if self.steps_at_once > STEPS_AT_ONCE + STEPS_OF_ONE * self.clients.len() {
-            self.stalled = Some(Stalled { client, now_ns: self.now_ns });
+            self.stalled = Some(Stalled { client, now_ns: self.context.now_ns });
             return;
         }
-        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
-        match self.model.next(client, &mut context) {
+        match self.model.next(client, &mut self.context) {
             Step::Compute(burst_ns) => self.compute(index, burst_ns),
             Step::Continue => {
                 // The old burst's end does not count any more; the model's requests are carried out first.
@@ -242,12 +237,12 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn compute(&mut self, index: usize, burst_ns: Nanoseconds) {
         let processor = &mut self.processors[index];
         // The client went on at the very end of its slice.
-        if self.now_ns >= processor.slice_end_ns {
+        if self.context.now_ns >= processor.slice_end_ns {
             return self.leave(index, Stop::Expired);
         }
-        processor.burst_end_ns = self.now_ns.saturating_add(burst_ns);
+        processor.burst_end_ns = self.context.now_ns.saturating_add(burst_ns);
         let due_ns = processor.burst_end_ns.min(processor.slice_end_ns);
-        self.alarms.set(index, self.queue.moment(due_ns, Class::Processor));
+        self.alarms.set(index, self.context.queue.moment(due_ns, Class::Processor));
     }
 
     /// The client leaves. The policy is asked for the next one when the instant has nothing else left.
@@ -259,8 +254,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn exit(&mut self, index: usize, client: ClientId) {
         // The policy hears that it stopped before it hears that it is gone.
         self.stop(index, Stop::Blocked);
-        self.policy.remove(client, self.now_ns);
-        self.recorder.exited(client, self.now_ns);
+        self.policy.remove(client, self.context.now_ns);
+        self.recorder.exited(client, self.context.now_ns);
         self.clients[client.index()].state = ClientState::Absent;
         self.later(index, Todo::Pick);
     }
@@ -277,18 +272,18 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let processor = &mut self.processors[index];
         self.alarms.clear(index);
         processor.phase = Phase::Idle;
-        processor.idle_since_ns = self.now_ns;
+        processor.idle_since_ns = self.context.now_ns;
         self.idle += 1;
         let Some(client) = processor.client else { return };
         // The client may be stopped during a switch that it does not pay for, before its time begins.
-        let ran_ns = self.now_ns.saturating_sub(processor.charged_from_ns);
+        let ran_ns = self.context.now_ns.saturating_sub(processor.charged_from_ns);
         if stop == Stop::Blocked {
             self.clients[client.index()].state = ClientState::Blocked;
         } else {
             self.become_ready(client);
         }
-        self.recorder.stopped(ProcessorId::at(index), client, ran_ns, stop, self.now_ns);
-        self.policy.ran(client, ran_ns, stop, self.now_ns);
+        self.recorder.stopped(ProcessorId::at(index), client, ran_ns, stop, self.context.now_ns);
+        self.policy.ran(client, ran_ns, stop, self.context.now_ns);
     }
 
     /// Brings every processor's times up to the present.
@@ -298,8 +293,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn count(&mut self, index: usize) {
         let processor = &mut self.processors[index];
-        let passed_ns = self.now_ns - processor.counted_ns;
-        processor.counted_ns = self.now_ns;
+        let passed_ns = self.context.now_ns - processor.counted_ns;
+        processor.counted_ns = self.context.now_ns;
         match (processor.phase, processor.client) {
             (Phase::Running, Some(client)) => {
                 processor.times.run_ns += passed_ns;

@@ -16,14 +16,12 @@ impl Boosts {
     }
 
     /// How many partial boostings ended.
-    #[must_use]
     pub fn granted(&self) -> u64 {
         self.granted
     }
 
     /// The partial boosting hit ratio, PBHR, 0 to 1; `None` without any boost. The other boosts are false
     /// positives.
-    #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.granted > 0).then(|| self.hits as f64 / self.granted as f64)
     }

@@ -21,7 +21,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate from these samples; `None` without any, or if one is not a finite number.
-    #[must_use]
     pub fn of(samples: &[f64]) -> Option<Estimate> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
             return None;

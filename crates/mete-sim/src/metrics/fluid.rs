@@ -53,7 +53,6 @@ pub struct Fluid {
 
 impl Fluid {
     /// A server with this number of processors, at time 0, without clients.
-    #[must_use]
     pub fn new(processors: u16) -> Fluid {
         let root = Group { parent: 0, share: 1, competing: 0, served: 0, seen: 0 };
         Fluid {

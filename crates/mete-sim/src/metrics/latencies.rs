@@ -69,7 +69,6 @@ impl Latencies {
     }
 
     /// How many times were recorded.
-    #[must_use]
     pub fn count(&self) -> u64 {
         match &self.0 {
             Kept::Few(times) => times.len() as u64,
@@ -78,7 +77,6 @@ impl Latencies {
     }
 
     /// The time that `part` (0 to 1) of all times do not exceed; `None` without any time.
-    #[must_use]
     pub fn quantile_ns(&self, part: f64) -> Option<Nanoseconds> {
         let part = part.clamp(0.0, 1.0);
         match &self.0 {
@@ -91,7 +89,6 @@ impl Latencies {
     }
 
     /// The mean; `None` without any time.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         match &self.0 {
             Kept::Few(times) if times.is_empty() => None,
@@ -103,7 +100,6 @@ impl Latencies {
     }
 
     /// The longest time; `None` without any.
-    #[must_use]
     pub fn longest_ns(&self) -> Option<Nanoseconds> {
         match &self.0 {
             Kept::Few(times) => times.last().copied(),

@@ -17,13 +17,11 @@ pub struct Errors {
 
 impl Errors {
     /// The lowest error in time units: how far a client was behind its share.
-    #[must_use]
     pub fn lowest_tu(&self) -> f64 {
         self.in_units(self.lowest)
     }
 
     /// The highest error in time units: how far a client was ahead of its share.
-    #[must_use]
     pub fn highest_tu(&self) -> f64 {
         self.in_units(self.highest)
     }

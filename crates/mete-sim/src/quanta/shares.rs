@@ -51,26 +51,22 @@ impl Shares {
     }
 
     /// The shares, by client.
-    #[must_use]
     pub fn as_slice(&self) -> &[Share] {
         &self.shares
     }
 
     /// How many clients there are.
-    #[must_use]
     pub fn clients(&self) -> u32 {
         self.shares.len() as u32
     }
 
     /// The sum of shares: the length of a scheduling cycle in quanta.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
     /// What a policy for these clients has to be made for: one processor, one domain, quanta of
     /// [`QUANTUM_NS`].
-    #[must_use]
     pub fn setup(&self, seed: u64) -> Setup {
         Setup { quantum_ns: QUANTUM_NS, seed, ..Setup::for_clients(self.clients()) }
     }

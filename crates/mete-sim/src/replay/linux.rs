@@ -61,7 +61,6 @@ const NICE_STEP: f64 = 1.25;
 impl Kernel {
     /// What the recording tells of the kernel: the tick by the ends of its slices, the slice by the kernel's
     /// name.
-    #[must_use]
     pub fn of(recording: &Recording, processors: u16) -> Kernel {
         let is_older = recording.machine.kernel.as_deref().and_then(version).is_some_and(|of| of < (6, 15));
         let slice_ns = SLICES_NS[usize::from(is_older)];

@@ -97,7 +97,6 @@ impl Machine {
 
     /// The kernel's tick: the longest of the ticks that it can be built with that the ends of slices keep
     /// step with. `None` if too few slices ended.
-    #[must_use]
     pub fn tick_ns(&self) -> Option<u64> {
         if self.slice_ends_ns.len() < FEWEST_SLICES {
             return None;

@@ -75,7 +75,6 @@ pub struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// All threads at their beginning. The costs of wake-ups are drawn from the recording with this seed.
-    #[must_use]
     pub fn new(recording: &'a Recording, seed: u64) -> Replay<'a> {
         Replay {
             scripts: &recording.scripts,
@@ -123,7 +122,6 @@ impl<'a> Replay<'a> {
     }
 
     /// Whether a thread has done all that it did in the recording.
-    #[must_use]
     pub fn is_done(&self, client: ClientId) -> bool {
         let index = client.index();
         self.progress.get(index).is_none_or(|progress| progress.step >= self.scripts[index].steps.len())
@@ -143,7 +141,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Carries out what follows when the step's computing is done.
-    fn act(&mut self, client: ClientId, action: Action, context: &mut Context<'_, Self>) -> Step {
+    fn act(&mut self, client: ClientId, action: Action, context: &mut Context<Self>) -> Step {
         let progress = &mut self.progress[client.index()];
         match action {
             Action::Wake(woken) => {
@@ -176,7 +174,7 @@ impl Model for Replay<'_> {
     type Signal = Signal;
     type Event = ();
 
-    fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, client: ClientId, context: &mut Context<Self>) -> Step {
         match (self.progress[client.index()].left_ns, self.recorded(client)) {
             (Nanoseconds::ZERO, Some(step)) => self.act(client, step.action, context),
             (Nanoseconds::ZERO, None) => Step::Exit,
@@ -189,7 +187,7 @@ impl Model for Replay<'_> {
         progress.left_ns = progress.left_ns.saturating_sub(ran_ns);
     }
 
-    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<Self>) -> Reaction {
         let progress = &mut self.progress[client.index()];
         match (progress.waiting, signal) {
             (Waiting::ForThread, Signal::Woken) | (Waiting::ForOutside, Signal::WaitIsOver) => {
@@ -227,12 +225,12 @@ impl Model for Replay<'_> {
         Nanoseconds::new(self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts))
     }
 
-    fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
+    fn dispatched(&mut self, client: ClientId, context: &mut Context<Self>) {
         let progress = &mut self.progress[client.index()];
         if let Some(woken_ns) = progress.woken_ns.take() {
             progress.waits.record(context.now_ns - woken_ns);
         }
     }
 
-    fn event(&mut self, _event: (), _context: &mut Context<'_, Self>) {}
+    fn event(&mut self, _event: (), _context: &mut Context<Self>) {}
 }

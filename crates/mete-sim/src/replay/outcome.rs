@@ -38,7 +38,6 @@ pub struct Outcome {
 }
 
 /// The waits of all threads, from waking to running, together.
-#[must_use]
 pub fn all_waits<'a>(threads: impl IntoIterator<Item = &'a ClientReport>) -> Latencies {
     let mut all = Latencies::default();
     threads.into_iter().filter_map(|thread| thread.wake_to_run.as_ref()).for_each(|waits| all.add(waits));
@@ -46,7 +45,6 @@ pub fn all_waits<'a>(threads: impl IntoIterator<Item = &'a ClientReport>) -> Lat
 }
 
 /// The same figures as the recording itself has them: waits from waking to running, and work.
-#[must_use]
 pub fn as_recorded(recording: &Recording) -> Vec<ClientReport> {
     recording.scripts.iter().map(script_as_recorded).collect()
 }

@@ -120,7 +120,6 @@ impl Recording {
 
     /// Turns events in the order of time into scripts. Time stamps that contradict that order count as gaps,
     /// and so do stamps after more than an hour without any event.
-    #[must_use]
     pub fn from_events(events: &[Event]) -> Recording {
         let stamps: Vec<_> = events.iter().map(Event::at_ns).collect();
         let mut builder = Builder::of(events);

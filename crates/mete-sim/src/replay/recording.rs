@@ -69,7 +69,6 @@ impl Default for Script {
 
 impl Script {
     /// All processor time of the thread, in nanoseconds.
-    #[must_use]
     pub fn service_ns(&self) -> u64 {
         self.steps.iter().map(|step| step.compute_ns).sum()
     }
@@ -99,13 +98,11 @@ pub struct Recording {
 
 impl Recording {
     /// The work of all threads, in nanoseconds.
-    #[must_use]
     pub fn work_ns(&self) -> u64 {
         self.scripts.iter().map(Script::service_ns).sum()
     }
 
     /// What the processors could have done in that time, in nanoseconds.
-    #[must_use]
     pub fn capacity_ns(&self) -> u64 {
         self.duration_ns.saturating_mul(self.processors as u64)
     }

@@ -73,7 +73,6 @@ pub enum Event {
 
 impl Event {
     /// When it happened, in nanoseconds of the recording's clock.
-    #[must_use]
     pub fn at_ns(&self) -> Option<u64> {
         match self {
             Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => Some(*at_ns),

@@ -193,7 +193,6 @@ impl Scenario {
     }
 
     /// What a policy for this scenario has to be made for.
-    #[must_use]
     pub fn setup(&self, seed: u64) -> Setup {
         Setup {
             clients: self.clients.len() as u32,
@@ -205,7 +204,6 @@ impl Scenario {
     }
 
     /// A policy by its name, made for this scenario; `None` if no policy has that name.
-    #[must_use]
     pub fn policy(&self, name: &str, seed: u64) -> Option<Box<dyn Policy + Send>> {
         let setup = self.setup(seed);
         match name {
@@ -217,7 +215,6 @@ impl Scenario {
     }
 
     /// The credit scheduler, with the scenario's settings over `base`.
-    #[must_use]
     pub fn credit(&self, setup: &Setup, base: CreditSettings) -> Credit {
         // They were tried over every base when the scenario was checked.
         let mut policy = Credit::new(setup, self.credit.settings(base).unwrap_or(base));
@@ -280,7 +277,6 @@ impl Scenario {
     }
 
     /// The name of a client. A guest's virtual processors have the guest's name.
-    #[must_use]
     pub fn called(&self, client: ClientId) -> Option<&str> {
         let own = self.clients.get(client.index()).map(|client| client.name.as_str());
         self.plan(client).map(|plan| plan.name.as_str()).or(own)

@@ -160,7 +160,7 @@ impl Driver {
     }
 
     /// A packet has come from the network.
-    pub(super) fn receive(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn receive(&mut self, packet: Packet, context: &mut Context<Scene>) {
         // The network card drops the packet before the driver has any work with it.
         if self.costs.receive_ring > 0 && self.received == self.costs.receive_ring {
             self.lost += 1;
@@ -176,7 +176,7 @@ impl Driver {
     }
 
     /// A device has something. It interrupts a driver that has nothing to do.
-    pub(super) fn interrupt(&mut self, job: DriverJob, context: &mut Context<'_, Scene>) {
+    pub(super) fn interrupt(&mut self, job: DriverJob, context: &mut Context<Scene>) {
         // Checked before the job is in the queue: a driver that has work needs no interrupt.
         if self.is_idle() {
             context.notify(self.client, Signal::Kick);
@@ -185,7 +185,7 @@ impl Driver {
     }
 
     /// A guest asks for something, through its ring and event channel.
-    pub(super) fn ask(&mut self, from: ClientId, job: DriverJob, context: &mut Context<'_, Scene>) {
+    pub(super) fn ask(&mut self, from: ClientId, job: DriverJob, context: &mut Context<Scene>) {
         let index = from.index();
         if self.asked.len() <= index {
             self.asked.resize(index + 1, 0);
@@ -208,7 +208,7 @@ impl Driver {
     }
 
     /// What it does now that it has a processor.
-    pub(super) fn next(&mut self, context: &mut Context<'_, Scene>) -> DriverAction {
+    pub(super) fn next(&mut self, context: &mut Context<Scene>) -> DriverAction {
         if !self.left_ns.is_zero() {
             return DriverAction::Step(Step::Compute(self.left_ns));
         }
@@ -255,7 +255,7 @@ impl Driver {
     /// The guest gets its event at once, before the other packets are answered, and may take the processor.
     /// The driver answers the others when it goes on. The backend of Linux 2.6.18 does the same
     /// (`net_tx_action_dealloc`). The result says whether there was such a packet.
-    fn answer_sent(&mut self, context: &mut Context<'_, Scene>) -> bool {
+    fn answer_sent(&mut self, context: &mut Context<Scene>) -> bool {
         while let Some(to) = self.sent.pop_front() {
             if self.rings.get_mut(to.index()).is_some_and(SendRing::sent) {
                 context.observe(Observation::Notify { from: self.client, to });
@@ -291,7 +291,7 @@ impl Driver {
         self.current = Some(job);
     }
 
-    fn account(&mut self, job: &DriverJob, context: &mut Context<'_, Scene>) {
+    fn account(&mut self, job: &DriverJob, context: &mut Context<Scene>) {
         self.in_batch += 1;
         if let Some(client) = job.client() {
             // With it the policy can charge the guest for the driver's work.
@@ -302,7 +302,7 @@ impl Driver {
 
     /// Ends the batch. Each guest concerned is notified once and finds all its answers. After that come the
     /// answers to packets that were sent. The result says whether there were any answers.
-    fn flush(&mut self, context: &mut Context<'_, Scene>) -> bool {
+    fn flush(&mut self, context: &mut Context<Scene>) -> bool {
         self.in_batch = 0;
         self.is_answering = !self.sent.is_empty();
         let answered = !self.answers.is_empty() || self.is_answering;

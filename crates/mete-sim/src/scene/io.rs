@@ -126,7 +126,6 @@ pub struct Io {
 
 impl Io {
     /// These devices, without a driver or remote machines; `seed` is the run's.
-    #[must_use]
     pub fn new(disks: Vec<Disk>, network: Network, seed: u64) -> Io {
         Io {
             disks: (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect(),
@@ -153,7 +152,7 @@ impl Io {
     }
 
     /// Reports the driver to the host and lets the remote machines begin.
-    pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
+    pub(super) fn start(&mut self, context: &mut Context<Scene>) {
         if let Some(driver) = &self.driver {
             context.observe(Observation::Driver { client: driver.client() });
         }
@@ -164,7 +163,7 @@ impl Io {
     }
 
     /// A client reads from a disk. It gets [`Signal::Read`] when the data are there.
-    pub(super) fn read(&mut self, read: Read, context: &mut Context<'_, Scene>) {
+    pub(super) fn read(&mut self, read: Read, context: &mut Context<Scene>) {
         let client = read.on;
         context.observe(Observation::BlockRead { client, request: read.request });
         // The driver's own reads do not go through its rings.
@@ -175,7 +174,7 @@ impl Io {
     }
 
     /// A read reaches the disk.
-    fn position(&mut self, read: Read, context: &mut Context<'_, Scene>) {
+    fn position(&mut self, read: Read, context: &mut Context<Scene>) {
         let Some(drive) = self.disks.get_mut(read.disk) else { return };
         let done_ns = drive.serve(&read, context.now_ns());
         let done = Event::ReadDone { client: read.on, request: read.request };
@@ -184,12 +183,7 @@ impl Io {
     }
 
     /// A disk has completed a read.
-    pub(super) fn read_done(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        context: &mut Context<'_, Scene>,
-    ) {
+    pub(super) fn read_done(&mut self, client: ClientId, request: RequestId, context: &mut Context<Scene>) {
         match self.driver.as_mut().filter(|driver| driver.client() != client) {
             Some(driver) => driver.interrupt(DriverJob::Complete(client, request), context),
             None => context.notify(client, Signal::Read { request }),
@@ -198,7 +192,7 @@ impl Io {
 
     /// A client sends a message, through the driver if there is one and the client is not the driver. For a
     /// guest, `on` is the virtual processor that sends.
-    pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<Scene>) {
         let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client() != on);
         // Each packet is a job of its own, so the driver's time is charged packet by packet.
         self.cut(message, |io, packet| match &mut io.driver {
@@ -228,7 +222,7 @@ impl Io {
     }
 
     /// A packet goes onto the wire.
-    pub(super) fn transmit(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn transmit(&mut self, packet: Packet, context: &mut Context<Scene>) {
         let length_ns =
             transfer_ns(packet.bytes.saturating_add(self.network.header_bytes), self.network.bytes_per_s);
         // By the sender: what clients send each other without a driver shares the way out.
@@ -241,7 +235,7 @@ impl Io {
     }
 
     /// A packet has arrived at its receiver's machine.
-    pub(super) fn arrive(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn arrive(&mut self, packet: Packet, context: &mut Context<Scene>) {
         match packet.to {
             Peer::Client { client, port } => match &mut self.driver {
                 Some(driver) => driver.receive(packet, context),
@@ -258,7 +252,7 @@ impl Io {
     }
 
     /// A remote machine's think time is over.
-    pub(super) fn thought(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+    pub(super) fn thought(&mut self, number: u16, context: &mut Context<Scene>) {
         let Some(machine) = self.remotes.get_mut(usize::from(number)) else { return };
         if let Some(message) = machine.thought(context.now_ns()) {
             self.cut(message, |io, packet| io.transmit(packet, context));
@@ -267,14 +261,14 @@ impl Io {
     }
 
     /// A remote machine's timer has run out.
-    pub(super) fn timer(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+    pub(super) fn timer(&mut self, number: u16, context: &mut Context<Scene>) {
         if let Some(machine) = self.remotes.get_mut(usize::from(number)) {
             machine.timer(context.now_ns());
             self.send_segments(number, context);
         }
     }
 
-    fn send_segments(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+    fn send_segments(&mut self, number: u16, context: &mut Context<Scene>) {
         let (most_bytes, now_ns) = (self.network.segment_bytes(), context.now_ns());
         // The machine is looked up each time, because sending needs all devices.
         while let Some(packet) =
@@ -289,7 +283,6 @@ impl Io {
 
     /// What the senders of streams had to do in addition to sending, and how many packets the driver's
     /// network card had no room for.
-    #[must_use]
     pub fn troubles(&self) -> (Troubles, u64) {
         let mut all = Troubles::default();
         self.remotes.iter().flat_map(RemoteMachine::troubles).for_each(|one| all.add(one));
@@ -297,7 +290,7 @@ impl Io {
     }
 
     /// The driver has the processor: what it does next.
-    pub(super) fn drive(&mut self, context: &mut Context<'_, Scene>) -> Step {
+    pub(super) fn drive(&mut self, context: &mut Context<Scene>) -> Step {
         let Some(driver) = &mut self.driver else { return Step::Block };
         match driver.next(context) {
             DriverAction::Step(step) => step,
@@ -322,7 +315,7 @@ impl Io {
     }
 
     /// Carries out what a finished job of the driver leads to.
-    fn finish(&mut self, job: DriverJob, context: &mut Context<'_, Scene>) {
+    fn finish(&mut self, job: DriverJob, context: &mut Context<Scene>) {
         match job {
             DriverJob::Request(read) => self.position(read, context),
             DriverJob::Transmit(client, packet) => {

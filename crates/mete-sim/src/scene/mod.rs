@@ -160,7 +160,6 @@ pub struct Scene {
 
 impl Scene {
     /// A scene without clients; tasks may use locks below `locks`.
-    #[must_use]
     pub fn new(io: Io, locks: usize) -> Scene {
         Scene { bodies: Vec::new(), world: World { io, locks: Locks::new(locks) } }
     }
@@ -195,13 +194,13 @@ impl Scene {
 
     /// Reports the driver to the host and lets the remote machines begin.
     /// [`Host::prepare`](crate::Host::prepare) has to call it when all clients are added.
-    pub fn start(&mut self, context: &mut Context<'_, Scene>) {
+    pub fn start(&mut self, context: &mut Context<Scene>) {
         self.world.io.start(context);
     }
 
     /// A client's kernel checks a port for acknowledgements that it has not sent. It gets a signal if one has
     /// waited too long.
-    fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<'_, Scene>) {
+    fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<Scene>) {
         let now_ns = context.now_ns();
         let inbox = match self.bodies.get_mut(client.index()) {
             Some(ClientBody::Single(single)) => single.inbox(),
@@ -218,7 +217,6 @@ impl Scene {
 
     /// What the senders of streams had to do in addition to sending, and how many packets the driver's
     /// network card had no room for.
-    #[must_use]
     pub fn troubles(&self) -> (Troubles, u64) {
         self.world.io.troubles()
     }
@@ -229,7 +227,6 @@ impl Scene {
     }
 
     /// The guest that a client is, or is a virtual processor of.
-    #[must_use]
     pub fn guest(&self, client: ClientId) -> Option<&Guest> {
         match self.bodies.get(client.index())? {
             ClientBody::Guest(guest) => Some(guest),
@@ -251,7 +248,6 @@ impl Scene {
     }
 
     /// How long a client has spun for locks.
-    #[must_use]
     pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
         match self.bodies.get(client.index()) {
             Some(ClientBody::Single(single)) => single.spun_ns(),
@@ -263,7 +259,6 @@ impl Scene {
     }
 
     /// How many packets a client has thrown away because no task listened on their ports.
-    #[must_use]
     pub fn dropped(&self, client: ClientId) -> u64 {
         self.bodies.get(client.index()).map_or(0, |body| match body {
             ClientBody::Single(single) => single.dropped(),
@@ -274,7 +269,7 @@ impl Scene {
 }
 
 /// Schedules the next check of a port for acknowledgements that have not been sent.
-fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context<Scene>) {
     let event = Event::Unacknowledged { client, port };
     context.after(at_ns.saturating_sub(context.now_ns()), event);
 }
@@ -295,7 +290,7 @@ impl World {
         on: ClientId,
         inbox: &mut Inbox,
         (port, packet): (u16, Packet),
-        context: &mut Context<'_, Scene>,
+        context: &mut Context<Scene>,
     ) -> bool {
         let arrived = inbox.put(port, packet, context.now_ns());
         if let Some(acknowledgement) = arrived.acknowledgement {
@@ -308,7 +303,7 @@ impl World {
     }
 
     /// Sends the acknowledgements that have waited long enough at a port.
-    fn acknowledge(&mut self, on: ClientId, inbox: &mut Inbox, port: u16, context: &mut Context<'_, Scene>) {
+    fn acknowledge(&mut self, on: ClientId, inbox: &mut Inbox, port: u16, context: &mut Context<Scene>) {
         while let Some(acknowledgement) = inbox.overdue(port, context.now_ns()) {
             self.io.send(on, acknowledgement, context);
         }
@@ -319,7 +314,7 @@ impl Model for Scene {
     type Signal = Signal;
     type Event = Event;
 
-    fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
+    fn next(&mut self, client: ClientId, context: &mut Context<Self>) -> Step {
         let Scene { bodies, world } = self;
         match &mut bodies[client.index()] {
             ClientBody::Single(single) => single.next(client, world, context),
@@ -345,7 +340,7 @@ impl Model for Scene {
         }
     }
 
-    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<Self>) -> Reaction {
         let now_ns = context.now_ns();
         match &mut self.bodies[client.index()] {
             ClientBody::Single(single) => single.deliver(client, signal, &mut self.world, context),
@@ -357,7 +352,7 @@ impl Model for Scene {
         }
     }
 
-    fn event(&mut self, event: Event, context: &mut Context<'_, Self>) {
+    fn event(&mut self, event: Event, context: &mut Context<Self>) {
         match event {
             Event::Arrive(packet) => self.world.io.arrive(packet, context),
             Event::ReadDone { client, request } => self.world.io.read_done(client, request, context),

@@ -94,7 +94,6 @@ pub struct Program {
 
 impl Program {
     /// An empty program that runs `times` times, or for ever.
-    #[must_use]
     pub fn new(times: Option<u64>) -> Program {
         Program { ops: Vec::new(), counters: 0, times }
     }
@@ -122,7 +121,6 @@ impl Program {
     }
 
     /// Whether every way through the program takes time, or may take time.
-    #[must_use]
     pub fn takes_time(&self) -> bool {
         self.ops.iter().any(|op| match op {
             Op::Compute(length) | Op::Sleep(length) => !length.is_zero(),
@@ -134,7 +132,6 @@ impl Program {
 
     /// Whether the program, while it holds a spin lock, only computes and counts what is done, and unlocks
     /// each lock before it takes the next and before it ends.
-    #[must_use]
     pub fn keeps_spin_locks_briefly(&self) -> bool {
         let mut held = None;
         for (at, op) in self.ops.iter().enumerate() {

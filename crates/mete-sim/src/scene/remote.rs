@@ -73,7 +73,7 @@ impl RemoteMachine {
     }
 
     /// It begins: a client thinks, a sender sends at once, a server waits.
-    pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
+    pub(super) fn start(&mut self, context: &mut Context<Scene>) {
         match self.remote {
             Remote::Asks { think, .. } => {
                 self.think(think, context);
@@ -111,7 +111,7 @@ impl RemoteMachine {
     }
 
     /// A packet has come for it.
-    pub(super) fn take(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn take(&mut self, packet: Packet, context: &mut Context<Scene>) {
         match (packet.kind, self.remote) {
             (PacketKind::Acknowledgement(told), _) => {
                 let now_ns = context.now_ns();
@@ -154,7 +154,7 @@ impl RemoteMachine {
     /// Asks to be called when the first of its senders will have waited too long. If that time is later than
     /// the time that is already set, as it is after most acknowledgements, nothing is changed: the early call
     /// finds nothing due and sets the timer again.
-    pub(super) fn set_timer(&mut self, context: &mut Context<'_, Scene>) {
+    pub(super) fn set_timer(&mut self, context: &mut Context<Scene>) {
         let Some(due_ns) = self.senders.iter().filter_map(Sender::due_ns).min() else { return };
         if self.timer.is_some_and(|(timer_ns, _)| timer_ns <= due_ns) {
             return;
@@ -181,7 +181,7 @@ impl RemoteMachine {
     }
 
     /// Begins to think; the answer is how long that takes.
-    fn think(&mut self, think: Distribution, context: &mut Context<'_, Scene>) -> Nanoseconds {
+    fn think(&mut self, think: Distribution, context: &mut Context<Scene>) -> Nanoseconds {
         let thinks_ns = think.sample(&mut self.stream);
         context.after(Nanoseconds::new(thinks_ns), Event::Thought(self.number));
         Nanoseconds::new(thinks_ns)

@@ -27,12 +27,7 @@ impl Single {
         }
     }
 
-    pub(super) fn next(
-        &mut self,
-        client: ClientId,
-        world: &mut World,
-        context: &mut Context<'_, Scene>,
-    ) -> Step {
+    pub(super) fn next(&mut self, client: ClientId, world: &mut World, context: &mut Context<Scene>) -> Step {
         // A signal that wakes the client need not be the one that the task waits for.
         if self.wait.is_some() {
             return Step::Block;
@@ -70,7 +65,7 @@ impl Single {
         client: ClientId,
         signal: Signal,
         world: &mut World,
-        context: &mut Context<'_, Scene>,
+        context: &mut Context<Scene>,
     ) -> Reaction {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),

@@ -69,16 +69,16 @@ pub(super) enum Turn {
 }
 
 /// What a task can use while it runs.
-pub(super) struct AtHand<'a, 'c> {
+pub(super) struct AtHand<'a> {
     /// The client that it runs on. Of a guest's virtual processors it is the one that the task is on now.
     pub(super) on: ClientId,
     pub(super) inbox: &'a mut Inbox,
     pub(super) locks: &'a mut Locks,
     pub(super) io: &'a mut Io,
-    pub(super) context: &'a mut Context<'c, Scene>,
+    pub(super) context: &'a mut Context<Scene>,
 }
 
-impl AtHand<'_, '_> {
+impl AtHand<'_> {
     /// Sends a message. A message to the task's own client stays inside.
     fn send(&mut self, who: TaskId, message: Packet) {
         match message.to {
@@ -143,7 +143,7 @@ impl Task {
     }
 
     /// Goes on from the present position, up to a step that takes time or concerns others.
-    pub(super) fn next(&mut self, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Turn {
+    pub(super) fn next(&mut self, who: TaskId, at_hand: &mut AtHand<'_>) -> Turn {
         // A second handle, because instructions change the task while the program is read.
         let program = Arc::clone(&self.program);
         for _ in 0..STEPS_OF_ITS_OWN {
@@ -172,7 +172,7 @@ impl Task {
     }
 
     /// Carries out one instruction. `None`: it concerned only the task.
-    fn carry_out(&mut self, op: &Op, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn carry_out(&mut self, op: &Op, who: TaskId, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         match *op {
             Op::Compute(length) => self.left_ns = Nanoseconds::new(length.sample(&mut self.stream)),
             Op::Repeat { start, times, counter } => self.repeat(start, times, counter),
@@ -197,7 +197,7 @@ impl Task {
         None
     }
 
-    fn sleep(&mut self, who: TaskId, length: Distribution, at_hand: &mut AtHand<'_, '_>) -> Turn {
+    fn sleep(&mut self, who: TaskId, length: Distribution, at_hand: &mut AtHand<'_>) -> Turn {
         let length_ns = length.sample(&mut self.stream);
         at_hand.context.notify_after(
             Nanoseconds::new(length_ns),
@@ -207,13 +207,13 @@ impl Task {
         Turn::Wait(Wait::Timer)
     }
 
-    fn reply(&mut self, who: TaskId, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn reply(&mut self, who: TaskId, bytes: Distribution, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         let bytes = bytes.sample(&mut self.stream);
         at_hand.send(who, self.peer?.answer(bytes));
         Some(Turn::Act)
     }
 
-    fn spin(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn spin(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         self.spin = Some(lock);
         self.is_spinning = !at_hand.locks.try_take(lock, who, at_hand.on);
         if !self.is_spinning {
@@ -224,7 +224,7 @@ impl Task {
         Some(Turn::Spin)
     }
 
-    fn unlock(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn unlock(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         if self.spin == Some(lock) {
             // The lock is left free: the first of the spinning tasks that the host runs takes it.
             self.spin = None;
@@ -246,7 +246,7 @@ impl Task {
         disk: usize,
         bytes: Distribution,
         goes_on: bool,
-        at_hand: &mut AtHand<'_, '_>,
+        at_hand: &mut AtHand<'_>,
     ) -> Turn {
         let bytes = bytes.sample(&mut self.stream);
         let request = at_hand.inbox.request(who.task);
@@ -265,7 +265,7 @@ impl Task {
         to: Peer,
         port: u16,
         bytes: Distribution,
-        at_hand: &mut AtHand<'_, '_>,
+        at_hand: &mut AtHand<'_>,
     ) -> Option<Turn> {
         if who.is_at(to) && at_hand.inbox.is_full(port) {
             // The instruction is carried out again once there is room.
@@ -280,7 +280,7 @@ impl Task {
         Some(Turn::Act)
     }
 
-    fn receive(&mut self, port: u16, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn receive(&mut self, port: u16, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         let Some(packet) = at_hand.inbox.take(port) else {
             // The instruction is carried out again once a packet has come.
             self.at -= 1;
@@ -300,7 +300,7 @@ impl Task {
         who: TaskId,
         port: u16,
         each: Distribution,
-        at_hand: &mut AtHand<'_, '_>,
+        at_hand: &mut AtHand<'_>,
     ) -> Option<Turn> {
         let turn = self.receive(port, at_hand);
         if matches!(turn, Some(Turn::Wait(_))) {

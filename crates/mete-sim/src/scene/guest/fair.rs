@@ -32,7 +32,6 @@ pub struct Fair {
 
 impl Fair {
     /// A scheduler under which every task runs once in `latency_ns`, but for at least `least_ns` at a time.
-    #[must_use]
     pub fn new(latency_ns: Nanoseconds, least_ns: Nanoseconds) -> Fair {
         Fair { latency_ns, least_ns, tasks: Vec::new(), least_virtual_ns: 0 }
     }

@@ -70,14 +70,12 @@ pub struct Guest {
 
 impl Guest {
     /// A guest without tasks on one virtual processor.
-    #[must_use]
     pub fn new(kernel: Kernel, costs: KernelCosts) -> Guest {
         Guest::with_vcpus(1, kernel, costs)
     }
 
     /// A guest without tasks on this number of virtual processors, at least one. Each has a run queue like
     /// `kernel`.
-    #[must_use]
     pub fn with_vcpus(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
         Guest {
             costs,
@@ -127,19 +125,16 @@ impl Guest {
     }
 
     /// How many virtual processors the guest has.
-    #[must_use]
     pub fn vcpus(&self) -> usize {
         self.vcpus.len()
     }
 
     /// The processor time that a task has had.
-    #[must_use]
     pub fn ran_ns(&self, task: u16) -> Nanoseconds {
         self.tasks.get(usize::from(task)).map_or(Nanoseconds::ZERO, |task| task.ran_ns)
     }
 
     /// How often another address space was loaded, on all virtual processors together.
-    #[must_use]
     pub fn switches(&self) -> u64 {
         self.vcpus.iter().map(|vcpu| vcpu.switches).sum()
     }
@@ -204,12 +199,7 @@ impl Guest {
         vcpu.kernel.scheduler().ran(current, of_task_ns);
     }
 
-    pub(super) fn next(
-        &mut self,
-        client: ClientId,
-        world: &mut World,
-        context: &mut Context<'_, Scene>,
-    ) -> Step {
+    pub(super) fn next(&mut self, client: ClientId, world: &mut World, context: &mut Context<Scene>) -> Step {
         // The last task has exited on another virtual processor.
         if self.left == 0 {
             return Step::Exit;
@@ -237,7 +227,7 @@ impl Guest {
 
     /// Takes the pending signals. They make tasks ready, and these may take the processor from the present
     /// task.
-    fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<'_, Scene>) {
+    fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<Scene>) {
         while let Some((signal, came_ns)) = self.vcpus[at].pending.pop_front() {
             self.work(at, self.cost_ns(signal));
             if let Signal::Room { port } = signal {
@@ -278,7 +268,7 @@ impl Guest {
         at: usize,
         signal: Signal,
         world: &mut World,
-        context: &mut Context<'_, Scene>,
+        context: &mut Context<Scene>,
     ) -> Option<usize> {
         let on = self.client(at);
         match signal {
@@ -302,7 +292,7 @@ impl Guest {
     }
 
     /// Makes all tasks ready that wait for room at a port.
-    fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+    fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<Scene>) {
         // Each wake-up clears the task's wait, so the search ends.
         while let Some(task) = self.waiting_for(Wait::Room { port }) {
             self.wake(at, task, came_ns, context);
@@ -310,7 +300,7 @@ impl Guest {
     }
 
     /// Makes a task ready because something has come for it to the virtual processor `at`.
-    fn wake(&mut self, at: usize, task: usize, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+    fn wake(&mut self, at: usize, task: usize, came_ns: Nanoseconds, context: &mut Context<Scene>) {
         let now_ns = context.now_ns();
         let slept_ns = now_ns.saturating_sub(self.tasks[task].slept_from_ns);
         self.tasks[task].wait = None;
@@ -346,7 +336,7 @@ impl Guest {
     }
 
     /// Chooses a task. `Some` if the host has to learn of it, or if the switch takes time.
-    fn choose(&mut self, at: usize, context: &mut Context<'_, Scene>) -> Option<Step> {
+    fn choose(&mut self, at: usize, context: &mut Context<Scene>) -> Option<Step> {
         // Before a virtual processor idles, it takes over a task that waits elsewhere.
         if self.vcpus.len() > 1 && self.vcpus[at].load() == 0 {
             self.pull(at, 1);
@@ -374,13 +364,7 @@ impl Guest {
         Some(Step::Continue)
     }
 
-    fn go_on(
-        &mut self,
-        at: usize,
-        current: usize,
-        world: &mut World,
-        context: &mut Context<'_, Scene>,
-    ) -> Step {
+    fn go_on(&mut self, at: usize, current: usize, world: &mut World, context: &mut Context<Scene>) -> Step {
         // The task's client is the guest's first, wherever it runs, so that its locks and ports stay the
         // same.
         let who = TaskId { client: self.first, task: current as u16 };
@@ -431,7 +415,7 @@ impl Guest {
     }
 
     /// A task has exited. With the last one the guest ends on all its virtual processors.
-    fn exit(&mut self, at: usize, current: usize, context: &mut Context<'_, Scene>) -> Step {
+    fn exit(&mut self, at: usize, current: usize, context: &mut Context<Scene>) -> Step {
         if self.left > 0 {
             return self.leave(at, current, context.now_ns());
         }

@@ -57,7 +57,6 @@ pub struct Priority {
 
 impl Priority {
     /// A scheduler whose tasks run for at most this long at a time.
-    #[must_use]
     pub fn new(slice_ns: Nanoseconds) -> Priority {
         Priority { slice_ns, tasks: Vec::new(), next_place: 0 }
     }
