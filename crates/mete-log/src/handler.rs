@@ -40,7 +40,7 @@ pub enum Outcome {
     Refused,
 }
 
-/// The time sources of a component (thesis §4.3.3).
+/// The time sources of a component (thesis §4.3.3). A reading goes into the row as it is, so it is a plain word here.
 pub trait Clock {
     /// The finest clock.
     fn hardware(&self) -> u64;

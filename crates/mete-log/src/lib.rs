@@ -39,6 +39,7 @@ pub mod letters;
 pub mod ring;
 pub mod row;
 mod sync;
+mod ticks;
 
 /// What runs on the machine's own atomics. Under loom only the ring and what it needs are built:
 /// loom checks the ring's memory ordering with atomics of its own, which no shared memory can hold.
@@ -79,3 +80,4 @@ pub use layout::Shape;
 #[cfg(not(loom))]
 pub use live::*;
 pub use row::Row;
+pub use ticks::Ticks;

@@ -120,7 +120,7 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
         let (mut last, mut cursor) = (0, Cursor::new(region.area(0), file, plan.control(file)));
         for number in 1..100 {
             let record = record(1, number as u16, 300, number << 40);
-            let before = mete_log::clock::ticks();
+            let before = mete_log::clock::ticks().get();
             // SAFETY: this thread's own structure.
             let outcome = unsafe { rseq::log(&target(&region), abi, &mete_log::clock::UserClock, record) };
             assert_eq!(outcome, Outcome::Logged);
@@ -137,7 +137,7 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
                 }
             });
             assert_eq!(poll.unwrap().rows, 1);
-            assert!((before..=mete_log::clock::ticks()).contains(&last), "{entries:?}");
+            assert!((before..=mete_log::clock::ticks().get()).contains(&last), "{entries:?}");
         }
     }
 }

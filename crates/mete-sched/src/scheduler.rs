@@ -466,7 +466,7 @@ impl Scheduler {
     /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
     /// lengths of phases in such ticks. `None` before the clocks have moved.
     pub fn ns_per_tick(&self) -> Option<f64> {
-        Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.duration_ns(1))
+        Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.ns_per_tick())
     }
 
     /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's time.

@@ -1,6 +1,7 @@
 //! What is in a trace and what is not (NEW-2), for each processor and interval. The numbers follow from serial numbers
 //! and never from a guess.
 
+use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// What one processor's file has of an interval.
@@ -22,9 +23,9 @@ pub struct Account {
     /// How many of these were recorded but could not be written, or can no longer be read.
     pub unwritten: u64,
     /// Earliest time stamp, in ticks; 0 without records.
-    pub first_time: u64,
+    pub first_time: Ticks,
     /// Latest time stamp, in ticks; 0 without records.
-    pub last_time: u64,
+    pub last_time: Ticks,
     /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended
     /// before it could say how many events occurred. So there may have been more events after the interval.
     pub ended: bool,

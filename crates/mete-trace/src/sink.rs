@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mete_base::folder::Folder;
+use mete_log::Ticks;
 
 use crate::block::Block;
 use crate::completeness::Account;
@@ -155,8 +156,11 @@ impl Flight {
             end_serial,
             records,
             lost: end_serial - first_serial - records,
-            first_time: filled().map(|header| header.first_time.get()).min().unwrap_or(0),
-            last_time: filled().next_back().map_or(0, |header| header.last_time.get()),
+            first_time: filled().map(|header| Ticks::new(header.first_time.get())).min().unwrap_or_default(),
+            last_time: filled()
+                .next_back()
+                .map(|header| Ticks::new(header.last_time.get()))
+                .unwrap_or_default(),
             ended: back.is_last(),
             ..none
         }
