@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::sync::Barrier;
+
 use common::{STAMPS, SetClock, all_entries, global_log, record};
-use mete_log::handler::{enter, exit, log};
+use mete_log::area::Register;
+use mete_log::handler::{Clock, enter, exit, log};
 use mete_log::plan::{freeze, thaw};
 use mete_log::{
     Control, Cursor, DomainId, Entries, EventId, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Poll,
@@ -284,6 +287,48 @@ fn log_5_applying_a_plan_anew_leaves_nothing_of_the_old_one() {
     plan.apply(area);
     log(area, &SetClock::default(), record(1, 2, 3, 42));
     assert_eq!(log(area, &SetClock::default(), record(1, 3, 2, 42)), Outcome::Off);
+    assert_eq!(Cursor::new(area, total, plan.control(total)).newest(area).unwrap().counter, Some(42));
+}
+
+/// A clock at which a producer stops in the middle of a row until a plan has changed its file.
+struct StoppingClock<'a>(&'a Barrier, &'a Register);
+
+impl Clock for StoppingClock<'_> {
+    fn hardware(&self) -> u64 {
+        let before = self.1.control();
+        self.0.wait();
+        while self.1.control() == before {
+            std::thread::yield_now();
+        }
+        // Long enough for a plan that does not wait for the row.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        u64::MAX / 2
+    }
+
+    fn tick(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn log_5_a_row_that_a_producer_has_begun_before_a_plan_is_applied_changes_no_total() {
+    let (region, file, _) = global_log(Entries::COUNTER, Stamp::Hardware, false, 2);
+    let area = region.area(0);
+    let mut plan = Plan::new(area.shape());
+    let spec = FileSpec { entries: Entries::COUNTER, stamp: Stamp::None, add: true, rows: 4 };
+    let total = plan.file(spec).unwrap();
+    plan.route_event(EventId::new(0), total).unwrap();
+    assert_eq!(file, total, "the same register");
+    let begun = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let clock = StoppingClock(&begun, area.register(file));
+        let producer = scope.spawn(move || log(area, &clock, record(0, 1, 2, u64::MAX / 2)));
+        begun.wait();
+        plan.apply(area);
+        log(area, &SetClock::default(), record(0, 1, 2, 40));
+        assert_eq!(producer.join().unwrap(), Outcome::Logged);
+    });
+    log(area, &SetClock::default(), record(0, 1, 2, 2));
     assert_eq!(Cursor::new(area, total, plan.control(total)).newest(area).unwrap().counter, Some(42));
 }
 
