@@ -28,7 +28,7 @@
 //! thesis that it is based on ("the thesis"). Sections are cited where the code implements them.
 //!
 //! The core needs neither `std` nor an allocator. The feature `std` adds what needs an operating
-//! system: shared [`region`]s, [`plan`]s and the [`clock`].
+//! system: shared [`region`]s in [`sealed`] memory, [`plan`]s and the [`clock`].
 
 #![cfg_attr(not(any(feature = "std", test, loom)), no_std)]
 
@@ -66,6 +66,7 @@ mod live {
         pub mod clock;
         pub mod plan;
         pub mod region;
+        pub mod sealed;
 
         pub use plan::{FileSpec, Plan, PlanError};
         pub use region::{Region, RegionError};
