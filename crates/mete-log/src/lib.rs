@@ -11,7 +11,7 @@
 //!   ─────────                 ┌──────────────────────────┐              ─────────
 //!   Plan::apply ── writes ──▶ │ control registers        │ ◀── obeys ── handler
 //!                             │ domain table             │              (portable, rseq,
-//!   Reader::poll ◀─ copies ── │ log files                │ ◀── rows ──   BPF C)
+//!   Cursor::poll ◀─ copies ── │ log files                │ ◀── rows ──   BPF C)
 //!                             └──────────────────────────┘
 //! ```
 //!
@@ -56,7 +56,7 @@ mod live {
 
     pub use area::Area;
     pub use handler::{Outcome, Record};
-    pub use reader::{Cursor, Poll, ReadError, Reader, Rows};
+    pub use reader::{Cursor, Poll, ReadError, Rows};
 
     /// What needs an operating system.
     #[cfg(feature = "std")]
