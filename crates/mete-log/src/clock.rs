@@ -43,7 +43,8 @@ pub fn monotonic_ns() -> u64 {
     nanoseconds(rustix::time::ClockId::Monotonic)
 }
 
-fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
+/// What a clock of the system shows, in nanoseconds.
+pub fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
     let time = rustix::time::clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

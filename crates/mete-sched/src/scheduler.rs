@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, KernelError};
 use mete_log::DomainId;
-use mete_log::clock::{Anchor, Calibration, monotonic_ns};
+use mete_log::clock::{Anchor, Calibration, monotonic_ns, nanoseconds};
 use mete_policy::{self as policy, Move, ProcessorId, Role};
 use mete_probe::attach::configured_processors;
 use mete_probe::directory::Users;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
@@ -715,6 +715,5 @@ fn start_discovery(
 }
 
 fn thread_time_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    nanoseconds(ClockId::ThreadCPUTime)
 }

@@ -43,8 +43,7 @@ impl ClockAnchor {
     pub fn now(source: ClockSource, processor: u32) -> ClockAnchor {
         let anchor = Anchor::now();
         let monotonic = mete_log::clock::monotonic_ns();
-        let real = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let real_ns = real.tv_sec as u64 * 1_000_000_000 + real.tv_nsec as u64;
+        let real_ns = mete_log::clock::nanoseconds(rustix::time::ClockId::Realtime);
         let ticks = match source {
             ClockSource::Counter => anchor.ticks,
             ClockSource::Monotonic => Ticks::new(anchor.ns),
@@ -52,10 +51,6 @@ impl ClockAnchor {
         // CLOCK_REALTIME is read a little later than the anchor; the time since then is taken off again.
         let realtime_ns = real_ns - monotonic.saturating_sub(anchor.ns);
         ClockAnchor { processor, ticks, monotonic_ns: anchor.ns, realtime_ns }
-    }
-
-    fn on_line(&self) -> Anchor {
-        Anchor { ticks: self.ticks, ns: self.monotonic_ns }
     }
 }
 
@@ -75,7 +70,8 @@ impl Clock {
     fn line(&self) -> Option<Calibration> {
         let first = self.anchors.iter().min_by_key(|anchor| anchor.ticks)?;
         let last = self.anchors.iter().max_by_key(|anchor| anchor.ticks)?;
-        Calibration::between(first.on_line(), last.on_line())
+        let [first, last] = [first, last].map(|of| Anchor { ticks: of.ticks, ns: of.monotonic_ns });
+        Calibration::between(first, last)
     }
 
     /// Turns ticks into CLOCK_MONOTONIC nanoseconds; `None` if the trace has fewer than two readings.
