@@ -4,6 +4,8 @@
 use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
 
+use crate::block::Header;
+
 /// What one processor's file has of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
@@ -32,6 +34,18 @@ pub struct Account {
 }
 
 impl Account {
+    /// Adds the records of a block, which comes after those that were added before.
+    pub(crate) fn note(&mut self, header: &Header) {
+        // A block without records has no times of its own.
+        if header.records > 0 {
+            let first = Ticks::new(header.first_time.get());
+            self.first_time = if self.records == 0 { first } else { self.first_time.min(first) };
+            self.last_time = Ticks::new(header.last_time.get());
+        }
+        self.records += u64::from(header.records);
+        self.ended = header.is_last();
+    }
+
     /// Whether every event that occurred in the interval is in the trace, and the end of the recording is known.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.ended

@@ -63,6 +63,11 @@ fn trace_of(directory: &Path, files: &[(&Records, u64)]) -> Trace {
     Trace::open(directory).unwrap()
 }
 
+/// Records the events of the tests.
+fn start(memory: &Arc<Memory>, options: Options) -> Recorder<Memory> {
+    Recorder::start(Arc::clone(memory), common::description(), options).unwrap()
+}
+
 #[test]
 fn klog_7_processors_are_merged_by_time_stamp_and_ties_go_by_processor() {
     let scratch = Scratch::new("merge");
@@ -266,8 +271,7 @@ fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     let scratch = Scratch::new("record");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let producer = Producer::new(memory.buffer(0));
     for number in 0..50_000_u64 {
         while producer.record(NUMBERED, &[number], || ClockSource::Counter.now()) == Outcome::Lost {
@@ -316,8 +320,7 @@ fn klog_6_an_overflow_is_in_the_trace_as_a_gap_and_in_the_description_as_a_numbe
         })
         .count() as u64;
     assert_eq!(lost, 10_000 - (1 << 16) / 24);
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let last = recorder.stop().unwrap();
     let trace = Trace::open(&directory).unwrap();
     let (seen, accounts) = see(&trace, Filter::default());
@@ -331,8 +334,7 @@ fn klog_6_an_overflow_is_in_the_trace_as_a_gap_and_in_the_description_as_a_numbe
 fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
     let scratch = Scratch::new("flight");
     let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
-    let options = Options { block_bytes: BLOCK_BYTES, ..Options::flight(64 << 10) };
-    let mut recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let mut recorder = start(&memory, Options { block_bytes: BLOCK_BYTES, ..Options::flight(64 << 10) });
     let producer = Producer::new(memory.buffer(0));
     let record = |range: std::ops::Range<u64>| {
         for number in range {
@@ -446,8 +448,7 @@ fn new_2_a_trace_is_for_its_owner_alone() {
     let scratch = Scratch::new("rights");
     let directory = scratch.path().join("above/trace");
     let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     recorder.stop().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
@@ -461,8 +462,7 @@ fn new_2_a_trace_whose_description_is_damaged_is_read_by_its_first_description()
     let scratch = Scratch::new("described");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options::directory(&directory);
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || Ticks::new(5));
     let last = recorder.stop().unwrap();
     let path = directory.join("description.json");
@@ -488,7 +488,7 @@ fn klog_5_a_recording_that_fails_leaves_the_old_content() {
     fs::create_dir(&empty).unwrap();
     for directory in [&new, &empty] {
         let options = Options::directory(directory);
-        Recorder::start(Arc::clone(&memory), common::description(), options).unwrap().discard();
+        start(&memory, options).discard();
     }
     let left: Vec<_> = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.len() == 1 && left[0] == empty, "{left:?}");
@@ -500,8 +500,7 @@ fn klog_5_requests_have_little_records_written_at_once() {
     let scratch = Scratch::new("request");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let _ = Producer::new(memory.buffer(1)).record(NUMBERED, &[1], || ClockSource::Counter.now());
     recorder.flush().unwrap();
     let trace = Trace::open(&directory).unwrap();
@@ -520,8 +519,7 @@ fn new_2_a_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
     let scratch = Scratch::new("due");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options::directory(&directory);
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || Ticks::new(5));
     while recorder.reports()[0].flushes == 0 {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -652,8 +650,8 @@ fn klog_6_records_that_a_producer_garbles_are_a_gap_and_are_reported() {
     // Over the first record, as a program could do that shares the memory.
     let map = map(&memory);
     map[4096..4104].copy_from_slice(&[0xee; 8]);
-    let options = Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) };
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder =
+        start(&memory, Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) });
     recorder.flush().unwrap();
     assert!(recorder.reports()[0].garbled.as_ref().unwrap().contains("0xeeee"), "{:?}", recorder.reports());
     record(20..25);
@@ -777,8 +775,7 @@ fn klog_4_switched_events_are_marked_on_every_processor_and_listed_in_the_descri
 #[test]
 fn klog_6_a_watched_event_is_counted_when_it_is_moved() {
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) };
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder = start(&memory, Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) });
     let producer = Producer::new(memory.buffer(0));
     for (event, seen) in [(NUMBERED + 1, 0), (NUMBERED, 1), (NUMBERED + 1, 1), (NUMBERED, 2)] {
         let _ = producer.record(event, &[1], || ClockSource::Counter.now());
