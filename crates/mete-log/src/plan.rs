@@ -186,15 +186,6 @@ impl Plan {
         DomainId::all_below(self.shape.domains()).try_for_each(|domain| self.route(event, domain, file))
     }
 
-    /// Routes every event of a domain to one file.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::route`].
-    pub fn route_domain(&mut self, domain: DomainId, file: FileId) -> Result<(), PlanError> {
-        EventId::all_below(self.shape.events()).try_for_each(|event| self.route(event, domain, file))
-    }
-
     /// Has a pair write one row for each `occurrences` occurrences. The default, 1, logs each.
     ///
     /// # Errors

@@ -116,9 +116,9 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
         std::array::from_fn(|_| plan.file(spec).unwrap());
     EventId::all_below(shape.events()).for_each(|event| plan.route_event(event, global).unwrap());
     plan.route_event(EventId::new(2), per_event).unwrap();
-    plan.route_domain(DomainId::new(3), per_domain).unwrap();
-    for domain in [5, 6] {
-        plan.route_domain(DomainId::new(domain), cluster).unwrap();
+    for (domain, file) in [(3, per_domain), (5, cluster), (6, cluster)] {
+        let domain = DomainId::new(domain);
+        EventId::all_below(shape.events()).for_each(|event| plan.route(event, domain, file).unwrap());
     }
     plan.route(EventId::new(7), DomainId::new(7), per_pair).unwrap();
     let area = region.area(0);
