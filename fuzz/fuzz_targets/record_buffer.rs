@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libfuzzer_sys::fuzz_target;
 use mete_trace::layout::area_bytes;
 use mete_trace::record::Head;
-use mete_trace::{Buffer, Consumer, Producer};
+use mete_trace::{Buffer, Consumer, Producer, Ticks};
 
 /// Words of the header, and the first of the data, that inputs reach.
 const REACHED: usize = 512 + 256;
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
             1 => area[[8, 16, 17][at as usize / 4 % 3]].store(value, Ordering::Relaxed),
             2 => {
                 let fields = [value; 40];
-                let _ = producer.record(step[2].into(), &fields[..usize::from(step[3]) % 40], || value);
+                let _ = producer.record(step[2].into(), &fields[..usize::from(step[3]) % 40], || Ticks::new(value));
             }
             _ => {
                 let _ = consumer.drain(|serial, record| {

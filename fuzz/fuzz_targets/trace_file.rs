@@ -7,7 +7,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use mete_trace::file::BlockFile;
 use mete_trace::reader::Step;
-use mete_trace::{Filter, Item, Merge, ProcessorReader};
+use mete_trace::{Filter, Item, Merge, ProcessorReader, Ticks};
 use trace::{BLOCK_BYTES, Bytes};
 
 mod trace;
@@ -25,12 +25,13 @@ fn read(path: &Path) {
     }
     let account = reader.account();
     assert_eq!((account.records, account.lost), (records, lost));
-    let filter = Filter::default().from_ticks(5).until_ticks(1 << 40);
+    let [from, until] = [5, 1 << 40].map(Ticks::new);
+    let filter = Filter::default().from_ticks(from).until_ticks(until);
     let reader = ProcessorReader::between(open(), filter.from_ticks, filter.until_ticks);
     let mut merged = Merge::new(vec![reader], Vec::new(), filter);
     while let Some(item) = merged.next() {
         if let Ok(Item::Record(record)) = item {
-            assert!((5..=1 << 40).contains(&record.time));
+            assert!((from..=until).contains(&record.time));
         }
     }
 }

@@ -111,6 +111,5 @@ fn bare_turn() -> Result<Turn, Reason> {
 }
 
 fn processor_time_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    mete_log::clock::nanoseconds(rustix::time::ClockId::ThreadCPUTime)
 }

@@ -12,7 +12,7 @@ use mete_trace::description::{
 };
 use mete_trace::record::Head;
 use mete_trace::sink::{FileSink, Sink};
-use mete_trace::{ClockSource, Description, TraceDescription};
+use mete_trace::{ClockSource, Description, Ticks, TraceDescription};
 
 const RECORDING: [u8; 16] = *b"made for a test!";
 /// Nanoseconds between two switches of a processor, on average.
@@ -107,7 +107,12 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
     let source = shipped.ok_or_else(|| Reason::new("no schema of the scheduler is shipped"))?.source();
     let schema = Schema::read(std::slice::from_ref(&source));
     let schema = schema.map_err(|_| Reason::new("the shipped schema of the scheduler cannot be read"))?;
-    let anchor = |ns| ClockAnchor { processor: 0, ticks: ns, monotonic_ns: ns, realtime_ns: ns + (1 << 60) };
+    let anchor = |ns| ClockAnchor {
+        processor: 0,
+        ticks: Ticks::new(ns),
+        monotonic_ns: ns,
+        realtime_ns: ns + (1 << 60),
+    };
     let description = TraceDescription {
         format: FORMAT.to_owned(),
         version: VERSION,

@@ -248,7 +248,7 @@ fn found(trace: &Path) -> Vec<Found> {
                     other => panic!("{other:?}"),
                 };
                 let fields = event.fields.iter().map(number).collect();
-                let (name, time, processor) = (event.name.clone(), record.time, record.processor);
+                let (name, time, processor) = (event.name.clone(), record.time.get(), record.processor);
                 Found::Event { name, fields, time, processor }
             }
         });

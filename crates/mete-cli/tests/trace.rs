@@ -10,7 +10,7 @@ use std::sync::Arc;
 use common::mete;
 use mete_trace::{
     Buffers, ClockSource, Description, EventLayout, FieldKind, FieldLayout, Memory, Options, Producer,
-    Recorder,
+    Recorder, Ticks,
 };
 
 /// Three events on each of two processors, of threads that no kernel has, so that they have no names, and one on
@@ -27,11 +27,11 @@ fn record(directory: &Path) {
     for (number, second) in [(5_000_001, 10), (5_000_002, 20), (5_000_003, 30)] {
         for processor in 0..2 {
             let producer = Producer::new(memory.buffer(processor));
-            let _ = producer.record(3, &[number], || second * 1_000_000_000);
+            let _ = producer.record(3, &[number], || Ticks::new(second * 1_000_000_000));
         }
     }
     let too_large = [0; 1000];
-    let _ = Producer::new(memory.buffer(1)).record(3, &too_large, || 0);
+    let _ = Producer::new(memory.buffer(1)).record(3, &too_large, Ticks::default);
     recorder.stop().unwrap();
 }
 
@@ -224,7 +224,7 @@ fn record_domains(directory: &Path) {
     let options = Options { domains, clock: ClockSource::Monotonic, ..Options::directory(directory) };
     let recorder = Recorder::start(Arc::clone(&memory), description, options).unwrap();
     for domain in 0..3 {
-        let _ = Producer::new(memory.buffer(0)).record(3, &[domain], || domain);
+        let _ = Producer::new(memory.buffer(0)).record(3, &[domain], || Ticks::new(domain));
     }
     recorder.stop().unwrap();
 }
@@ -312,7 +312,8 @@ fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() 
     }
     let missed = recorder.stop().unwrap().circumstances.missed;
     let path = path.to_str().unwrap();
-    let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    // The trace's clock is the monotonic one.
+    let seconds = |time: Ticks| format!("{}.{:09}", time.get() / 1_000_000_000, time.get() % 1_000_000_000);
 
     let output = mete(&["show", path, "--without-marks"]).assert().success().get_output().clone();
     let (shown, said) =

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use mete_trace::description::Converter as Clock;
-use mete_trace::{Account, EventLayout, Filter, Item, ReadError, Record, Trace};
+use mete_trace::{Account, EventLayout, Filter, Item, ReadError, Record, Ticks, Trace};
 
 use crate::format::{Event, Format};
 
@@ -103,7 +103,7 @@ impl Converted {
     }
 }
 
-fn ns(clock: Option<&Clock>, ticks: Option<u64>) -> Option<u64> {
+fn ns(clock: Option<&Clock>, ticks: Option<Ticks>) -> Option<u64> {
     Some(clock?.ns(ticks?))
 }
 

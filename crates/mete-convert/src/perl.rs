@@ -6,7 +6,7 @@
 
 use std::io;
 
-use mete_trace::{Account, Gap, ReadError, Trace, Value};
+use mete_trace::{Account, Gap, ReadError, Ticks, Trace, Value};
 
 use crate::write::TextWriter;
 use crate::{Event, Format, LOST};
@@ -23,7 +23,7 @@ impl<W: io::Write> Perl<W> {
         Perl { out: TextWriter::new(to) }
     }
 
-    fn header(&mut self, name: &str, [processor, file]: [u32; 2], serial: u64, time: u64) {
+    fn header(&mut self, name: &str, [processor, file]: [u32; 2], serial: u64, time: Ticks) {
         self.out.text("{\n    header => {\n        \"type\"      => ");
         self.string(name);
         self.out.text(",\n        \"serial\"    => \"").number(serial);
@@ -87,7 +87,7 @@ impl<W: io::Write> Format for Perl<W> {
     }
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
-        self.header(LOST, [gap.processor, gap.file], gap.first_serial, gap.after.unwrap_or(0));
+        self.header(LOST, [gap.processor, gap.file], gap.first_serial, gap.after.unwrap_or_default());
         self.field("events", Some(&Value::Unsigned(gap.events)));
         self.out.end("},\n")
     }

@@ -13,9 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use mete_trace::names::without_controls;
-use mete_trace::{
-    Account, EventLayout, FieldLayout, Gap, MissedRuns, ReadError, Record, Trace, TraceDescription, Value,
-};
+use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Record, Trace, TraceDescription, Value};
 
 use crate::meaning::{FieldSubject, Meaning, Meanings};
 use crate::names::ThreadNames;
@@ -31,8 +29,9 @@ pub struct Text<W> {
     forms: Vec<Option<LineForm>>,
     symbols: BTreeMap<u64, String>,
     names: Option<ThreadNames>,
-    /// Runs that the kernel left out, with times in nanoseconds if the times can be converted.
-    missed: Vec<MissedRuns>,
+    /// Runs that the kernel left out, if the times can be converted: between which two moments, in nanoseconds, and how
+    /// many runs.
+    missed: Vec<([u64; 2], u64)>,
     /// The number of further such runs, of which the time is not known.
     missed_somewhere: u64,
 }
@@ -173,22 +172,18 @@ impl<W: io::Write> Text<W> {
         };
         let missed = circumstances.missed.iter();
         self.missed = missed
-            .map(|missed| MissedRuns {
-                since: clock.ns(missed.since),
-                until: clock.ns(missed.until),
-                ..*missed
-            })
+            .map(|missed| ([missed.since, missed.until].map(|time| clock.ns(time)), missed.runs))
             .collect();
-        let known = self.missed.iter().map(|missed| missed.runs).sum();
+        let known = self.missed.iter().map(|(_, runs)| runs).sum();
         // Both numbers come from the description and need not agree.
         self.missed_somewhere = circumstances.missed_runs.saturating_sub(known);
     }
 
     fn write_missed(&mut self) {
         const WHAT: &str = " runs of programs were left out by the kernel, without a gap";
-        for missed in &self.missed {
-            self.out.text("-- ").number(missed.runs).text(WHAT).text(", between ");
-            self.out.seconds(missed.since).text(" and ").seconds(missed.until).text("\n");
+        for &([since_ns, until_ns], runs) in &self.missed {
+            self.out.text("-- ").number(runs).text(WHAT).text(", between ");
+            self.out.seconds(since_ns).text(" and ").seconds(until_ns).text("\n");
         }
         if self.missed_somewhere > 0 {
             self.out.text("-- ").number(self.missed_somewhere).text(WHAT).text("\n");

@@ -133,7 +133,7 @@ impl<W: io::Write> TextWriter<W> {
 
     /// Writes a number, or nothing if there is none.
     #[inline]
-    pub fn maybe(&mut self, number: Option<u64>) -> &mut TextWriter<W> {
+    pub fn maybe(&mut self, number: Option<impl Into<u64>>) -> &mut TextWriter<W> {
         if let Some(number) = number {
             self.number(number);
         }

@@ -10,7 +10,7 @@ use mete_convert::{
 use mete_schema::{Schema, Source};
 use mete_trace::block::{HEADER_BYTES, checksum, offset};
 use mete_trace::description::{ClockAnchor, file_name};
-use mete_trace::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, Filter, Trace};
+use mete_trace::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, Filter, Ticks, Trace};
 use proptest::prelude::*;
 
 /// Events whose fields have a meaning for the formats that look for one. The numbers in the trace are arbitrary.
@@ -83,7 +83,10 @@ fn describe(scratch: &Scratch, events: Vec<EventLayout>, is_schema: bool, ticks:
     } else {
         description.description.events = events;
     }
-    let anchor = |ticks, ns| ClockAnchor { processor: 0, ticks, monotonic_ns: ns, realtime_ns: u64::MAX };
+    let anchor = |ticks, ns| {
+        let ticks = Ticks::new(ticks);
+        ClockAnchor { processor: 0, ticks, monotonic_ns: ns, realtime_ns: u64::MAX }
+    };
     description.clock.source = ClockSource::Counter;
     description.clock.anchors = vec![anchor(0, 5), anchor(ticks, u64::MAX)];
     description.write(scratch.path()).unwrap();

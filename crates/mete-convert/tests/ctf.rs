@@ -12,7 +12,7 @@ use common::{NASTY, Scratch, record, trace_description, write_file};
 use mete_convert::{Ctf, CtfVersion, convert};
 use mete_trace::description::ClockAnchor;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
-use mete_trace::{EventLayout, FieldKind, FieldLayout, Filter, Trace};
+use mete_trace::{EventLayout, FieldKind, FieldLayout, Filter, Ticks, Trace};
 use serde_json::{Value, json};
 
 /// Every kind and size of field, names that are words of the metadata, and documentation that would be code.
@@ -59,8 +59,8 @@ fn trace(scratch: &Scratch) -> Trace {
     ];
     let mut description = trace_description(2);
     description.description.events.extend(kinds());
-    let anchor =
-        ClockAnchor { processor: 0, ticks: 0, monotonic_ns: 0, realtime_ns: 1_700_000_000_123_456_789 };
+    let (ticks, realtime_ns) = (Ticks::new(0), 1_700_000_000_123_456_789);
+    let anchor = ClockAnchor { processor: 0, ticks, monotonic_ns: 0, realtime_ns };
     description.clock.anchors = vec![anchor];
     description.write(scratch.path()).unwrap();
     write_file(scratch.path(), 0, &on_0, 131);

@@ -33,7 +33,7 @@
 //! let event = kernel.enable(&Characteristic::ServiceTime)?;
 //! for processor in 0..kernel.processors() {
 //!     let area = kernel.area(processor);
-//!     // Plan::apply(area), then Reader::new(area, …): rows with `event` and domain 7
+//!     // Plan::apply(area), then Cursor::new(area, …): rows with `event` and domain 7
 //! }
 //! # Ok(()) }
 //! ```

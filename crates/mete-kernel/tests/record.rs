@@ -177,7 +177,7 @@ impl Recorded {
                     let layout = layouts.iter().find(|layout| layout.id == record.event).unwrap();
                     let fields = layout.values(record.bytes);
                     let fields = fields.map(|(name, value)| (name.to_owned(), number(value))).collect();
-                    let (name, processor, time) = (layout.name.clone(), record.processor, record.time);
+                    let (name, processor, time) = (layout.name.clone(), record.processor, record.time.get());
                     recorded.events.push(Event { name, processor, time, fields });
                 }
             }

@@ -29,14 +29,15 @@ impl Register {
     #[inline(always)]
     pub fn control(&self) -> Control {
         // Acquire: pairs with `set_control`, so the rows of an adding file that were cleared for this
-        // word are seen to be cleared.
-        Control::from_bits(self.control.load(Ordering::Acquire))
+        // word are seen to be cleared. SeqCst: see `plan::Plan::apply`.
+        Control::from_bits(self.control.load(Ordering::SeqCst))
     }
 
     /// Changes the control word. Producers obey it from their next row on.
     pub fn set_control(&self, control: Control) {
-        // Release: a producer that sees the new word also sees that the rows were cleared for it.
-        self.control.store(control.to_bits(), Ordering::Release);
+        // Release: a producer that sees the new word also sees that the rows were cleared for it. SeqCst: see
+        // `plan::Plan::apply`.
+        self.control.store(control.to_bits(), Ordering::SeqCst);
     }
 }
 

@@ -40,7 +40,7 @@ pub enum Outcome {
     Refused,
 }
 
-/// The time sources of a component (thesis §4.3.3).
+/// The time sources of a component (thesis §4.3.3). A reading goes into the row as it is, so it is a plain word here.
 pub trait Clock {
     /// The finest clock.
     fn hardware(&self) -> u64;
@@ -85,27 +85,38 @@ pub fn exit(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
 #[inline]
 fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Outcome {
     let register = area.register(pair.file());
-    let control = register.control();
-    if !control.is_enabled() {
+    if !register.control().is_enabled() {
         return Outcome::Off;
     }
-    if control.is_frozen() || !try_take(register) {
-        // Relaxed: a count on its own. By a locked instruction, because several threads can be refused at
-        // once.
-        register.lost.fetch_add(1, Ordering::Relaxed);
-        return Outcome::Refused;
+    if !try_take(register) {
+        return refuse(register);
     }
-    put_row(area, clock, register, control, record);
+    // Only this one counts: a plan that changes it waits for threads that have taken the file.
+    let control = register.control();
+    let outcome = if !control.is_enabled() {
+        Outcome::Off
+    } else if control.is_frozen() {
+        refuse(register)
+    } else {
+        put_row(area, clock, register, control, record);
+        Outcome::Logged
+    };
     // Release: the row and its commit come before the next writer's.
     register.busy.store(0, Ordering::Release);
-    Outcome::Logged
+    outcome
+}
+
+fn refuse(register: &Register) -> Outcome {
+    // Relaxed: a count on its own. By a locked instruction, because several threads can be refused at once.
+    register.lost.fetch_add(1, Ordering::Relaxed);
+    Outcome::Refused
 }
 
 /// Takes a file for this thread, if no other thread has it. Does not wait.
 fn try_take(register: &Register) -> bool {
-    // Acquire: what the last writer committed is seen before this row is placed. Relaxed on failure:
-    // nothing of the file is read then.
-    let is_taken = register.busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    // Acquire: what the last writer committed is seen before this row is placed. SeqCst: see `Plan::apply`.
+    // Relaxed on failure: nothing of the file is read then.
+    let is_taken = register.busy.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_ok();
     if is_taken {
         hold_back_the_clock();
     }

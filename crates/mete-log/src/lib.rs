@@ -11,7 +11,7 @@
 //!   ─────────                 ┌──────────────────────────┐              ─────────
 //!   Plan::apply ── writes ──▶ │ control registers        │ ◀── obeys ── handler
 //!                             │ domain table             │              (portable, rseq,
-//!   Reader::poll ◀─ copies ── │ log files                │ ◀── rows ──   BPF C)
+//!   Cursor::poll ◀─ copies ── │ log files                │ ◀── rows ──   BPF C)
 //!                             └──────────────────────────┘
 //! ```
 //!
@@ -28,7 +28,7 @@
 //! thesis that it is based on ("the thesis"). Sections are cited where the code implements them.
 //!
 //! The core needs neither `std` nor an allocator. The feature `std` adds what needs an operating
-//! system: shared [`region`]s, [`plan`]s and the [`clock`].
+//! system: shared [`region`]s in [`sealed`] memory, [`plan`]s and the [`clock`].
 
 #![cfg_attr(not(any(feature = "std", test, loom)), no_std)]
 
@@ -39,6 +39,7 @@ pub mod letters;
 pub mod ring;
 pub mod row;
 mod sync;
+mod ticks;
 
 /// What runs on the machine's own atomics. Under loom only the ring and what it needs are built:
 /// loom checks the ring's memory ordering with atomics of its own, which no shared memory can hold.
@@ -55,7 +56,7 @@ mod live {
 
     pub use area::Area;
     pub use handler::{Outcome, Record};
-    pub use reader::{Cursor, Poll, ReadError, Reader, Rows};
+    pub use reader::{Cursor, Poll, ReadError, Rows};
 
     /// What needs an operating system.
     #[cfg(feature = "std")]
@@ -65,6 +66,7 @@ mod live {
         pub mod clock;
         pub mod plan;
         pub mod region;
+        pub mod sealed;
 
         pub use plan::{FileSpec, Plan, PlanError};
         pub use region::{Region, RegionError};
@@ -79,3 +81,4 @@ pub use layout::Shape;
 #[cfg(not(loom))]
 pub use live::*;
 pub use row::Row;
+pub use ticks::Ticks;

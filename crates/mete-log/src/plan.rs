@@ -18,11 +18,19 @@
 //! ```
 
 use core::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::Duration;
 
-use crate::area::Area;
+use crate::area::{Area, Register};
 use crate::control::{Control, Entries, OFFSET_UNIT, Stamp};
 use crate::layout::{PAIR_KEEP_INTERNAL, Shape};
 use crate::{DomainId, EventId, FileId};
+
+/// How long a row may take that a producer writes without having taken the file: in a restartable sequence, or
+/// in a program of the kernel. Both take some ten nanoseconds, and only an interrupt comes in between.
+const LONGEST_ROW: Duration = Duration::from_millis(1);
+/// How many times as long a plan waits for a producer that has taken a file, before it takes it for dead.
+const PATIENCE: usize = 100;
 
 /// What a log file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,15 +186,6 @@ impl Plan {
         DomainId::all_below(self.shape.domains()).try_for_each(|domain| self.route(event, domain, file))
     }
 
-    /// Routes every event of a domain to one file.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::route`].
-    pub fn route_domain(&mut self, domain: DomainId, file: FileId) -> Result<(), PlanError> {
-        EventId::all_below(self.shape.events()).try_for_each(|event| self.route(event, domain, file))
-    }
-
     /// Has a pair write one row for each `occurrences` occurrences. The default, 1, logs each.
     ///
     /// # Errors
@@ -211,22 +210,40 @@ impl Plan {
     /// and files are cleared and set up before pairs are routed to them. A file that was left busy, by a
     /// producer that died in it or by garbage, is free again.
     ///
+    /// If a file was on, this waits a millisecond for rows that producers have begun, and a tenth of a second at most
+    /// for a file that is busy. A row that takes even longer, on a virtual processor that stands still, can spoil a
+    /// running total.
+    ///
     /// # Panics
     ///
     /// If the area has another shape than the plan.
     pub fn apply(&self, area: Area<'_>) {
         assert_eq!(area.shape(), self.shape, "the plan was made for another shape of area");
-        for file in FileId::all_below(self.shape.files()) {
-            let register = area.register(file);
-            register.set_control(Control::OFF);
-            // Relaxed: the file is off, and the control word that switches it on is stored with release.
-            register.busy.store(0, Ordering::Relaxed);
-        }
+        self.switch_off(area);
         self.clear_rows(area);
         for (file, control) in self.files() {
             area.register(file).set_control(control);
         }
         self.apply_routes(area);
+    }
+
+    /// Switches all files off, and waits for the rows of producers that have read a control word before. Such a
+    /// row would change a running total after it was cleared.
+    fn switch_off(&self, area: Area<'_>) {
+        let registers = || FileId::all_below(self.shape.files()).map(|file| area.register(file));
+        let was_on = registers().any(|register| register.control().is_enabled());
+        registers().for_each(|register| register.set_control(Control::OFF));
+        // A producer takes the file and then reads the control word. This stores the word and then looks whether
+        // the file is taken. All four are SeqCst: either the producer finds the file off, or it is waited for.
+        let is_taken = |register: &Register| register.busy.load(Ordering::SeqCst) != 0;
+        for _ in 0..if was_on { PATIENCE } else { 0 } {
+            sleep(LONGEST_ROW);
+            if !registers().any(is_taken) {
+                break;
+            }
+        }
+        // Relaxed: the file is off, and the control word that switches it on is stored with release.
+        registers().for_each(|register| register.busy.store(0, Ordering::Relaxed));
     }
 
     fn apply_routes(&self, area: Area<'_>) {

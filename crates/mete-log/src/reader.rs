@@ -78,53 +78,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Reads one log file on one processor: an [`Area`] and a [`Cursor`] in it.
-pub struct Reader<'a> {
-    area: Area<'a>,
-    cursor: Cursor,
-}
-
-impl<'a> Reader<'a> {
-    /// A reader of the rows that are written from now on.
-    pub fn new(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
-        Reader { area, cursor: Cursor::new(area, file, control) }
-    }
-
-    /// A reader that begins with the oldest row that is still there.
-    pub fn from_oldest(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
-        Reader { area, cursor: Cursor::from_oldest(area, file, control) }
-    }
-
-    /// The number of the next row to be read.
-    pub fn next_row(&self) -> u64 {
-        self.cursor.next
-    }
-
-    /// One pass, row by row. See [`Cursor::poll_rows`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Cursor::poll_rows`].
-    pub fn poll(&mut self, mut each: impl FnMut(Row)) -> Result<Poll, ReadError> {
-        self.poll_rows(|rows| rows.iter().for_each(&mut each))
-    }
-
-    /// One pass, piece by piece. See [`Cursor::poll_rows`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Cursor::poll_rows`].
-    pub fn poll_rows(&mut self, each: impl FnMut(&Rows<'_>)) -> Result<Poll, ReadError> {
-        self.cursor.poll_rows(self.area, each)
-    }
-
-    /// The newest row. See [`Cursor::newest`].
-    pub fn newest(&self) -> Option<Row> {
-        self.cursor.newest(self.area)
-    }
-}
-
-/// How far a log file has been read: a [`Reader`] without its area, for callers that own the memory as well.
+/// Reads one log file on one processor: how far it has been read. Each call gets the area, so that the caller can own
+/// the memory as well.
 ///
 /// The control word is the reader's own copy, taken when the file was configured. It is never read back from
 /// shared memory. A cursor belongs to one area; with another one it reads nonsense, but safely.
@@ -164,6 +119,15 @@ impl Cursor {
     /// The file's control word.
     pub fn control(&self) -> Control {
         self.control
+    }
+
+    /// One pass, row by row. See [`Cursor::poll_rows`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::poll_rows`].
+    pub fn poll(&mut self, area: Area<'_>, mut each: impl FnMut(Row)) -> Result<Poll, ReadError> {
+        self.poll_rows(area, |rows| rows.iter().for_each(&mut each))
     }
 
     /// One pass: every row written before the pass began and not overwritten by now, oldest first, in pieces.

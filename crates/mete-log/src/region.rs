@@ -12,18 +12,15 @@
 //! process.
 
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::fs::SealFlags;
+use rustix::mm::ProtFlags;
 
 use crate::area::Area;
 use crate::bindings::{self, Bindings};
 use crate::layout::{Shape, page_up};
-
-/// The seals that a region must have: its size is final.
-pub const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+use crate::sealed::{Mapping, SealedError};
 
 /// Why a region could not be made or mapped.
 #[derive(Debug, thiserror::Error)]
@@ -34,49 +31,21 @@ pub enum RegionError {
         /// The number asked for.
         processors: usize,
     },
-    /// The kernel refused memory.
-    #[error("cannot {what} a log region of {bytes} bytes: {source}")]
-    System {
-        /// The step that was tried.
-        what: &'static str,
-        /// The size of the region.
-        bytes: usize,
-        /// The kernel's answer.
-        source: rustix::io::Errno,
-    },
-    /// The memory file could still change its size while it is in use.
-    #[error("the offered log memory is not sealed against resizing (it has {found:?}); refused")]
-    NotSealed {
-        /// The seals that it has.
-        found: SealFlags,
-    },
-    /// The memory file is smaller or larger than the shape that came with it requires.
-    #[error("the offered log memory has {found} bytes, but its shape needs {wanted}; refused")]
-    WrongSize {
-        /// Bytes that it has.
-        found: u64,
-        /// Bytes that it should have.
-        wanted: usize,
-    },
+    /// Its memory cannot be had, or the offered memory is refused.
+    #[error("no log region: {0}")]
+    Memory(#[from] SealedError),
 }
 
 /// The shared memory of one component. See the [module](self).
 ///
-/// Invariant: `base` is a shared mapping of `bytes` bytes of `file` until the value is dropped. The file's
-/// seals keep it that long.
+/// Invariant: the mapping is of [`Region::bytes_for`] bytes of `file`, for this shape and number of processors.
 #[derive(Debug)]
 pub struct Region {
-    base: NonNull<u8>,
-    bytes: usize,
+    mapping: Mapping,
     shape: Shape,
     processors: usize,
     file: OwnedFd,
 }
-
-// SAFETY: the mapping is reached only through `Area` and `Bindings`, whose access is atomic.
-unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
 
 impl Region {
     /// The size of a region in bytes.
@@ -92,11 +61,8 @@ impl Region {
     /// [`RegionError`] if the number of processors is out of range or the kernel refuses.
     pub fn create(shape: Shape, processors: usize) -> Result<Region, RegionError> {
         let bytes = checked_bytes(shape, processors)?;
-        let file = create_file().map_err(system("create", bytes))?;
-        rustix::fs::ftruncate(&file, bytes as u64).map_err(system("size", bytes))?;
-        // Sealed before it is mapped or handed over: no process ever sees it with another size.
-        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(system("seal", bytes))?;
-        let region = Region::map(file, shape, processors, bytes, None)?;
+        let (file, mapping) = Mapping::create("mete-log", bytes, SealFlags::empty())?;
+        let region = Region { mapping, shape, processors, file };
         for (processor, area) in region.areas().enumerate() {
             area.initialise(processor as u32);
         }
@@ -109,8 +75,9 @@ impl Region {
     ///
     /// [`RegionError`] if it is not sealed, does not have that size, or cannot be mapped.
     pub fn attach(file: OwnedFd, shape: Shape, processors: usize) -> Result<Region, RegionError> {
-        let bytes = check_offer(&file, shape, processors)?;
-        Region::map(file, shape, processors, bytes, None)
+        let bytes = checked_bytes(shape, processors)?;
+        let mapping = Mapping::join(&file, bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+        Ok(Region { mapping, shape, processors, file })
     }
 
     /// As [`Region::attach`], but over a range of addresses that the caller has reserved.
@@ -130,27 +97,10 @@ impl Region {
         processors: usize,
         at: NonNull<u8>,
     ) -> Result<Region, RegionError> {
-        let bytes = check_offer(&file, shape, processors)?;
-        Region::map(file, shape, processors, bytes, Some(at))
-    }
-
-    fn map(
-        file: OwnedFd,
-        shape: Shape,
-        processors: usize,
-        bytes: usize,
-        at: Option<NonNull<u8>>,
-    ) -> Result<Region, RegionError> {
-        let address = at.map_or(core::ptr::null_mut(), |at| at.as_ptr().cast());
-        let fixed = if at.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: this is a new mapping, or one over a range that the caller of `attach_at` has given away.
-        let base =
-            unsafe { rustix::mm::mmap(address, bytes, protection, MapFlags::SHARED | fixed, &file, 0) };
-        // A mapping at address zero would be one that no pointer can name.
-        let base = base.and_then(|base| NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM));
-        let base = base.map_err(system("map", bytes))?;
-        Ok(Region { base, bytes, shape, processors, file })
+        let bytes = checked_bytes(shape, processors)?;
+        // SAFETY: passed on from the caller.
+        let mapping = unsafe { Mapping::join_at(&file, bytes, at)? };
+        Ok(Region { mapping, shape, processors, file })
     }
 
     /// The log area of a processor; the number is taken modulo the number of processors.
@@ -158,7 +108,7 @@ impl Region {
         let offset = areas_offset() + (processor % self.processors) * self.shape.area_bytes();
         // SAFETY: the area is inside the mapping, page-aligned, and mapped as long as `self` lives
         // (invariant).
-        unsafe { Area::new(self.base.byte_add(offset), self.shape) }
+        unsafe { Area::new(self.base().byte_add(offset), self.shape) }
     }
 
     /// The areas of all processors, in order.
@@ -168,10 +118,7 @@ impl Region {
 
     /// The table of bindings.
     pub fn bindings(&self) -> Bindings<'_> {
-        // SAFETY: the table comes first in the mapping. It is aligned to a page and consists of atomic words.
-        let slots =
-            unsafe { core::slice::from_raw_parts(self.base.cast::<AtomicU64>().as_ptr(), bindings::SLOTS) };
-        Bindings::new(slots)
+        Bindings::new(self.mapping.words(0, bindings::SLOTS))
     }
 
     /// Number of processors.
@@ -186,12 +133,12 @@ impl Region {
 
     /// Bytes of the whole region.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.mapping.bytes()
     }
 
     /// The address at which the region is mapped.
     pub fn base(&self) -> NonNull<u8> {
-        self.base
+        self.mapping.base()
     }
 
     /// The memory file, to hand to a component.
@@ -202,33 +149,8 @@ impl Region {
     /// Closes the file but leaves the memory mapped for ever, for a component whose threads can be in the
     /// middle of a row.
     pub fn leave_mapped(self) {
-        let this = core::mem::ManuallyDrop::new(self);
-        // SAFETY: `file` is not used again: `this` is never dropped, and it goes out of reach here.
-        drop(unsafe { core::ptr::read(&this.file) });
+        core::mem::forget(self.mapping);
     }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: the mapping belongs to this value, and no view outlives `self` (lifetimes of `Area`,
-        // `Bindings`). If the kernel refuses, the range stays mapped, which does no harm.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
-    }
-}
-
-/// A memory file that cannot be executed: some systems insist on that. Kernels before 6.3 do not know the
-/// flag.
-fn create_file() -> rustix::io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    match rustix::fs::memfd_create("mete-log", flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(rustix::io::Errno::INVAL) => rustix::fs::memfd_create("mete-log", flags),
-        created => created,
-    }
-}
-
-/// Says which step failed, and for how much memory.
-fn system(what: &'static str, bytes: usize) -> impl Fn(rustix::io::Errno) -> RegionError {
-    move |source| RegionError::System { what, bytes, source }
 }
 
 /// The offset of the first area in a region.
@@ -243,16 +165,4 @@ fn checked_bytes(shape: Shape, processors: usize) -> Result<usize, RegionError> 
     } else {
         Err(RegionError::Processors { processors })
     }
-}
-
-/// The size of an offered region, once its seals and its size are as they must be.
-fn check_offer(file: &OwnedFd, shape: Shape, processors: usize) -> Result<usize, RegionError> {
-    let bytes = checked_bytes(shape, processors)?;
-    // A file that cannot have seals answers with an error, so it has none.
-    let found = rustix::fs::fcntl_get_seals(file).unwrap_or(SealFlags::empty());
-    if !found.contains(SEALS) {
-        return Err(RegionError::NotSealed { found });
-    }
-    let size = rustix::fs::fstat(file).map_err(system("inspect", bytes))?.st_size as u64;
-    if size == bytes as u64 { Ok(bytes) } else { Err(RegionError::WrongSize { found: size, wanted: bytes }) }
 }

@@ -236,9 +236,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
             who = in(reg) who,
             counter = in(reg) counter,
             area = out(reg) _,
-            out("rax") _,
-            out("rcx") _,
-            out("rdx") _,
+            out("rax") _, out("rcx") _, out("rdx") _,
             general = label { return false },
             options(nostack),
         );

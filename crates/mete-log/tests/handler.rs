@@ -3,12 +3,15 @@
 
 mod common;
 
+use std::sync::Barrier;
+
 use common::{STAMPS, SetClock, all_entries, global_log, record};
-use mete_log::handler::{enter, exit, log};
+use mete_log::area::Register;
+use mete_log::handler::{Clock, enter, exit, log};
 use mete_log::plan::{freeze, thaw};
 use mete_log::{
     Control, Cursor, DomainId, Entries, EventId, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Poll,
-    ReadError, Reader, Region, Row, Shape, Stamp,
+    ReadError, Region, Row, Shape, Stamp,
 };
 
 #[test]
@@ -17,13 +20,13 @@ fn log_4_every_combination_of_entries_and_stamps_reads_back_as_written() {
         for stamp in STAMPS {
             let (region, file, control) = global_log(entries, stamp, false, 8);
             let area = region.area(0);
-            let mut reader = Reader::new(area, file, control);
+            let mut reader = Cursor::new(area, file, control);
             let clock = SetClock::default();
             clock.0.set(9000);
             assert_eq!(log(area, &clock, record(3, 5, 6, 77)), Outcome::Logged);
 
             let mut rows = Vec::new();
-            let poll = reader.poll(|row| rows.push(row)).unwrap();
+            let poll = reader.poll(area, |row| rows.push(row)).unwrap();
             assert_eq!((poll.rows, poll.overwritten, poll.refused), (1, 0, 0));
             let stamp_value = match stamp {
                 Stamp::None => None,
@@ -81,8 +84,8 @@ fn log_4_virtual_stamps_order_rows_across_files() {
     }
     let mut rows = Vec::new();
     for file in files {
-        let poll = Reader::from_oldest(area, file, plan.control(file))
-            .poll(|row| rows.push((row.stamp, row.counter)));
+        let poll = Cursor::from_oldest(area, file, plan.control(file))
+            .poll(area, |row| rows.push((row.stamp, row.counter)));
         assert_eq!(poll.unwrap().rows, 5);
     }
     rows.sort();
@@ -113,9 +116,9 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
         std::array::from_fn(|_| plan.file(spec).unwrap());
     EventId::all_below(shape.events()).for_each(|event| plan.route_event(event, global).unwrap());
     plan.route_event(EventId::new(2), per_event).unwrap();
-    plan.route_domain(DomainId::new(3), per_domain).unwrap();
-    for domain in [5, 6] {
-        plan.route_domain(DomainId::new(domain), cluster).unwrap();
+    for (domain, file) in [(3, per_domain), (5, cluster), (6, cluster)] {
+        let domain = DomainId::new(domain);
+        EventId::all_below(shape.events()).for_each(|event| plan.route(event, domain, file).unwrap());
     }
     plan.route(EventId::new(7), DomainId::new(7), per_pair).unwrap();
     let area = region.area(0);
@@ -130,13 +133,13 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
         (7, 7, per_pair),
     ];
     for (event, domain, file) in cases {
-        let mut reader = Reader::new(area, file, plan.control(file));
+        let mut reader = Cursor::new(area, file, plan.control(file));
         assert_eq!(
             log(area, &SetClock::default(), record(event, domain, NO_DOMAIN.get(), 1)),
             Outcome::Logged
         );
         let mut rows = Vec::new();
-        let poll = reader.poll(|row| rows.push((row.event, row.domain))).unwrap();
+        let poll = reader.poll(area, |row| rows.push((row.event, row.domain))).unwrap();
         assert_eq!((poll.rows, rows), (1, vec![(Some(EventId::new(event)), Some(DomainId::new(domain)))]));
     }
 }
@@ -168,14 +171,14 @@ fn log_8_a_threshold_logs_every_nth_occurrence_of_its_own_pair() {
     let (region, file, control) = global_log(Entries::ALL, Stamp::None, false, 64);
     let area = region.area(0);
     area.pair(DomainId::new(2), EventId::new(1)).threshold.store(5, std::sync::atomic::Ordering::Relaxed);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     for number in 1..=23 {
         log(area, &SetClock::default(), record(1, 2, 3, number));
         log(area, &SetClock::default(), record(1, 3, 4, 1000 + number));
     }
     let mut sampled = Vec::new();
     let mut others = 0;
-    let poll = reader.poll(|row| match row.domain.map(DomainId::get) {
+    let poll = reader.poll(area, |row| match row.domain.map(DomainId::get) {
         Some(2) => sampled.push(row.counter.unwrap()),
         _ => others += 1,
     });
@@ -188,14 +191,14 @@ fn log_8_a_threshold_is_counted_at_the_entry_and_logged_at_the_exit() {
     let (region, file, control) = global_log(Entries::COUNTER, Stamp::None, false, 64);
     let area = region.area(0);
     area.pair(DomainId::new(2), EventId::new(1)).threshold.store(3, std::sync::atomic::Ordering::Relaxed);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     for phase in 1..=10 {
         if enter(area, DomainId::new(2), EventId::new(1)) {
             exit(area, &SetClock::default(), record(1, 2, NO_DOMAIN.get(), phase));
         }
     }
     let mut phases = Vec::new();
-    let poll = reader.poll(|row| phases.push(row.counter.unwrap())).unwrap();
+    let poll = reader.poll(area, |row| phases.push(row.counter.unwrap())).unwrap();
     assert_eq!((poll.rows, phases), (3, vec![3, 6, 9]));
 }
 
@@ -244,11 +247,11 @@ fn log_8_counting_keeps_a_running_total_and_the_number_of_occurrences() {
 fn log_8_a_file_without_entries_counts_occurrences() {
     let (region, file, control) = global_log(Entries::NONE, Stamp::None, false, 2);
     let area = region.area(0);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     for _ in 0..12_345 {
         log(area, &SetClock::default(), record(1, 2, 3, 4));
     }
-    let poll = reader.poll(|_| panic!("there is no row to hand out")).unwrap();
+    let poll = reader.poll(area, |_| panic!("there is no row to hand out")).unwrap();
     assert_eq!((poll.rows, poll.overwritten), (12_345, 0));
 }
 
@@ -256,7 +259,7 @@ fn log_8_a_file_without_entries_counts_occurrences() {
 fn log_10_a_frozen_file_refuses_and_counts_until_it_is_thawed() {
     let (region, file, control) = global_log(Entries::ALL, Stamp::None, false, 8);
     let area = region.area(0);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     let clock = SetClock::default();
     log(area, &clock, record(0, 1, 2, 1));
     freeze(area, file);
@@ -266,10 +269,10 @@ fn log_10_a_frozen_file_refuses_and_counts_until_it_is_thawed() {
     thaw(area, file);
     log(area, &clock, record(0, 1, 2, 3));
     let mut counters = Vec::new();
-    let poll = reader.poll(|row| counters.push(row.counter.unwrap())).unwrap();
+    let poll = reader.poll(area, |row| counters.push(row.counter.unwrap())).unwrap();
     assert_eq!((poll.rows, poll.overwritten, poll.refused), (2, 0, 3));
     assert_eq!(counters, [1, 3]);
-    assert_eq!(reader.poll(|_| {}).unwrap().refused, 0);
+    assert_eq!(reader.poll(area, |_| {}).unwrap().refused, 0);
 }
 
 #[test]
@@ -284,6 +287,48 @@ fn log_5_applying_a_plan_anew_leaves_nothing_of_the_old_one() {
     plan.apply(area);
     log(area, &SetClock::default(), record(1, 2, 3, 42));
     assert_eq!(log(area, &SetClock::default(), record(1, 3, 2, 42)), Outcome::Off);
+    assert_eq!(Cursor::new(area, total, plan.control(total)).newest(area).unwrap().counter, Some(42));
+}
+
+/// A clock at which a producer stops in the middle of a row until a plan has changed its file.
+struct StoppingClock<'a>(&'a Barrier, &'a Register);
+
+impl Clock for StoppingClock<'_> {
+    fn hardware(&self) -> u64 {
+        let before = self.1.control();
+        self.0.wait();
+        while self.1.control() == before {
+            std::thread::yield_now();
+        }
+        // Long enough for a plan that does not wait for the row.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        u64::MAX / 2
+    }
+
+    fn tick(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn log_5_a_row_that_a_producer_has_begun_before_a_plan_is_applied_changes_no_total() {
+    let (region, file, _) = global_log(Entries::COUNTER, Stamp::Hardware, false, 2);
+    let area = region.area(0);
+    let mut plan = Plan::new(area.shape());
+    let spec = FileSpec { entries: Entries::COUNTER, stamp: Stamp::None, add: true, rows: 4 };
+    let total = plan.file(spec).unwrap();
+    plan.route_event(EventId::new(0), total).unwrap();
+    assert_eq!(file, total, "the same register");
+    let begun = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let clock = StoppingClock(&begun, area.register(file));
+        let producer = scope.spawn(move || log(area, &clock, record(0, 1, 2, u64::MAX / 2)));
+        begun.wait();
+        plan.apply(area);
+        log(area, &SetClock::default(), record(0, 1, 2, 40));
+        assert_eq!(producer.join().unwrap(), Outcome::Logged);
+    });
+    log(area, &SetClock::default(), record(0, 1, 2, 2));
     assert_eq!(Cursor::new(area, total, plan.control(total)).newest(area).unwrap().counter, Some(42));
 }
 

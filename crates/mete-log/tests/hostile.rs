@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{SetClock, global_log, record};
 use mete_log::handler::{enter, exit, log};
-use mete_log::{Area, Control, Cursor, Entries, FileId, ReadError, Reader, Shape, Stamp};
+use mete_log::{Area, Control, Cursor, Entries, FileId, ReadError, Shape, Stamp};
 use proptest::prelude::*;
 
 /// An area in ordinary memory with guard words on both sides, which show writes outside of it.
@@ -149,13 +149,13 @@ fn log_11_scribbling_while_rows_are_written_and_read_harms_neither_side() {
 fn log_11_an_index_that_leaps_shows_as_loss_and_one_that_falls_as_an_error() {
     let (region, file, control) = global_log(Entries::ALL, Stamp::None, false, 8);
     let area = region.area(0);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     area.register(file).index.store(1 << 60, Ordering::Relaxed);
-    let poll = reader.poll(|_| {}).unwrap();
+    let poll = reader.poll(area, |_| {}).unwrap();
     assert_eq!((poll.rows, poll.overwritten), (7, (1 << 60) - 7));
     area.register(file).index.store(5, Ordering::Relaxed);
-    let error = reader.poll(|_| {}).unwrap_err();
+    let error = reader.poll(area, |_| {}).unwrap_err();
     assert_eq!(error, ReadError::IndexWentBack { file, before: 1 << 60, now: 5 });
     log(area, &SetClock::default(), record(0, 1, 2, 3));
-    assert_eq!(reader.poll(|_| {}).unwrap().rows, 1);
+    assert_eq!(reader.poll(area, |_| {}).unwrap().rows, 1);
 }

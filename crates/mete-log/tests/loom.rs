@@ -4,8 +4,17 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use mete_log::ring::{first_intact, publish, written, written_by_now};
+
+/// The flag of an event of a program, which needs a model, too. Under loom its own crate cannot be built.
+#[path = "../../mete-probe/src/flag.rs"]
+mod flag;
+
+/// What the flag uses instead of the machine's atomics.
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU16, Ordering, fence};
+}
 
 /// A file of two rows of two words. Row `n` has `n + 1` twice, so that a torn row shows.
 struct TwoRowFile {
@@ -95,4 +104,34 @@ fn log_10_without_the_second_look_at_the_index_a_row_may_be_torn() {
         assert_eq!(row[0], row[1], "torn");
         writer.join().unwrap();
     });
+}
+
+/// One thread gives an event its number and switches it on, and another one finds it on.
+fn number_of_an_event_that_is_on(number: impl Fn(&AtomicU16) -> u16 + Send + Sync + Copy + 'static) {
+    loom::model(move || {
+        let event = Arc::new((AtomicU16::new(u16::MAX), AtomicBool::new(false)));
+        let registry = {
+            let event = Arc::clone(&event);
+            loom::thread::spawn(move || {
+                event.0.store(7, Ordering::Relaxed);
+                flag::set(&event.1, true);
+            })
+        };
+        if flag::is_set(&event.1) {
+            assert_eq!(number(&event.0), 7, "a row of no event");
+        }
+        registry.join().unwrap();
+    });
+}
+
+#[test]
+fn log_2_a_thread_that_finds_an_event_on_knows_its_number() {
+    number_of_an_event_that_is_on(flag::number);
+}
+
+/// Shows that the check can fail: without the fence a thread can see the flag before the number.
+#[test]
+#[should_panic(expected = "a row of no event")]
+fn log_2_without_the_fence_a_thread_may_find_an_event_on_that_has_no_number() {
+    number_of_an_event_that_is_on(|id| id.load(Ordering::Relaxed));
 }

@@ -11,6 +11,7 @@ use mete_log::bindings::SLOTS;
 use mete_log::handler::{enter, exit, log};
 use mete_log::layout::PAGE;
 use mete_log::plan::{freeze, thaw};
+use mete_log::sealed::SealedError::{NotMemory, NotSealed, WrongSize};
 use mete_log::{
     Area, DomainId, Entries, EventId, FileId, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp,
 };
@@ -99,9 +100,9 @@ fn log_11_memory_that_could_shrink_is_refused() {
     let bytes = Region::bytes_for(small(), 1) as u64;
     let file = rustix::fs::memfd_create("unsealed", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&file, bytes).unwrap();
-    assert!(matches!(Region::attach(file, small(), 1), Err(RegionError::NotSealed { .. })));
+    assert!(matches!(Region::attach(file, small(), 1), Err(RegionError::Memory(NotSealed { .. }))));
     let pipe: OwnedFd = rustix::pipe::pipe().unwrap().0;
-    assert!(matches!(Region::attach(pipe, small(), 1), Err(RegionError::NotSealed { .. })));
+    assert!(matches!(Region::attach(pipe, small(), 1), Err(RegionError::Memory(NotMemory))));
 }
 
 #[test]
@@ -109,8 +110,11 @@ fn log_11_memory_of_the_wrong_size_is_refused() {
     let region = Region::create(small(), 1).unwrap();
     // Each attempt takes a descriptor of its own.
     let offer = || region.fd().try_clone_to_owned().unwrap();
-    assert!(matches!(Region::attach(offer(), small(), 2), Err(RegionError::WrongSize { .. })));
-    assert!(matches!(Region::attach(offer(), Shape::COMPONENT, 1), Err(RegionError::WrongSize { .. })));
+    assert!(matches!(Region::attach(offer(), small(), 2), Err(RegionError::Memory(WrongSize { .. }))));
+    assert!(matches!(
+        Region::attach(offer(), Shape::COMPONENT, 1),
+        Err(RegionError::Memory(WrongSize { .. }))
+    ));
     assert!(matches!(Region::attach(offer(), small(), 0), Err(RegionError::Processors { .. })));
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 
 use mete_log::handler::{Clock, enter, exit, log};
 use mete_log::{
-    Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Poll, Reader, Record, Shape,
+    Area, Control, Cursor, DomainId, Entries, EventId, FileId, FileSpec, Outcome, Plan, Poll, Record, Shape,
     Stamp,
 };
 
@@ -77,11 +77,13 @@ fn log_10_a_reader_beside_a_writer_gets_whole_rows_and_counts_the_rest() {
     let memory = memory();
     let area = area(&memory);
     let (file, control) = configure(area, 1);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     let mut total = Poll::default();
-    let mut pass = |reader: &mut Reader<'_>| {
+    let mut pass = |reader: &mut Cursor| {
         total += reader
-            .poll(|row| assert_eq!(row.counter, row.correspondent.map(|domain| u64::from(domain.get()) - 2)))
+            .poll(area, |row| {
+                assert_eq!(row.counter, row.correspondent.map(|domain| u64::from(domain.get()) - 2))
+            })
             .unwrap();
     };
     thread::scope(|scope| {
@@ -106,7 +108,7 @@ fn log_10_writers_that_meet_lose_no_row_uncounted() {
     let memory = memory();
     let area = area(&memory);
     let (file, control) = configure(area, 1);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -116,7 +118,7 @@ fn log_10_writers_that_meet_lose_no_row_uncounted() {
             });
         }
     });
-    let poll = reader.poll(|_| ()).unwrap();
+    let poll = reader.poll(area, |_| ()).unwrap();
     assert_eq!(poll.rows + poll.overwritten + poll.refused, 2 * u64::from(EACH));
 }
 
@@ -125,13 +127,13 @@ fn log_8_phases_reach_their_threshold() {
     let memory = memory();
     let area = area(&memory);
     let (file, control) = configure(area, 3);
-    let mut reader = Reader::new(area, file, control);
+    let mut reader = Cursor::new(area, file, control);
     for phase in 0..6 {
         if enter(area, DOMAIN, EVENT) {
             assert_eq!(exit(area, &NoClock, numbered(phase)), Outcome::Logged);
         }
     }
     let mut counters = Vec::new();
-    assert_eq!(reader.poll(|row| counters.push(row.counter)).unwrap().rows, 2);
+    assert_eq!(reader.poll(area, |row| counters.push(row.counter)).unwrap().rows, 2);
     assert_eq!(counters, [Some(2), Some(5)]);
 }

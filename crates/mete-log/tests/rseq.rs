@@ -120,7 +120,7 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
         let (mut last, mut cursor) = (0, Cursor::new(region.area(0), file, plan.control(file)));
         for number in 1..100 {
             let record = record(1, number as u16, 300, number << 40);
-            let before = mete_log::clock::ticks();
+            let before = mete_log::clock::ticks().get();
             // SAFETY: this thread's own structure.
             let outcome = unsafe { rseq::log(&target(&region), abi, &mete_log::clock::UserClock, record) };
             assert_eq!(outcome, Outcome::Logged);
@@ -137,7 +137,7 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
                 }
             });
             assert_eq!(poll.unwrap().rows, 1);
-            assert!((before..=mete_log::clock::ticks()).contains(&last), "{entries:?}");
+            assert!((before..=mete_log::clock::ticks().get()).contains(&last), "{entries:?}");
         }
     }
 }
@@ -145,9 +145,7 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
 #[test]
 fn log_9_a_thread_writes_into_the_area_of_its_processor_and_into_no_other() {
     let abi = abi_or_skip!("log_9_a_thread_writes_into_the_area_of_its_processor_and_into_no_other");
-    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
-    let (plan, _) = one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: 8 });
-    region.areas().for_each(|area| plan.apply(area));
+    let (region, _) = logged(FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: 8 });
     let all = || region.areas().map(bytes).collect::<Vec<_>>();
     let may_use = rustix::thread::sched_getaffinity(None).unwrap();
     for processor in (0..processors()).filter(|&processor| may_use.is_set(processor)) {
@@ -166,19 +164,16 @@ fn log_9_a_thread_writes_into_the_area_of_its_processor_and_into_no_other() {
 #[test]
 fn log_10_hardware_stamps_in_a_file_never_go_back() {
     let _ = abi_or_skip!("log_10_hardware_stamps_in_a_file_never_go_back");
-    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
-    let (plan, file) =
-        one_file(FileSpec { entries: Entries::COUNTER, stamp: Stamp::Hardware, add: false, rows: 1 << 15 });
-    region.areas().for_each(|area| plan.apply(area));
+    let (region, cursors) =
+        logged(FileSpec { entries: Entries::COUNTER, stamp: Stamp::Hardware, add: false, rows: 1 << 15 });
     let target = target(&region);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| log_numbered(&target, 0, 30_000));
         }
     });
-    for area in region.areas() {
+    for (area, mut cursor) in region.areas().zip(cursors) {
         let mut last = 0;
-        let mut cursor = Cursor::from_oldest(area, file, plan.control(file));
         let poll = cursor.poll_rows(area, |rows| {
             for row in rows.iter() {
                 assert!(row.stamp.unwrap() >= last, "a stamp went back");
@@ -194,6 +189,15 @@ fn one_file(spec: FileSpec) -> (Plan, FileId) {
     let file = plan.file(spec).unwrap();
     plan.route_event(EventId::new(1), file).unwrap();
     (plan, file)
+}
+
+/// A region for all processors with one file, and a cursor in it on each processor.
+fn logged(spec: FileSpec) -> (Region, Vec<Cursor>) {
+    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
+    let (plan, file) = one_file(spec);
+    region.areas().for_each(|area| plan.apply(area));
+    let cursors = region.areas().map(|area| Cursor::new(area, file, plan.control(file))).collect();
+    (region, cursors)
 }
 
 /// Logs rows numbered from 1 on, charged to one domain.
@@ -213,12 +217,8 @@ fn log_9_10_numbered_rows_of_many_threads_are_all_accounted_for() {
     let _ = abi_or_skip!("log_9_10_numbered_rows_of_many_threads_are_all_accounted_for");
     const THREADS: u64 = 6;
     const ROWS: u64 = 300_000;
-    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
-    let (plan, file) =
-        one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 256 });
-    region.areas().for_each(|area| plan.apply(area));
-    let mut cursors: Vec<_> =
-        region.areas().map(|area| Cursor::new(area, file, plan.control(file))).collect();
+    let (region, mut cursors) =
+        logged(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 256 });
     let target = target(&region);
     let is_done = AtomicBool::new(false);
 
@@ -294,12 +294,8 @@ extern "C" fn log_in_signal(_: libc::c_int) {
 #[test]
 fn log_10_a_signal_handler_may_log_while_its_thread_does() {
     let abi = abi_or_skip!("log_10_a_signal_handler_may_log_while_its_thread_does");
-    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
-    let (plan, file) =
-        one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 1 << 14 });
-    region.areas().for_each(|area| plan.apply(area));
-    let mut cursors: Vec<_> =
-        region.areas().map(|area| Cursor::new(area, file, plan.control(file))).collect();
+    let (region, mut cursors) =
+        logged(FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 1 << 14 });
     let mut target = target(&region);
     SIGNAL_TARGET.store(&raw mut target, Ordering::Release);
     SIGNAL_ABI.store(abi, Ordering::Release);

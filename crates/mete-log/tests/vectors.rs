@@ -11,59 +11,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{SetClock, record};
 use mete_log::handler::{enter, exit, log};
-use mete_log::{Area, Entries, EventId, FileSpec, Plan, Shape};
+use mete_log::{Area, Entries, EventId, FileSpec, Plan, Record, Shape};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
 enum Call {
-    Log {
-        event: u16,
-        domain: u16,
-        correspondent: u16,
-        counter: u64,
-        clock: u64,
-    },
-    EnterExit {
-        event: u16,
-        domain: u16,
-        correspondent: u16,
-        counter: u64,
-        clock: u64,
-    },
+    /// An occurrence, and what the clock shows.
+    Log(Record, u64),
+    /// A phase, and what the clock shows at its exit.
+    EnterExit(Record, u64),
     /// A word of the area changes, as a scheduler or a faulty process would change it.
-    Poke {
-        word: u64,
-        value: u64,
-    },
+    Poke { word: u64, value: u64 },
 }
 
 impl Call {
     fn words(self) -> [u64; 6] {
-        match self {
-            Call::Log { event, domain, correspondent, counter, clock } => {
-                [0, event.into(), domain.into(), correspondent.into(), counter, clock]
-            }
-            Call::EnterExit { event, domain, correspondent, counter, clock } => {
-                [1, event.into(), domain.into(), correspondent.into(), counter, clock]
-            }
-            Call::Poke { word, value } => [2, word, value, 0, 0, 0],
-        }
+        let (kind, Record { event, domain, correspondent, counter }, clock) = match self {
+            Call::Log(record, clock) => (0, record, clock),
+            Call::EnterExit(record, clock) => (1, record, clock),
+            Call::Poke { word, value } => return [2, word, value, 0, 0, 0],
+        };
+        let [domain, correspondent] = [domain, correspondent].map(|domain| domain.get().into());
+        [kind, event.get().into(), domain, correspondent, counter, clock]
     }
 
     fn perform(self, area: Area<'_>, words: &[AtomicU64]) {
         match self {
-            Call::Log { event, domain, correspondent, counter, clock } => {
-                log(area, &SetClock(clock.into()), record(event, domain, correspondent, counter));
-            }
-            Call::EnterExit { event, domain, correspondent, counter, clock } => {
-                let record = record(event, domain, correspondent, counter);
+            Call::Log(record, clock) => _ = log(area, &SetClock(clock.into()), record),
+            Call::EnterExit(record, clock) => {
                 if enter(area, record.domain, record.event) {
                     exit(area, &SetClock(clock.into()), record);
                 }
             }
-            Call::Poke { word, value } => {
-                words[word as usize % words.len()].store(value, Ordering::Relaxed);
-            }
+            Call::Poke { word, value } => words[word as usize % words.len()].store(value, Ordering::Relaxed),
         }
     }
 }
@@ -156,10 +136,12 @@ fn compare(plan: &Plan, calls: &[Call]) {
 }
 
 fn any_call() -> impl Strategy<Value = Call> {
-    let parts = || (0u16..9, 0u16..9, prop_oneof![0u16..9, Just(u16::MAX)], any::<u64>(), any::<u64>());
+    let parts = (0u16..9, 0u16..9, prop_oneof![0u16..9, Just(u16::MAX)], any::<u64>());
+    let records = parts.prop_map(|(event, domain, other, counter)| record(event, domain, other, counter));
+    let calls = (records, any::<u64>());
     prop_oneof![
-        8 => parts().prop_map(|(event, domain, correspondent, counter, clock)| Call::Log { event, domain, correspondent, counter, clock }),
-        4 => parts().prop_map(|(event, domain, correspondent, counter, clock)| Call::EnterExit { event, domain, correspondent, counter, clock }),
+        8 => calls.clone().prop_map(|(record, clock)| Call::Log(record, clock)),
+        4 => calls.prop_map(|(record, clock)| Call::EnterExit(record, clock)),
     ]
 }
 
@@ -223,8 +205,7 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
                 let mut plan = Plan::new(shape());
                 let file = plan.file(FileSpec { entries, stamp, add, rows: 4 }).unwrap();
                 plan.route_event(EventId::new(1), file).unwrap();
-                let call =
-                    |n: u64| Call::Log { event: 1, domain: 2, correspondent: 3, counter: n, clock: 7000 * n };
+                let call = |n: u64| Call::Log(record(1, 2, 3, n), 7000 * n);
                 compare(&plan, &(0..9).map(call).collect::<Vec<_>>());
             }
         }
@@ -239,13 +220,7 @@ fn log_11_both_handlers_treat_an_unknown_time_source_as_none() {
     for source in 5..8u64 {
         let value = 0x9444_e6c3_58d5_8b20 | source << 12;
         let poke = Call::Poke { word: control_of_the_first_file, value };
-        let call = |n: u16| Call::Log {
-            event: n % 8,
-            domain: n % 7,
-            correspondent: u16::MAX,
-            counter: u64::from(n) << 40 | 1,
-            clock: 77,
-        };
+        let call = |n: u16| Call::Log(record(n % 8, n % 7, u16::MAX, u64::from(n) << 40 | 1), 77);
         for length in 1..20 {
             let calls: Vec<_> = std::iter::once(poke).chain((0..length).map(call)).collect();
             compare(&Plan::new(shape()), &calls);

@@ -65,7 +65,7 @@ pub extern "C" fn mete_exit_event(event: &'static RawEvent, correspondent: Domai
 /// The finest clock of the machine. It measures the phases for which the program gives no values of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn mete_now() -> u64 {
-    mete_log::clock::ticks()
+    mete_log::clock::ticks().get()
 }
 
 /// Sets the calling thread's domain.

@@ -65,18 +65,12 @@ impl Channel {
         self.send_with(packet, descriptor, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
 
-    fn send_with(
-        &self,
-        packet: Packet,
-        descriptor: Option<BorrowedFd<'_>>,
-        flags: SendFlags,
-    ) -> io::Result<()> {
+    fn send_with(&self, packet: Packet, file: Option<BorrowedFd<'_>>, flags: SendFlags) -> io::Result<()> {
         let bytes = packet.encode();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let descriptors = descriptor.as_slice();
-        if !descriptors.is_empty() {
-            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        if file.is_some() {
+            control.push(SendAncillaryMessage::ScmRights(file.as_slice()));
         }
         rustix::net::sendmsg(self.socket.get()?, &[IoSlice::new(&bytes)], &mut control, flags)?;
         Ok(())

@@ -1,6 +1,7 @@
 //! Messages for people who look for a fault. A program with probes runs unchanged and silently, whatever goes
 //! wrong in this library; with `METE_DEBUG=1` it reports what does.
 
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use crate::directory;
@@ -9,6 +10,13 @@ use crate::directory;
 pub(crate) fn tell(text: impl FnOnce() -> String) {
     if is_wanted() {
         eprintln!("mete[{}]: {}", std::process::id(), text());
+    }
+}
+
+/// The same for an error, if there is one.
+pub(crate) fn tell_error<E: Display>(result: Result<(), E>) {
+    if let Err(error) = result {
+        tell(|| error.to_string());
     }
 }
 

@@ -7,6 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use mete_log::EventId;
 
+use crate::flag;
+
 /// How an event's rows come about (thesis §3.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
@@ -88,17 +90,13 @@ impl RawEvent {
     /// The event's number in rows, from publication on.
     #[inline(always)]
     pub fn id(&self) -> EventId {
-        // Relaxed: set once, before any site of the event is switched on, and patching has every thread pass
-        // a serialising instruction in between.
-        EventId::new(self.id.load(Ordering::Relaxed))
+        EventId::new(flag::number(&self.id))
     }
 
     /// Whether the event is on. Where code is not patched, a probe tests this.
     #[inline(always)]
     pub fn is_enabled(&self) -> bool {
-        // Relaxed: a thread that sees a change late logs some rows less or more, into memory that stays
-        // mapped.
-        self.enabled.load(Ordering::Relaxed)
+        flag::is_set(&self.enabled)
     }
 
     pub(crate) fn is_published(&self) -> bool {
@@ -106,13 +104,12 @@ impl RawEvent {
     }
 
     pub(crate) fn publish(&self, id: EventId) {
-        // Relaxed: see `id`.
+        // Relaxed: stored once, before the event is switched on, which releases it.
         self.id.store(id.get(), Ordering::Relaxed);
     }
 
     pub(crate) fn set_enabled(&self, on: bool) {
-        // Relaxed: see `is_enabled`.
-        self.enabled.store(on, Ordering::Relaxed);
+        flag::set(&self.enabled, on);
     }
 }
 

@@ -64,6 +64,9 @@ struct UserLoad {
     taken: usize,
 }
 
+/// A component that has introduced itself, or why it cannot be taken.
+pub type Found = Result<Component, AttachError>;
+
 /// The components that are due, by user. The first one to be called comes last.
 type DueQueues = BTreeMap<u32, Vec<PathBuf>>;
 
@@ -193,36 +196,11 @@ impl Finder {
         Ok(WatchedDirectory { path, identity, watch, _held: held })
     }
 
-    /// Takes every component that is not taken yet, or says why it cannot. On the way it removes the sockets
-    /// of programs that have ended, in this user's own directories. All together takes `limit` at most.
-    pub fn take_new(&mut self, limit: Duration) -> Vec<Result<Component, AttachError>> {
-        let end = Instant::now() + limit;
-        self.look_again();
-        self.look();
-        let mut found = Vec::new();
-        loop {
-            found.extend(self.advance(limit));
-            if self.called.is_empty() && self.queues(&self.loads()).is_empty() {
-                return found;
-            }
-            // Not before the first look: a limit of zero still takes what needs no waiting.
-            if Instant::now() >= end {
-                break;
-            }
-            self.wait_for(end.saturating_duration_since(Instant::now()), false, &[]);
-        }
-        for CalledComponent { path, introduction } in std::mem::take(&mut self.called) {
-            drop(introduction);
-            let silent = AttachError::Silent { component: path.display().to_string(), limit };
-            found.extend(self.settle(path, Err(silent)));
-        }
-        found
-    }
-
     /// Looks for components and continues with those that it has found, without waiting for any. Returns
     /// those that have introduced themselves; each has `patience` to do so. A failure is reported once, and
-    /// tried again silently.
-    pub fn step(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+    /// tried again silently. On the way it removes the sockets of programs that have ended, in this user's own
+    /// directories.
+    pub fn step(&mut self, patience: Duration) -> Vec<Found> {
         if self.has_changes && Instant::now() >= self.next_look {
             self.look();
         }
@@ -266,12 +244,6 @@ impl Finder {
         let until_look = self.next_look.saturating_duration_since(now);
         let timeout = if is_open { timeout } else { timeout.min(until_look) };
         self.has_changes |= self.wait_for(timeout, is_open, others);
-    }
-
-    /// Waits until a component may have arrived, `timeout` at most. [`Finder::take_new`] then finds out.
-    pub fn wait(&self, timeout: Duration) -> bool {
-        let mut poll = [PollFd::new(&self.changes, PollFlags::IN)];
-        rustix::event::poll(&mut poll, Some(&timespec(timeout))).is_ok_and(|ready| ready > 0)
     }
 
     /// Waits for the components that were called, for the others, and for arrivals if asked to. Answers
@@ -320,7 +292,7 @@ impl Finder {
     }
 
     /// Calls the components that are due, and takes the packets of those that were called.
-    fn advance(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+    fn advance(&mut self, patience: Duration) -> Vec<Found> {
         let mut found = self.call_all(patience);
         for CalledComponent { path, introduction } in std::mem::take(&mut self.called) {
             match introduction.advance() {
@@ -335,7 +307,7 @@ impl Finder {
     }
 
     /// Calls the components that are due: always one of the user whose last turn is longest ago.
-    fn call_all(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+    fn call_all(&mut self, patience: Duration) -> Vec<Found> {
         let (begin, mut found) = (Instant::now(), Vec::new());
         let mut loads = self.loads();
         let mut queues = self.queues(&loads);
@@ -399,11 +371,7 @@ impl Finder {
     }
 
     /// Notes the outcome of a call. Returns it if it is worth reporting.
-    fn settle(
-        &mut self,
-        path: PathBuf,
-        outcome: Result<Component, AttachError>,
-    ) -> Option<Result<Component, AttachError>> {
+    fn settle(&mut self, path: PathBuf, outcome: Found) -> Option<Found> {
         let Some(known) = self.known.get_mut(&path) else { return Some(outcome) };
         let is_first = known.failures == 0;
         match &outcome {
@@ -662,7 +630,7 @@ mod tests {
         let left = LeftSocket::new("others");
         std::os::unix::fs::chown(&left.0, Some(OTHER_USER), None).unwrap();
         let mut finder = Finder::in_directories(vec![left.0.clone()]).unwrap();
-        assert!(finder.take_new(Duration::from_secs(20)).is_empty());
+        assert!(finder.step(Duration::from_secs(20)).is_empty() && finder.called.is_empty());
         assert!(left.socket().exists());
     }
 }

@@ -56,9 +56,7 @@ unsafe extern "C" fn in_child() {
     // SAFETY: this is the copy of the thread that `before` was called in.
     let Some((mut state, mut registry)) = (unsafe { HELD.take() }) else { return };
     // First the probes: the child must not log into its parent's memory.
-    if let Err(error) = registry.switch_all_off() {
-        debug::tell(|| error.to_string());
-    }
+    debug::tell_error(registry.switch_all_off());
     state.leave_to_parent();
     slot::after_fork();
     domain::unbind_all();

@@ -54,6 +54,7 @@ mod domain;
 mod endpoint;
 pub mod event;
 pub mod finder;
+mod flag;
 mod fork;
 mod handler;
 mod listener;
@@ -72,6 +73,11 @@ mod slot;
 pub mod stale;
 mod state;
 pub mod wire;
+
+/// The atomics of [`flag`], which loom replaces in its model.
+mod sync {
+    pub(crate) use core::sync::atomic::{AtomicBool, AtomicU16, Ordering, fence};
+}
 
 pub use domain::{set_domain, set_process_domain};
 pub use event::{Event, ProbeKind};

@@ -93,9 +93,7 @@ extern "C" fn listen(endpoint: *mut libc::c_void) -> *mut libc::c_void {
     let _ = rustix::thread::set_name(c"mete");
     // A program that has closed the socket no longer wants to be a component.
     while endpoint.descriptor().is_ours() {
-        if let Err(error) = serve(&endpoint) {
-            debug::tell(|| error.to_string());
-        }
+        debug::tell_error(serve(&endpoint));
         session::stop_logging();
     }
     state::lock().closing(endpoint.descriptor());

@@ -18,8 +18,6 @@ use crate::{debug, sequences, slot};
 
 /// The most ranges of a process: it has one for each number of processors that a scheduler chose.
 const MAX_RANGES: usize = 16;
-/// The file system of memory files with ordinary pages. With huge pages, touching memory can fail.
-const TMPFS: i128 = 0x0102_1994;
 
 /// A range of addresses that is mapped for ever.
 #[derive(Debug)]
@@ -70,10 +68,6 @@ impl LogMemory {
 
     /// Maps a scheduler's memory and directs the rows there. False if the memory is not suitable.
     pub fn attach(&mut self, file: OwnedFd, processors: u32) -> bool {
-        if !is_plain_memory(&file) {
-            debug::tell(|| "refused log memory that is not an ordinary memory file".into());
-            return false;
-        }
         // A thread on a processor without an area could only drop its rows.
         if (processors as usize) < configured_processors() {
             debug::tell(|| format!("refused log memory for {processors} processors: this machine has more"));
@@ -136,11 +130,6 @@ impl AddressRange {
     fn bytes(&self) -> usize {
         Region::bytes_for(SHAPE, self.processors as usize)
     }
-}
-
-/// Whether touching the file's pages can fail only because memory is missing.
-fn is_plain_memory(file: &OwnedFd) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == TMPFS)
 }
 
 /// Private zero pages, anywhere or over a range.

@@ -14,9 +14,7 @@ static IS_STARTED: AtomicBool = AtomicBool::new(false);
 /// Registers a module's sections and starts to listen if it has events.
 pub(crate) fn register(module: ProbeModule) {
     let added = registry::lock().add(module);
-    if let Err(error) = added {
-        debug::tell(|| error.to_string());
-    }
+    debug::tell_error(added);
     if !residence::is_ensured() {
         return debug::tell(|| "not published: this library could be unloaded".into());
     }

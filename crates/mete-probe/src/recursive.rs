@@ -99,7 +99,7 @@ impl Preliminary {
     pub fn poll(&mut self, mut each: impl FnMut(Row)) -> Result<Poll, ReadError> {
         let mut sum = Poll::default();
         for (area, cursor) in self.region.areas().zip(&mut self.cursors) {
-            sum += cursor.poll_rows(area, |rows| rows.iter().for_each(&mut each))?;
+            sum += cursor.poll(area, &mut each)?;
         }
         Ok(sum)
     }

@@ -128,9 +128,7 @@ fn needs_memory() -> Result<(), Refusal> {
 
 /// Switches everything off, as if no scheduler had ever been there.
 pub(crate) fn stop_logging() {
-    if let Err(error) = registry::lock().switch_all_off() {
-        debug::tell(|| error.to_string());
-    }
+    debug::tell_error(registry::lock().switch_all_off());
     // After the probes: no further thread enters a handler while `detach` waits for those inside.
     state::lock().memory.detach();
     domain::unbind_all();

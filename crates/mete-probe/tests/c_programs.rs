@@ -92,8 +92,7 @@ fn assert_rows_like_rust(place: &SocketDirectory, program: &Path) {
     sorted.sort_unstable();
     assert_eq!(sorted, [("number", 0), ("phase", 1), ("value", 2)]);
 
-    let log = Log::new(4096, Stamp::Hardware);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 4096, Stamp::Hardware);
     for name in ["number", "phase", "value"] {
         let event = id(&component, name);
         let mut readers = log.readers();
@@ -171,8 +170,7 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     };
     told(&mut subject, "worked");
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 64, Stamp::None);
     let plugged = id(&component, "plugged");
     component.enable(plugged).expect("enable");
     let mut readers = log.readers();
@@ -201,8 +199,7 @@ fn assert_harmless_to_unload(place: &SocketDirectory, libraries: &[&str]) {
     let mut subject = Subject::start_command(place, command);
     assert_eq!(subject.line(), "loaded");
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 64, Stamp::None);
     component.enable(id(&component, "plugged")).expect("enable");
     let mut readers = log.readers();
     for step in ["worked", "unloaded", "joined"] {

@@ -64,8 +64,7 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
     let place = SocketDirectory::new("closer-read");
     let mut subject = Subject::start(&place, &["daemon"]);
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let _log = Log::of(&mut component, 64, Stamp::None);
     component.enable(EventId::new(0)).expect("enable");
     order(&mut subject, "close");
     assert!(component.disable(EventId::new(0)).is_err(), "there is no answer");

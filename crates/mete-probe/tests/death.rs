@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, take_new, until};
 use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::finder::Finder;
@@ -29,8 +29,7 @@ fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
         assert!(subject.is_running());
     }
     let mut component = subject.connect();
-    let log = Log::new(1024, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 1024, Stamp::None);
     let mut readers = log.readers();
     std::thread::sleep(Duration::from_millis(20));
     let late = poll_all(&mut readers, |_, _| ()).rows;
@@ -63,8 +62,7 @@ fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
     for round in 0..12 {
         let mut subject = Subject::start(&place, &["count", "3"]);
         let mut component = subject.connect();
-        let log = Log::new(1024, Stamp::Hardware);
-        component.provide(log.region.clone()).expect("provide");
+        let log = Log::of(&mut component, 1024, Stamp::Hardware);
         let mut readers = log.readers();
         component.enable(id(&component, "number")).expect("enable");
         until(|| (poll_all(&mut readers, |_, _| ()).rows > 0).then_some(()));
@@ -79,7 +77,7 @@ fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
         assert!(subject.socket().exists(), "a killed program cannot clean up");
     }
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");
-    assert!(finder.take_new(LIMIT).is_empty());
+    assert!(take_new(&mut finder).is_empty());
     let left = std::fs::read_dir(place.path()).expect("the sockets' directory").count();
     assert_eq!(left, 0, "a process that looks for components cleans up");
 }
@@ -120,13 +118,10 @@ fn log_12_components_that_start_later_are_found() {
     let pids = |found: Vec<Result<Component, AttachError>>| -> Vec<_> {
         found.into_iter().map(|found| found.expect("taken").pid()).collect()
     };
-    assert_eq!(pids(finder.take_new(LIMIT)), [first.pid()]);
-    assert!(finder.take_new(LIMIT).is_empty(), "a component is taken once");
+    assert_eq!(pids(take_new(&mut finder)), [first.pid()]);
+    assert!(take_new(&mut finder).is_empty(), "a component is taken once");
     let second = Subject::start(&place, &["count", "1"]);
-    let found = until(|| {
-        finder.wait(Duration::from_millis(100));
-        Some(pids(finder.take_new(LIMIT))).filter(|found| !found.is_empty())
-    });
+    let found = until(|| Some(pids(take_new(&mut finder))).filter(|found| !found.is_empty()));
     assert_eq!(found, [second.pid()]);
     let socket = first.socket().to_owned();
     first.finish();

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, SocketDirectory, Subject, until};
+use common::{SocketDirectory, Subject, take_new, until};
 use mete_log::{DomainId, EventId};
 use mete_probe::attach::{AttachError, Component, Introduction};
 use mete_probe::finder::Finder;
@@ -126,13 +126,13 @@ fn log_11_a_program_that_listens_in_another_users_directory_is_left_alone() {
     let _elsewhere = listener(target.path(), 0, 2);
     std::os::unix::fs::symlink(target.path().join("2.sock"), place.path().join("2.sock")).expect("a link");
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");
-    let found = finder.take_new(LIMIT);
+    let found = take_new(&mut finder);
     assert!(
         matches!(found[..], [Err(AttachError::Misplaced { user: 0, owner, .. })] if owner == OTHERS[0]),
         "{found:?}"
     );
     drop(calls(&speaker));
-    assert!(finder.take_new(LIMIT).is_empty(), "and is reported once");
+    assert!(take_new(&mut finder).is_empty(), "and is reported once");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn log_11_memory_that_could_change_under_the_component_is_refused() {
     assert_memory_refused(&subject, shape, enough, Some(partly.as_fd()));
     for wrong in [0, 4096, bytes - 4096, bytes + 4096] {
         let file = memory_file(wrong);
-        rustix::fs::fcntl_add_seals(&file, mete_log::region::SEALS).expect("seal");
+        rustix::fs::fcntl_add_seals(&file, mete_log::sealed::SEALS).expect("seal");
         assert_memory_refused(&subject, shape, enough, Some(file.as_fd()));
     }
     let region = Region::create(shape, processors).expect("a region");
@@ -247,8 +247,7 @@ fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() 
         command.args(["count", "3"]).env("GLIBC_TUNABLES", tunables);
         let mut subject = Subject::start_command(&place, command);
         let mut component = subject.connect();
-        let log = Log::new(1024, Stamp::Hardware);
-        component.provide(log.region.clone()).expect("provide");
+        let log = Log::of(&mut component, 1024, Stamp::Hardware);
         EventId::all_below(4).for_each(|event| component.enable(event).expect("enable"));
 
         scribble(&log.region, Duration::from_secs(1));
@@ -298,8 +297,7 @@ fn log_11_one_scheduler_after_the_other_at_full_speed() {
     let subject = Subject::start(&place, &["count", "3"]);
     for _ in 0..100 {
         let mut component = subject.connect();
-        let log = Log::new(64, Stamp::None);
-        component.provide(log.region.clone()).expect("provide");
+        let log = Log::of(&mut component, 64, Stamp::None);
         EventId::all_below(4).for_each(|event| component.enable(event).expect("enable"));
         let mut readers = log.readers();
         let _ = poll_all(&mut readers, |_, row| assert!(row.event.is_some_and(|event| event.get() < 4)));

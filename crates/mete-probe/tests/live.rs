@@ -15,8 +15,7 @@ fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
     assert_eq!(component.pid(), subject.pid());
     assert_eq!(component.name(), "mete-probe-subject");
     let number = component.event("number").expect("published").id;
-    let log = Log::new(1024, Stamp::Hardware);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 1024, Stamp::Hardware);
     let mut readers = log.readers();
     assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0, "no row before an event is enabled");
 
@@ -52,8 +51,7 @@ fn log_1_a_phase_charges_its_delta_at_the_exit() {
     let place = SocketDirectory::new("phases");
     let mut subject = Subject::start(&place, &["phases"]);
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 64, Stamp::None);
     let phase = id(&component, "phase");
 
     assert_eq!(rows_after(&mut subject, &log, &["enter 10", "exit 12"]), [], "off");
@@ -100,8 +98,7 @@ fn log_2_arguments_are_evaluated_only_while_the_event_is_on() {
     let place = SocketDirectory::new("arguments");
     let mut subject = Subject::start(&place, &["phases"]);
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let _log = Log::of(&mut component, 64, Stamp::None);
     let number = id(&component, "number");
     let evaluated = |subject: &mut Subject| {
         subject.say("number 1");

@@ -18,8 +18,7 @@ fn account_for_every_row(name: &str, tunables: &str) -> Poll {
     command.args(["numbers", &THREADS.to_string(), &ROWS.to_string()]).env("GLIBC_TUNABLES", tunables);
     let mut subject = Subject::start_command(&place, command);
     let mut component = subject.connect();
-    let log = Log::new(2048, Stamp::Hardware);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 2048, Stamp::Hardware);
     let mut readers = log.readers();
     let number = component.event("number").expect("published").id;
     component.enable(number).expect("enable");

@@ -5,9 +5,8 @@ mod common;
 use std::collections::HashMap;
 use std::process::Command;
 
-use common::{Log, SocketDirectory, Subject, id, poll_all};
-use mete_log::{DomainId, EventId, NO_DOMAIN, Reader, Row, Stamp};
-use mete_probe::attach::Component;
+use common::{Log, LogReader, SocketDirectory, Subject, id, poll_all};
+use mete_log::{DomainId, EventId, NO_DOMAIN, Row, Stamp};
 
 /// Both ways of patching (see `src/patch.rs`), each in a subject of its own.
 const WAYS: [&str; 2] = ["", "page"];
@@ -18,20 +17,14 @@ fn start(place: &SocketDirectory, way: &str, arguments: &[&str]) -> Subject {
     Subject::start_command(place, command)
 }
 
-fn take(subject: &Subject, log: &Log) -> Component {
-    let mut component = subject.connect();
-    component.provide(log.region.clone()).expect("provide");
-    component
-}
-
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 #[test]
 fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
     for way in WAYS {
         let place = SocketDirectory::new(&format!("bytes{way}"));
         let mut subject = start(&place, way, &["sites"]);
-        let log = Log::new(64, Stamp::None);
-        let mut component = take(&subject, &log);
+        let mut component = subject.connect();
+        let _log = Log::of(&mut component, 64, Stamp::None);
         let number = component.event("number").expect("published").id;
 
         let mut states = || {
@@ -62,8 +55,8 @@ fn log_3_code_that_another_program_has_changed_is_left_alone_and_no_site_is_swit
 
     let place = SocketDirectory::new("foreign");
     let mut subject = start(&place, "", &["sites"]);
-    let log = Log::new(64, Stamp::None);
-    let mut component = take(&subject, &log);
+    let mut component = subject.connect();
+    let _log = Log::of(&mut component, 64, Stamp::None);
     subject.say("spoil");
     let spoilt = subject.line();
     assert_eq!(spoilt.matches("number:else").count(), 1, "{spoilt}");
@@ -84,8 +77,8 @@ fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     for way in WAYS {
         let place = SocketDirectory::new(&format!("storm{way}"));
         let subject = start(&place, way, &["count", "3"]);
-        let log = Log::new(4096, Stamp::Virtual);
-        let mut component = take(&subject, &log);
+        let mut component = subject.connect();
+        let log = Log::of(&mut component, 4096, Stamp::Virtual);
         let mut readers = log.readers();
         let events = ["number", "phase", "value"].map(|name| id(&component, name));
         let mut order = RowOrder::new(events);
@@ -124,7 +117,7 @@ impl RowOrder {
         RowOrder { events, rows: 0, last: HashMap::new() }
     }
 
-    fn check(&mut self, readers: &mut [Reader<'_>]) {
+    fn check(&mut self, readers: &mut [LogReader<'_>]) {
         let _ = poll_all(readers, |processor, row| self.check_row(processor, row));
     }
 

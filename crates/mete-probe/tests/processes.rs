@@ -80,8 +80,7 @@ fn log_6_a_driver_learns_its_clients_domains_from_the_scheduler() {
     };
     assert_eq!(ask(&mut subject), "None");
     let mut component = subject.connect();
-    let log = Log::new(64, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 64, Stamp::None);
     assert_eq!(ask(&mut subject), "None");
     log.region.bindings().bind(4711, DomainId::new(9)).expect("publish");
     assert_eq!(ask(&mut subject), "Some(9)");
@@ -95,8 +94,7 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
     let place = SocketDirectory::new("fork");
     let mut subject = Subject::start(&place, &["fork"]);
     let mut parent = subject.connect();
-    let parents_log = Log::new(1024, Stamp::None);
-    parent.provide(parents_log.region.clone()).expect("provide");
+    let parents_log = Log::of(&mut parent, 1024, Stamp::None);
     let mut parents = parents_log.readers();
     enable(&mut parent, &["number"]);
 
@@ -107,8 +105,7 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
     let socket = place.path().join(format!("{pid}.sock"));
     let mut child = until(|| Component::connect(&socket, LIMIT).ok());
     assert_eq!(child.pid(), pid);
-    let childs_log = Log::new(1024, Stamp::None);
-    child.provide(childs_log.region.clone()).expect("provide");
+    let childs_log = Log::of(&mut child, 1024, Stamp::None);
     let mut children = childs_log.readers();
     enable(&mut child, &["number"]);
     // The parent's threads log as 1, the child's as 2, each into its own log only.
@@ -179,8 +176,7 @@ fn log_15_a_component_completes_the_rows_of_another_one_and_passes_them_on() {
     until(|| source.socket().exists().then_some(()));
     let mut middle = Subject::start(&place, &["complete", source.socket().to_str().expect("a plain path")]);
     let mut component = middle.connect();
-    let log = Log::new(8192, Stamp::None);
-    component.provide(log.region.clone()).expect("provide");
+    let log = Log::of(&mut component, 8192, Stamp::None);
     let mut readers = log.readers();
     // The middle one reads the source only once a scheduler reads the result.
     enable(&mut component, &["number"]);

@@ -3,12 +3,9 @@
 
 use std::path::PathBuf;
 
-use mete_kernel::record::Areas;
-use mete_trace::{Recorder, Together};
-
 use crate::error::RecordingError;
 use crate::notice::{DumpReason, Notice};
-use crate::origin::Origin;
+use crate::origin::{EventRecorder, Origin};
 use crate::plan::Plan;
 use crate::summary::{Ended, Summary};
 
@@ -31,12 +28,7 @@ impl FlightDumps {
     }
 
     /// Writes what a signal asked for, and what is due because of an event.
-    pub fn look(
-        &mut self,
-        is_asked: bool,
-        recorder: &mut Recorder<Together<Areas>>,
-        origin: &Origin,
-    ) -> Option<Notice> {
+    pub fn look(&mut self, is_asked: bool, recorder: &mut EventRecorder, origin: &Origin) -> Option<Notice> {
         // The last one is the end of the recording, which writes it.
         let is_due = self.left.is_some_and(|left| left > 1) && self.has_occurred(recorder);
         if !is_asked && !is_due {
@@ -55,21 +47,17 @@ impl FlightDumps {
         })
     }
 
-    fn has_occurred(&self, recorder: &Recorder<Together<Areas>>) -> bool {
+    fn has_occurred(&self, recorder: &EventRecorder) -> bool {
         recorder.seen() > self.answered
     }
 
     /// Whether the last occurrence that is awaited has come.
-    pub fn is_over(&self, recorder: &Recorder<Together<Areas>>) -> bool {
+    pub fn is_over(&self, recorder: &EventRecorder) -> bool {
         self.left == Some(1) && self.has_occurred(recorder)
     }
 
     /// Writes what is kept, and goes on.
-    pub fn dump(
-        &mut self,
-        recorder: &mut Recorder<Together<Areas>>,
-        origin: &Origin,
-    ) -> Result<PathBuf, RecordingError> {
+    pub fn dump(&mut self, recorder: &mut EventRecorder, origin: &Origin) -> Result<PathBuf, RecordingError> {
         // Rows of programs wait for a moment before they are in a buffer, and would be missing in the dump.
         origin.catch_up();
         let directory = self.next_directory();
@@ -79,7 +67,7 @@ impl FlightDumps {
     }
 
     /// Writes what is kept at the end. The summary is there also where it cannot be written.
-    pub fn end(mut self, mut recorder: Recorder<Together<Areas>>) -> Result<Ended, RecordingError> {
+    pub fn end(mut self, mut recorder: EventRecorder) -> Result<Ended, RecordingError> {
         let directory = self.next_directory();
         recorder.settle();
         // Asked now, because the recorder is gone after a dump that fails.

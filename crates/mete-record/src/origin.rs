@@ -7,7 +7,8 @@ use mete_kernel::KernelError;
 use mete_kernel::record::{Areas, Recording, possible_processors};
 use mete_probe::attach::configured_processors;
 use mete_trace::invitation::VARIABLE;
-use mete_trace::{ClockSource, Invitation, Memory, Together};
+use mete_trace::memory::MemoryError;
+use mete_trace::{ClockSource, Invitation, Memory, Recorder, Together};
 
 use crate::bound::BoundDomains;
 use crate::error::RecordingError;
@@ -17,6 +18,9 @@ use crate::probes::{ProbePoints, Probes};
 
 /// The kernel's programs can read no other clock.
 pub const CLOCK: ClockSource = ClockSource::Monotonic;
+
+/// The recorder of the events of all origins.
+pub type EventRecorder = Recorder<Together<Areas>>;
 
 /// What writes events into buffers.
 pub struct Origin {
@@ -122,6 +126,12 @@ impl Origin {
         self.probes.as_ref()
     }
 
+    /// What people should know of programs with probes, each sentence once.
+    pub fn news(&self) -> impl Iterator<Item = Notice> + use<> {
+        let news = self.probes.as_ref().map(Probes::news).unwrap_or_default();
+        news.into_iter().map(Notice::Program)
+    }
+
     /// Puts what has happened so far into the buffers.
     pub fn catch_up(&self) {
         self.probes.iter().for_each(Probes::catch_up);
@@ -159,7 +169,7 @@ impl InvitedCommand {
         let buffers = Arc::new(buffers);
         let events: Vec<_> =
             plan.schema.events().iter().map(|event| (event.fingerprint(), event.id)).collect();
-        let invitation = Invitation::new(Arc::clone(&buffers), CLOCK, &events)?;
+        let invitation = Invitation::new(Arc::clone(&buffers), CLOCK, &events).map_err(MemoryError::from)?;
         let numbers = events.into_iter().map(|(_, number)| number).collect();
         Ok(InvitedCommand { buffers, invitation, numbers })
     }

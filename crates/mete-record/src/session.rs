@@ -5,13 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mete_kernel::KernelError;
-use mete_kernel::record::Areas;
-use mete_trace::{Buffers, Options, Recorder, Report, Together};
+use mete_trace::{Buffers, Options, Recorder, Report};
 
 use crate::error::RecordingError;
 use crate::flight::FlightDumps;
 use crate::notice::Notice;
-use crate::origin::{CLOCK, Origin};
+use crate::origin::{CLOCK, EventRecorder, Origin};
 use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::schema::RecordedSchema;
@@ -30,7 +29,7 @@ const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
 pub struct Session {
     // Fields are dropped in this order: programs, then threads.
     origin: Origin,
-    recorder: Recorder<Together<Areas>>,
+    recorder: EventRecorder,
     plan: Plan,
     switches: Switches,
     dumps: Option<FlightDumps>,
@@ -254,8 +253,7 @@ impl Session {
         self.origin.look();
         self.look_for_missed_runs();
         self.describe_in_time();
-        let of_probes = self.origin.probes().map(Probes::news).unwrap_or_default();
-        of_probes.into_iter().map(Notice::Program).chain(self.look_for_dumps(is_dump_asked)).collect()
+        self.origin.news().chain(self.look_for_dumps(is_dump_asked)).collect()
     }
 
     fn look_for_missed_runs(&mut self) {
@@ -308,13 +306,7 @@ impl Session {
         let passed = begun.elapsed();
         let missing = origin.probes().and_then(Probes::missing);
         origin.detach();
-        origin
-            .probes()
-            .map(Probes::news)
-            .unwrap_or_default()
-            .into_iter()
-            .map(Notice::Program)
-            .for_each(&mut *tell);
+        origin.news().for_each(&mut *tell);
         missing.into_iter().for_each(|names| tell(Notice::ProbesNeverFound { names }));
         // The programs are detached by now, so that the number does not grow any more.
         let missed_runs = before + origin.runs_missed()?;

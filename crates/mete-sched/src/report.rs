@@ -136,7 +136,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// This number of ticks in nanoseconds.
+    /// This number of ticks in nanoseconds. It may be a mean, which has a fraction, so it is a plain number.
     pub fn ns(&self, ticks: f64) -> Option<f64> {
         Some(ticks * self.ns_per_tick?)
     }

@@ -5,7 +5,7 @@
 //! blocks around it are damaged.
 
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::record::{HEADER_BYTES as RECORD_HEADER, Head, MAX_BYTES, STAMP_OFFSET, is_sound_size, unfold};
 
@@ -129,21 +129,7 @@ impl Default for Header {
             magic: MAGIC,
             version: VERSION.into(),
             header_bytes: (HEADER_BYTES as u16).into(),
-            block_bytes: U32::ZERO,
-            processor: U32::ZERO,
-            flags: U32::ZERO,
-            number: U64::ZERO,
-            first_serial: U64::ZERO,
-            end_serial: U64::ZERO,
-            lost_before: U64::ZERO,
-            lost_inside: U64::ZERO,
-            first_time: U64::ZERO,
-            last_time: U64::ZERO,
-            records: U32::ZERO,
-            used: U32::ZERO,
-            recording: RecordingId::default(),
-            reserved: [0; 20],
-            checksum: U32::ZERO,
+            ..Header::new_zeroed()
         }
     }
 }

@@ -15,11 +15,9 @@
 use core::sync::atomic::Ordering;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
-use rustix::mm::ProtFlags;
-
 use crate::description::ClockSource;
-use crate::invitation::{BYTES, InvitationPage, MAGIC, VARIABLE};
-use crate::memory::{self, Buffers, Memory};
+use crate::invitation::{InvitationPage, MAGIC, VARIABLE};
+use crate::memory::{Buffers, Memory};
 use crate::producer::{Outcome, Producer};
 use crate::record::HEADER_BYTES;
 
@@ -84,8 +82,7 @@ impl JoinedRecorder {
     fn new(files: &str, events: &[(u16, u64)]) -> Option<JoinedRecorder> {
         let (invitation, buffers) = files.split_once(',')?;
         let invitation = inherited(invitation)?;
-        memory::check(&invitation, BYTES).ok()?;
-        let page = InvitationPage::map(&invitation, ProtFlags::READ).ok()?;
+        let page = InvitationPage::join(&invitation).ok()?;
         // Acquire: a program that sees the magic word sees the other words.
         let word = |nth: usize| page.words()[nth].load(Ordering::Acquire);
         if word(0) != MAGIC {

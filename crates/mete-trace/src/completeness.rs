@@ -1,7 +1,10 @@
 //! What is in a trace and what is not (NEW-2), for each processor and interval. The numbers follow from serial numbers
 //! and never from a guess.
 
+use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
+
+use crate::block::Header;
 
 /// What one processor's file has of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,15 +25,27 @@ pub struct Account {
     /// How many of these were recorded but could not be written, or can no longer be read.
     pub unwritten: u64,
     /// Earliest time stamp, in ticks; 0 without records.
-    pub first_time: u64,
+    pub first_time: Ticks,
     /// Latest time stamp, in ticks; 0 without records.
-    pub last_time: u64,
+    pub last_time: Ticks,
     /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended
     /// before it could say how many events occurred. So there may have been more events after the interval.
     pub ended: bool,
 }
 
 impl Account {
+    /// Adds the records of a block, which comes after those that were added before.
+    pub(crate) fn note(&mut self, header: &Header) {
+        // A block without records has no times of its own.
+        if header.records > 0 {
+            let first = Ticks::new(header.first_time.get());
+            self.first_time = if self.records == 0 { first } else { self.first_time.min(first) };
+            self.last_time = Ticks::new(header.last_time.get());
+        }
+        self.records += u64::from(header.records);
+        self.ended = header.is_last();
+    }
+
     /// Whether every event that occurred in the interval is in the trace, and the end of the recording is known.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.ended

@@ -164,7 +164,11 @@ impl<'a> Consumer<'a> {
         if used > u64::from(capacity) {
             return Err(Garbled::Reserve { used, capacity });
         }
-        // This is right as long as fewer than 2^32 events occur between two passes.
+        // This is right as long as fewer than 2^32 events occur between two passes. Of that number, a buffer holds at
+        // most one in 64; the others are lost, and a lost event changes the serial number and nothing else. So no other
+        // word tells that it went round, and 2^32 more events are lost than the gap says. The flush thread looks
+        // many times a second. Only a disk that takes no block for longer than producers need for 2^32 events, some
+        // twenty seconds at the least, keeps it from looking (docs/limits.md).
         let end_serial = unfold(self.next_serial, serial);
         Ok(DrainPass { position: self.released, end: self.released + used, end_serial })
     }

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use mete_base::regular;
+use mete_log::Ticks;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
@@ -278,13 +279,13 @@ impl BlockFile {
 
     /// The first block that may have records from this time on. If a block that the search needs cannot be read, the
     /// first block of all.
-    pub fn find(&self, time: u64) -> u64 {
+    pub fn find(&self, time: Ticks) -> u64 {
         let (mut low, mut high) = (0, self.blocks());
         let mut bytes = Vec::new();
         while low < high {
             let middle = low + (high - low) / 2;
             match self.read(middle, &mut bytes) {
-                Ok(header) if header.last_time < time => low = middle + 1,
+                Ok(header) if header.last_time < time.get() => low = middle + 1,
                 // Only the last block can be cut, and no block comes after it.
                 Ok(_) | Err(ReadError::Cut { .. }) => high = middle,
                 Err(_) => return 0,

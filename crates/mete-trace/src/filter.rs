@@ -1,5 +1,7 @@
 //! Which records of a trace are wanted.
 
+use mete_log::Ticks;
+
 use crate::description::FieldLayout;
 use crate::reader::Gap;
 use crate::record::Record;
@@ -11,10 +13,10 @@ use crate::value::Value;
 pub struct Filter {
     events: Option<Vec<u16>>,
     processors: Option<Vec<u32>>,
-    /// Not before this time stamp, in ticks.
-    pub from_ticks: Option<u64>,
-    /// Not after this time stamp, in ticks.
-    pub until_ticks: Option<u64>,
+    /// Not before this time stamp.
+    pub from_ticks: Option<Ticks>,
+    /// Not after this time stamp.
+    pub until_ticks: Option<Ticks>,
     /// Leave out the recorder's own marks around flushes.
     pub without_marks: bool,
     conditions: Vec<FieldCondition>,
@@ -59,13 +61,13 @@ impl Filter {
     }
 
     /// Only from this time stamp on.
-    pub fn from_ticks(mut self, ticks: u64) -> Filter {
+    pub fn from_ticks(mut self, ticks: Ticks) -> Filter {
         self.from_ticks = Some(ticks);
         self
     }
 
     /// Only up to this time stamp.
-    pub fn until_ticks(mut self, ticks: u64) -> Filter {
+    pub fn until_ticks(mut self, ticks: Ticks) -> Filter {
         self.until_ticks = Some(ticks);
         self
     }

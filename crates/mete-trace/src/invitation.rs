@@ -18,18 +18,18 @@
 //! Programs identify events by their fingerprints. The numbers are those of the recorded schema, which may consist of
 //! other files than the schema from which a program's encoders were made.
 
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+use mete_log::sealed::{Mapping, SealedError};
 use rustix::fs::SealFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mm::ProtFlags;
 
 use crate::description::ClockSource;
-use crate::memory::{self, Buffers, Memory, MemoryError, READ_AND_WRITE};
+use crate::memory::{Buffers, Memory};
 
 /// The environment variable. It has the numbers of the two descriptors, such as `3,4`; the invitation's comes first.
 pub const VARIABLE: &str = "METE_RECORDER";
@@ -54,27 +54,18 @@ pub struct Invitation {
     buffers: Arc<Memory>,
 }
 
-/// The memory of an invitation.
-///
-/// Invariant: `base` is a mapping of [`BYTES`] bytes until this is dropped.
+/// The memory of an invitation: [`BYTES`] bytes.
 #[derive(Debug)]
-pub(crate) struct InvitationPage {
-    base: NonNull<u8>,
-}
-
-// SAFETY: all access to the mapping is atomic.
-unsafe impl Send for InvitationPage {}
-// SAFETY: as above.
-unsafe impl Sync for InvitationPage {}
+pub(crate) struct InvitationPage(Mapping);
 
 impl InvitationPage {
-    pub(crate) fn map(file: &OwnedFd, access: ProtFlags) -> Result<InvitationPage, MemoryError> {
-        Ok(InvitationPage { base: memory::map(file, BYTES, access)? })
+    /// The invitation in a file that this program has inherited.
+    pub(crate) fn join(file: &OwnedFd) -> Result<InvitationPage, SealedError> {
+        Mapping::join(file, BYTES, ProtFlags::READ).map(InvitationPage)
     }
 
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `BYTES` bytes are mapped as long as `self` lives (invariant), and the mapping begins on a page.
-        unsafe { core::slice::from_raw_parts(self.base.cast().as_ptr(), BYTES / 8) }
+        self.0.words(0, BYTES / 8)
     }
 
     /// The entries: each has a fingerprint, and a number with its switch.
@@ -84,19 +75,10 @@ impl InvitationPage {
         // The count comes from shared memory, so it is limited here.
         &entries[..count.min(MAX_EVENTS)]
     }
-}
 
-impl InvitationPage {
     /// The position of the entry with this fingerprint.
     pub(crate) fn position(&self, fingerprint: u64) -> Option<usize> {
         self.events().iter().position(|entry| entry[0].load(Ordering::Relaxed) == fingerprint)
-    }
-}
-
-impl Drop for InvitationPage {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and no view outlives `self`. If unmapping fails, it stays mapped.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), BYTES) };
     }
 }
 
@@ -108,17 +90,15 @@ impl Invitation {
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] if the kernel refuses memory.
+    /// [`SealedError`] if the kernel refuses memory.
     pub fn new(
         buffers: Arc<Memory>,
         clock: ClockSource,
         events: &[(u64, u16)],
-    ) -> Result<Invitation, MemoryError> {
-        let file = memory::create("mete-invitation", BYTES)?;
-        let page = InvitationPage::map(&file, READ_AND_WRITE)?;
-        // From here on no process can map it for writing. Our own mapping stays writable.
-        memory::seal(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL, BYTES)?;
-        let invitation = Invitation { page, file, buffers };
+    ) -> Result<Invitation, SealedError> {
+        // No other process can map it for writing. Our own mapping stays writable.
+        let (file, page) = Mapping::create("mete-invitation", BYTES, SealFlags::FUTURE_WRITE)?;
+        let invitation = Invitation { page: InvitationPage(page), file, buffers };
         invitation.fill(clock, &events[..events.len().min(MAX_EVENTS)]);
         Ok(invitation)
     }

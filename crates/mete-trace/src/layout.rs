@@ -20,10 +20,8 @@ pub const SLACK_BYTES: usize = crate::record::MAX_BYTES;
 
 /// Header: [`MAGIC`].
 pub const MAGIC_OFFSET: usize = 0;
-/// Header: the processor that the buffer belongs to, 32 bits.
+/// Header: the processor that the buffer belongs to, 32 bits, and the binary logarithm of the bytes of data, 32 bits.
 pub const PROCESSOR_OFFSET: usize = 8;
-/// Header: binary logarithm of the bytes of data, 32 bits.
-pub const SIZE_OFFSET: usize = 12;
 /// Header: the [`Reserve`](crate::protocol::Reserve) word, on a cache line that only producers write.
 pub const RESERVE_OFFSET: usize = 64;
 /// Header: bytes ever released, 64 bits, on a cache line that only the flush thread writes.

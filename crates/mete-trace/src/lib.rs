@@ -120,6 +120,8 @@ mod live {
     pub use together::Together;
     pub use trace::Trace;
     pub use value::Value;
+
+    pub use mete_log::Ticks;
 }
 
 #[cfg(not(loom))]

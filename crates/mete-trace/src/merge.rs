@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use mete_log::Ticks;
+
 use crate::completeness::Account;
 use crate::file::ReadError;
 use crate::filter::Filter;
@@ -18,7 +20,7 @@ pub struct Merge {
     /// The step of each reader that was taken and not handed out yet.
     steps: Vec<Option<Step>>,
     /// Time and reader of each such step, the earliest first.
-    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    heads: BinaryHeap<Reverse<(Ticks, usize)>>,
     filter: Filter,
     /// Files that could not be opened, handed out before everything else.
     missing: Vec<ReadError>,
@@ -42,13 +44,13 @@ impl Merge {
 
     /// Takes a reader's next step. Returns its time; `None` at the end of the file.
     #[inline]
-    fn advance(&mut self, index: usize) -> Option<u64> {
+    fn advance(&mut self, index: usize) -> Option<Ticks> {
         let reader = &mut self.readers[index];
         let before = reader.last_time();
         let step = reader.step()?;
         self.steps[index] = Some(step);
         // The latest time so far, and not the record's own: so records stay in order where a clock goes back.
-        Some(reader.last_time().max(before).unwrap_or(0))
+        Some(reader.last_time().max(before).unwrap_or_default())
     }
 
     /// The reader whose step comes next. Mostly it is the last one again, and nothing needs to be sorted.
@@ -90,6 +92,7 @@ impl Merge {
     pub fn accounts(&self) -> Vec<Account> {
         self.readers.iter().map(ProcessorReader::account).collect()
     }
+
     /// The number of blocks that were read, and the number of all blocks that may have to be read.
     pub fn blocks(&self) -> (u64, u64) {
         let blocks = self.readers.iter().map(ProcessorReader::blocks);

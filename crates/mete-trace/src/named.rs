@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use mete_log::Ticks;
+
 use crate::description::{Converter, DescriptionFileError};
 use crate::{Account, EventLayout, Filter, Item, Record, ThreadName, Trace, Value};
 
@@ -138,12 +140,12 @@ impl NamedTrace {
 
     /// The time from the first event to the last one.
     pub fn duration_ns(&self) -> u64 {
-        let (mut first, mut last) = (u64::MAX, 0);
+        let (mut first, mut last) = (Ticks::MAX, Ticks::default());
         // The times of a processor without records are not set.
         for account in self.accounts().filter(|account| account.records > 0) {
             (first, last) = (first.min(account.first_time), last.max(account.last_time));
         }
-        // Without any record `first` is the greatest number, and the duration is 0.
+        // Without any record `first` is the latest reading, and the duration is 0.
         self.convert.ns(last).saturating_sub(self.convert.ns(first.min(last)))
     }
 

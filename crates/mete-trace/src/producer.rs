@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
+use mete_log::Ticks;
 use rustix::thread::futex;
 
 use crate::buffer::Buffer;
@@ -42,7 +43,7 @@ impl<'a> Producer<'a> {
     ///
     /// An event that is larger than the largest record, or whose number means padding, is lost.
     #[inline(always)]
-    pub fn record(&self, event: u16, fields: &[u64], clock: impl Fn() -> u64) -> Outcome {
+    pub fn record(&self, event: u16, fields: &[u64], clock: impl Fn() -> Ticks) -> Outcome {
         let bytes = HEADER_BYTES + fields.len() * 8;
         if bytes > MAX_BYTES || event == PADDING {
             return self.lose();
@@ -60,9 +61,9 @@ impl<'a> Producer<'a> {
     }
 
     #[inline(always)]
-    fn claim(&self, bytes: u32, clock: impl Fn() -> u64) -> Result<Place, u32> {
+    fn claim(&self, bytes: u32, clock: impl Fn() -> Ticks) -> Result<Place, u32> {
         let (reserve, released) = (self.buffer.reserve_word(), self.buffer.released_word());
-        protocol::claim(reserve, released, self.buffer.capacity(), bytes, clock)
+        protocol::claim(reserve, released, self.buffer.capacity(), bytes, || clock().get())
     }
 
     #[inline(always)]

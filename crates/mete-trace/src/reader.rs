@@ -2,6 +2,8 @@
 //!
 //! One block is in memory at a time, so memory does not grow with the trace.
 
+use mete_log::Ticks;
+
 use crate::block::{Damage, DamageKind, HEADER_BYTES, Header, offset, u64_at};
 use crate::completeness::Account;
 use crate::file::{BlockFile, ReadError, is_unwritten};
@@ -19,7 +21,7 @@ pub struct Gap {
     /// The number of events.
     pub events: u64,
     /// Time stamp of the last record before the gap; `None` if there is none.
-    pub after: Option<u64>,
+    pub after: Option<Ticks>,
     /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
     /// room in the buffer when they occurred.
     pub unreadable: bool,
@@ -52,7 +54,7 @@ pub struct ProcessorReader {
     first_block: u64,
     next_block: u64,
     end_block: u64,
-    until: Option<u64>,
+    until: Option<Ticks>,
     header: Header,
     bytes: Vec<u8>,
     /// The offset of the current record in `bytes`, and the offset after it.
@@ -61,7 +63,7 @@ pub struct ProcessorReader {
     /// The serial number that should come next.
     expected: u64,
     started: bool,
-    last_time: Option<u64>,
+    last_time: Option<Ticks>,
     account: Account,
     /// What the description promises to be in the file, until that has been compared with what the file has.
     promised: Option<Account>,
@@ -90,7 +92,7 @@ impl ProcessorReader {
 
     /// Goes through the blocks that may have records of this time, bounds included. Other records in these blocks are
     /// handed out, too.
-    pub fn between(file: BlockFile, from: Option<u64>, until: Option<u64>) -> ProcessorReader {
+    pub fn between(file: BlockFile, from: Option<Ticks>, until: Option<Ticks>) -> ProcessorReader {
         let ordered = file.is_ordered();
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
         // At least the last block is read: it tells where the recording ends.
@@ -153,7 +155,7 @@ impl ProcessorReader {
     }
 
     /// The latest time stamp so far.
-    pub fn last_time(&self) -> Option<u64> {
+    pub fn last_time(&self) -> Option<Ticks> {
         self.last_time
     }
 
@@ -165,7 +167,7 @@ impl ProcessorReader {
             file: self.file.processor(),
             serial: self.expected.wrapping_sub(1),
             event: Head::from_word(u64_at(bytes, 0)).event,
-            time: u64_at(bytes, STAMP_OFFSET),
+            time: Ticks::new(u64_at(bytes, STAMP_OFFSET)),
             bytes,
         }
     }
@@ -199,13 +201,12 @@ impl ProcessorReader {
         self.at = self.next_at;
         self.next_at += usize::from(head.bytes);
         self.expected = serial + 1;
-        let time = u64_at(&self.bytes, self.at + STAMP_OFFSET);
-        self.note(time);
+        self.note(Ticks::new(u64_at(&self.bytes, self.at + STAMP_OFFSET)));
         Step::Record
     }
 
     #[inline]
-    fn note(&mut self, time: u64) {
+    fn note(&mut self, time: Ticks) {
         let is_first = self.account.records == 0;
         self.account.first_time = if is_first { time } else { self.account.first_time.min(time) };
         self.account.records += 1;
@@ -238,7 +239,7 @@ impl ProcessorReader {
             Ok(header) => header,
             Err(error) => return Some(Err(self.unreadable(block, error))),
         };
-        if self.until.is_some_and(|until| header.records > 0 && header.first_time > until) {
+        if self.until.is_some_and(|until| header.records > 0 && header.first_time > until.get()) {
             // All later records are later still, because the file is in order of time.
             self.bytes.clear();
             self.next_block = self.end_block;

@@ -11,6 +11,8 @@
 //! All little endian. Each processor numbers the events that occur on it, also those that found
 //! no room in the buffer: a gap in the serial numbers is a loss, and its length is the size of the loss (§4.3, KLOG-6).
 
+use mete_log::Ticks;
+
 /// Bytes of a record's header.
 pub const HEADER_BYTES: usize = 16;
 /// Bytes of the largest record.
@@ -89,8 +91,8 @@ pub struct Record<'a> {
     pub serial: u64,
     /// Which event.
     pub event: u16,
-    /// Raw ticks of the trace's clock.
-    pub time: u64,
+    /// What the trace's clock showed.
+    pub time: Ticks,
     /// The whole record, its header included.
     pub bytes: &'a [u8],
 }

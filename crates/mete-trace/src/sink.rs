@@ -143,23 +143,13 @@ impl Flight {
     pub fn account(&self, file: u32, programs_of: Option<u32>) -> Account {
         let kept = self.lock();
         let headers = || kept.blocks.iter().map(|block| &block.header);
-        let none = Account { processor: file, programs_of, ..Account::default() };
-        let Some((front, back)) = headers().next().zip(headers().next_back()) else { return none };
+        let mut account = Account { processor: file, programs_of, ..Account::default() };
+        let Some((front, back)) = headers().next().zip(headers().next_back()) else { return account };
+        headers().for_each(|header| account.note(header));
         // Blocks that were let go are no loss. Events that were lost before the first block of all are.
         let first_serial = if front.number == 0 { 0 } else { front.first_serial.get() };
-        let records = headers().map(|header| u64::from(header.records)).sum();
         let end_serial = back.end_serial.get();
-        let filled = || headers().filter(|header| header.records > 0);
-        Account {
-            first_serial,
-            end_serial,
-            records,
-            lost: end_serial - first_serial - records,
-            first_time: filled().map(|header| header.first_time.get()).min().unwrap_or(0),
-            last_time: filled().next_back().map_or(0, |header| header.last_time.get()),
-            ended: back.is_last(),
-            ..none
-        }
+        Account { first_serial, end_serial, lost: end_serial - first_serial - account.records, ..account }
     }
 
     /// Ends the hold: blocks may be let go again.

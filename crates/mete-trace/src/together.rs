@@ -18,12 +18,9 @@ pub struct Together<B> {
     gathered: Option<Arc<Memory>>,
 }
 
-/// The owner of a buffer, and the buffer's position among that owner's.
-enum BufferOwner {
-    Kernel(usize),
-    Programs(usize),
-    Gathered(usize),
-}
+/// Positions among the [owners](Together::owners) of buffers.
+const KERNEL: usize = 0;
+const GATHERED: usize = 2;
 
 impl<B: Buffers> Together<B> {
     /// One buffer for each processor, of the kernel, of programs, or of both.
@@ -36,55 +33,46 @@ impl<B: Buffers> Together<B> {
         Together { gathered, ..self }
     }
 
-    fn kernel_buffers(&self) -> usize {
-        self.kernel.as_ref().map_or(0, |kernel| kernel.processors())
+    /// The owners of buffers, in order.
+    fn owners(&self) -> [Option<&dyn Buffers>; 3] {
+        let kernel = self.kernel.as_deref().map(|buffers| buffers as &dyn Buffers);
+        let [programs, gathered] = [&self.programs, &self.gathered].map(Option::as_deref);
+        [kernel, programs.map(|buffers| buffers as _), gathered.map(|buffers| buffers as _)]
     }
 
-    fn programs_buffers(&self) -> usize {
-        self.programs.as_ref().map_or(0, |programs| programs.processors())
-    }
-
-    fn owner(&self, buffer: usize) -> BufferOwner {
-        let behind_kernel = buffer.checked_sub(self.kernel_buffers());
-        match behind_kernel.map(|place| (place, place.checked_sub(self.programs_buffers()))) {
-            None => BufferOwner::Kernel(buffer),
-            Some((place, None)) => BufferOwner::Programs(place),
-            Some((_, Some(place))) => BufferOwner::Gathered(place),
-        }
+    /// The owner of a buffer: its position among the [owners](Together::owners), and the buffer's among that owner's.
+    fn owner(&self, buffer: usize) -> Option<(usize, usize)> {
+        let mut place = buffer;
+        self.owners().iter().enumerate().find_map(|(nth, owner)| {
+            let buffers = owner.map_or(0, |owner| owner.processors());
+            let found = (place < buffers).then_some((nth, place));
+            place = place.saturating_sub(buffers);
+            found
+        })
     }
 }
 
 impl<B: Buffers> Buffers for Together<B> {
     fn processors(&self) -> usize {
-        let gathered = self.gathered.as_ref().map_or(0, |gathered| gathered.processors());
-        self.kernel_buffers() + self.programs_buffers() + gathered
+        self.owners().into_iter().flatten().map(|owner| owner.processors()).sum()
     }
 
     fn buffer(&self, processor: usize) -> Buffer<'_> {
-        let found = match self.owner(processor) {
-            BufferOwner::Kernel(place) => self.kernel.as_ref().map(|kernel| kernel.buffer(place)),
-            BufferOwner::Programs(place) => self.programs.as_ref().map(|programs| programs.buffer(place)),
-            BufferOwner::Gathered(place) => self.gathered.as_ref().map(|gathered| gathered.buffer(place)),
-        };
+        let found = self.owner(processor).and_then(|(nth, place)| Some(self.owners()[nth]?.buffer(place)));
         found.unwrap_or_else(|| panic!("there is no buffer {processor}"))
     }
 
     fn programs_of(&self, buffer: usize) -> Option<u32> {
-        let (place, is_beside) = match self.owner(buffer) {
-            BufferOwner::Kernel(_) => return None,
-            BufferOwner::Programs(place) => (place, self.kernel.is_some()),
-            BufferOwner::Gathered(place) => (place, self.kernel.is_some() || self.programs.is_some()),
-        };
+        let (nth, place) = self.owner(buffer).filter(|(nth, _)| *nth != KERNEL)?;
+        let is_beside = self.owners()[..nth].iter().any(Option::is_some);
         is_beside.then_some(place as u32)
     }
 
     fn is_gathered(&self, buffer: usize) -> bool {
-        matches!(self.owner(buffer), BufferOwner::Gathered(_))
+        self.owner(buffer).is_some_and(|(nth, _)| nth == GATHERED)
     }
 
     fn not_locked(&self) -> Option<String> {
-        let of_programs = [&self.programs, &self.gathered].into_iter().flatten();
-        let of_kernel = self.kernel.as_ref().and_then(|kernel| kernel.not_locked());
-        of_kernel.or_else(|| of_programs.filter_map(|memory| memory.not_locked()).next())
+        self.owners().into_iter().flatten().find_map(|owner| owner.not_locked())
     }
 }

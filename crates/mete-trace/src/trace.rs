@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use mete_log::Ticks;
+
 use crate::block::RecordingId;
 use crate::completeness::Account;
 use crate::description::{DescriptionFileError, EventLayout, TraceDescription};
@@ -41,9 +43,9 @@ impl Trace {
         Ok(Trace { directory, description, damage })
     }
 
-    /// The same trace, reduced to this time (in ticks, bounds included) in one respect: of the losses without serial
+    /// The same trace, reduced to this time (bounds included) in one respect: of the losses without serial
     /// numbers, its description has only those that may have been in this time.
-    pub fn of_time(mut self, from: Option<u64>, until: Option<u64>) -> Trace {
+    pub fn of_time(mut self, from: Option<Ticks>, until: Option<Ticks>) -> Trace {
         self.description.circumstances.narrow(from, until);
         self
     }

@@ -42,9 +42,7 @@ impl FieldLayout {
             FieldKind::Bytes => Value::Bytes(bytes),
         })
     }
-}
 
-impl FieldLayout {
     /// The bytes of a text field, as they were recorded; `None` for other kinds, and if the record ends before the
     /// field does.
     #[inline]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use common::{NUMBERED, area, buffer};
 use mete_trace::layout::{HEADER_BYTES, RELEASED_OFFSET, RESERVE_OFFSET};
 use mete_trace::record::{Head, MAX_BYTES};
-use mete_trace::{Consumer, Garbled, Outcome, Producer};
+use mete_trace::{Consumer, Garbled, Outcome, Producer, Ticks};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ proptest! {
             match step {
                 Step::Record { fields } => {
                     let fields: Vec<u64> = (0..fields as u64).map(|at| occurred << 16 | at).collect();
-                    if producer.record(NUMBERED, &fields, || occurred) != Outcome::Lost {
+                    if producer.record(NUMBERED, &fields, || Ticks::new(occurred)) != Outcome::Lost {
                         expected.push_back((occurred, fields));
                     }
                     occurred += 1;
@@ -90,7 +90,7 @@ proptest! {
         if result.is_err() {
             prop_assert_eq!(consumer.drain(|_, _| true).unwrap().records, 0);
         }
-        let _ = Producer::new(buffer).record(NUMBERED, &[1, 2, 3], || 0);
+        let _ = Producer::new(buffer).record(NUMBERED, &[1, 2, 3], Ticks::default);
     }
 }
 
@@ -114,7 +114,9 @@ fn klog_6_a_fast_producer_and_a_slow_reader_account_for_every_record() {
             let producer = Producer::new(buffer);
             for number in 0..EVENTS {
                 let fields = [number; 5];
-                if producer.record(NUMBERED, &fields[..1 + number as usize % 5], || number) == Outcome::Lost {
+                if producer.record(NUMBERED, &fields[..1 + number as usize % 5], || Ticks::new(number))
+                    == Outcome::Lost
+                {
                     lost_by_producer.fetch_add(1, Ordering::Relaxed);
                 }
                 // The reader must get a turn now and then, also on a machine with one processor.
@@ -167,7 +169,7 @@ fn klog_6_producers_that_interrupt_each_other_share_a_buffer_without_a_torn_reco
                 scope.spawn(move || {
                     let producer = Producer::new(buffer);
                     for number in 0..EACH {
-                        let tick = || clock.fetch_add(1, Ordering::Relaxed);
+                        let tick = || Ticks::new(clock.fetch_add(1, Ordering::Relaxed));
                         let _ = producer.record(NUMBERED, &[who, number, who ^ number], tick);
                     }
                 })
@@ -200,10 +202,11 @@ fn klog_5_the_low_water_mark_is_reported_once_when_it_is_crossed() {
     let buffer = buffer(&area);
     buffer.set_low_water(25);
     let producer = Producer::new(buffer);
-    let outcomes: Vec<_> = (0..4096).map(|number| producer.record(NUMBERED, &[], || number)).collect();
+    let outcomes: Vec<_> =
+        (0..4096).map(|number| producer.record(NUMBERED, &[], || Ticks::new(number))).collect();
     let crossings: Vec<_> = (0..4096).filter(|at| outcomes[*at] == Outcome::WrittenAtMark).collect();
     assert_eq!(crossings, [3071]);
-    assert_eq!(producer.record(NUMBERED, &[], || 0), Outcome::Lost);
+    assert_eq!(producer.record(NUMBERED, &[], Ticks::default), Outcome::Lost);
 }
 
 #[test]
@@ -211,16 +214,16 @@ fn klog_6_a_hole_stops_the_reader_until_it_is_given_up_and_then_shows_as_a_gap()
     let area = area();
     let buffer = buffer(&area);
     let producer = Producer::new(buffer);
-    let _ = producer.record(NUMBERED, &[0], || 0);
+    let _ = producer.record(NUMBERED, &[0], Ticks::default);
     // A producer that is killed between reserving and writing leaves this.
     area[RESERVE_OFFSET / 8].fetch_add(1 << 32 | 3, Ordering::Relaxed);
-    let _ = producer.record(NUMBERED, &[2], || 2);
+    let _ = producer.record(NUMBERED, &[2], || Ticks::new(2));
     let mut consumer = Consumer::new(buffer);
     let drained = consumer.drain(|_, _| true).unwrap();
     assert_eq!((drained.records, drained.stalled), (1, true));
     assert!(consumer.drain(|_, _| true).unwrap().stalled);
     consumer.abandon();
-    let _ = producer.record(NUMBERED, &[3], || 3);
+    let _ = producer.record(NUMBERED, &[3], || Ticks::new(3));
     let mut serials = Vec::new();
     let _ = consumer
         .drain(|serial, _| {
@@ -236,8 +239,8 @@ fn klog_6_an_event_that_is_too_large_is_lost_and_not_cut() {
     let area = area();
     let buffer = buffer(&area);
     let fields = vec![0; MAX_BYTES / 8 - 1];
-    assert_eq!(Producer::new(buffer).record(NUMBERED, &fields, || 0), Outcome::Lost);
-    assert_eq!(Producer::new(buffer).record(NUMBERED, &fields[1..], || 0), Outcome::Written);
+    assert_eq!(Producer::new(buffer).record(NUMBERED, &fields, Ticks::default), Outcome::Lost);
+    assert_eq!(Producer::new(buffer).record(NUMBERED, &fields[1..], Ticks::default), Outcome::Written);
     assert_eq!(Consumer::new(buffer).occurred(), 2);
 }
 
@@ -245,7 +248,7 @@ fn klog_6_an_event_that_is_too_large_is_lost_and_not_cut() {
 fn klog_6_a_serial_number_that_was_not_given_out_is_garbled() {
     let area = area();
     let buffer = buffer(&area);
-    let _ = Producer::new(buffer).record(NUMBERED, &[], || 0);
+    let _ = Producer::new(buffer).record(NUMBERED, &[], Ticks::default);
     area[HEADER_BYTES / 8].store(Head { event: 1, bytes: 16, serial: 9 }.to_word(), Ordering::Relaxed);
     let mut consumer = Consumer::new(buffer);
     let garbled = consumer.drain(|_, _| panic!("handed out")).unwrap_err();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{NUMBERED, Scratch};
 use mete_trace::{
     Account, Buffers, ClockSource, Filter, Item, Memory, Options, Outcome, Producer, ReadError, Recorder,
-    Trace,
+    Ticks, Trace,
 };
 
 /// Tells the child process of which test it plays the other half, and in which directory.
@@ -138,8 +138,9 @@ fn records_onto_a_small_disk() {
     assert!(error.unwrap().contains("No space left"));
     // Enough events to overflow the buffer.
     let producer = Producer::new(memory.buffer(0));
-    let overflowed =
-        (0..50_000).filter(|_| producer.record(NUMBERED, &[1 << 40], || 0) == Outcome::Lost).count();
+    let overflowed = (0..50_000)
+        .filter(|_| producer.record(NUMBERED, &[1 << 40], Ticks::default) == Outcome::Lost)
+        .count();
     assert!(overflowed > 0);
     let told = recorder.settle()[0];
     drop(recorder);

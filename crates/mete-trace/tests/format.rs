@@ -6,7 +6,7 @@
 mod common;
 
 use mete_trace::block::{self, Builder, offset};
-use mete_trace::record;
+use mete_trace::{Ticks, record};
 
 const PAGE: &str = include_str!("../../../docs/trace-format.md");
 
@@ -100,7 +100,7 @@ fn new_2_the_page_names_every_field_of_a_description() {
         assert!(PAGE.contains(&format!("`{name}`")), "{name}");
     }
     let mut circumstances = json["circumstances"].clone();
-    let missed = mete_trace::MissedRuns { since: 1, until: 2, runs: 3 };
+    let missed = mete_trace::MissedRuns { since: Ticks::new(1), until: Ticks::new(2), runs: 3 };
     circumstances["missed"] = serde_json::to_value([missed]).unwrap();
     let within = circumstances["missed"][0].as_object().unwrap().keys().cloned();
     let names: Vec<_> = circumstances.as_object().unwrap().keys().cloned().chain(within).collect();

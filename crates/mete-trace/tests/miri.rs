@@ -6,7 +6,7 @@
 mod common;
 
 use common::{NUMBERED, area, buffer};
-use mete_trace::{Consumer, Outcome, Producer};
+use mete_trace::{Consumer, Outcome, Producer, Ticks};
 
 #[test]
 fn klog_6_producers_and_the_flush_thread_share_a_buffer_by_atomics_alone() {
@@ -18,7 +18,9 @@ fn klog_6_producers_and_the_flush_thread_share_a_buffer_by_atomics_alone() {
     std::thread::scope(|scope| {
         let produce = || {
             let producer = Producer::new(buffer);
-            (0..EACH).filter(|number| producer.record(NUMBERED, &[*number; 3], || 0) == Outcome::Lost).count()
+            (0..EACH)
+                .filter(|number| producer.record(NUMBERED, &[*number; 3], Ticks::default) == Outcome::Lost)
+                .count()
         };
         let threads = [scope.spawn(produce), scope.spawn(produce)];
         loop {
@@ -46,11 +48,13 @@ fn klog_5_a_buffer_is_filled_wrapped_and_given_up_within_its_bounds() {
     let large = [1; 500];
     let mut lost = 0;
     for round in 0..3 {
-        lost += (0..20).filter(|_| producer.record(NUMBERED, &large, || round) == Outcome::Lost).count();
+        lost += (0..20)
+            .filter(|_| producer.record(NUMBERED, &large, || Ticks::new(round)) == Outcome::Lost)
+            .count();
         let _ = consumer.drain(|_, record| record.len() == 502).unwrap();
     }
     assert_eq!(lost, 3 * 4);
-    let _ = producer.record(NUMBERED, &large, || 0);
+    let _ = producer.record(NUMBERED, &large, Ticks::default);
     consumer.abandon();
     assert_eq!((buffer.used(), consumer.occurred()), (0, 61));
 }

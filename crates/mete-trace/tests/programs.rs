@@ -14,7 +14,7 @@ use mete_trace::invitation::VARIABLE;
 use mete_trace::layout::MIN_SIZE_LOG2;
 use mete_trace::{
     Buffers, Channel, ClockSource, Consumer, Description, Filter, Invitation, Item, Memory, Options,
-    Producer, Recorder, Together, Trace,
+    Producer, Recorder, Ticks, Together, Trace,
 };
 
 const ROUNDS: u64 = 50;
@@ -286,7 +286,7 @@ fn klog_6_gathered_events_are_in_order_of_time_and_missed_ones_are_a_gap() {
     let recorder = Recorder::start(Arc::new(both), Description::default(), options).unwrap();
     let producer = Producer::new(gathered.buffer(1));
     for stamp in [100, 101] {
-        let _ = producer.record(700, &[7], || stamp);
+        let _ = producer.record(700, &[7], || Ticks::new(stamp));
         recorder.flush().unwrap();
         producer.miss(3);
     }
@@ -298,7 +298,7 @@ fn klog_6_gathered_events_are_in_order_of_time_and_missed_ones_are_a_gap() {
     let mut found = Vec::new();
     while let Some(item) = merged.next() {
         match item.unwrap() {
-            Item::Record(record) => found.push((record.time, record.serial)),
+            Item::Record(record) => found.push((record.time.get(), record.serial)),
             Item::Lost(gap) => found.push((0, gap.events)),
         }
     }

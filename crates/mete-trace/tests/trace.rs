@@ -14,7 +14,7 @@ use mete_trace::description::file_name;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head, MISSED_RUNS};
 use mete_trace::{
     Account, Buffers, ClockSource, Filter, FormerTrace, Gap, Item, Memory, Options, Outcome, Producer,
-    ReadError, RecordError, Recorder, Trace, TraceDescription,
+    ReadError, RecordError, Recorder, Ticks, Trace, TraceDescription,
 };
 
 use proptest::prelude::*;
@@ -63,6 +63,11 @@ fn trace_of(directory: &Path, files: &[(&Records, u64)]) -> Trace {
     Trace::open(directory).unwrap()
 }
 
+/// Records the events of the tests.
+fn start(memory: &Arc<Memory>, options: Options) -> Recorder<Memory> {
+    Recorder::start(Arc::clone(memory), common::description(), options).unwrap()
+}
+
 #[test]
 fn klog_7_processors_are_merged_by_time_stamp_and_ties_go_by_processor() {
     let scratch = Scratch::new("merge");
@@ -89,8 +94,9 @@ fn klog_6_gaps_are_exact_at_the_beginning_inside_between_blocks_and_at_the_end()
     }
     let trace = trace_of(scratch.path(), &[(&records, 1010)]);
     let (seen, accounts) = see(&trace, Filter::default());
+    let after = |gap: &Gap| gap.after.map(Ticks::get);
     let gaps: Vec<_> =
-        seen.gaps.iter().map(|gap| (gap.first_serial, gap.events, gap.after, gap.unreadable)).collect();
+        seen.gaps.iter().map(|gap| (gap.first_serial, gap.events, after(gap), gap.unreadable)).collect();
     assert_eq!(
         gaps,
         [
@@ -108,8 +114,8 @@ fn klog_6_gaps_are_exact_at_the_beginning_inside_between_blocks_and_at_the_end()
         records: 893,
         lost: 117,
         unwritten: 0,
-        first_time: 5,
-        last_time: 1000,
+        first_time: Ticks::new(5),
+        last_time: Ticks::new(1000),
         ended: true,
     };
     assert_eq!(accounts, [account]);
@@ -201,12 +207,13 @@ fn klog_7_filters_choose_by_event_time_and_processor_and_find_the_time_by_the_he
     let scratch = Scratch::new("filter");
     let trace = trace_of(scratch.path(), &[(&numbered(5000, 1), 5000), (&numbered(5000, 1), 5000)]);
     let count = |filter| see(&trace, filter).0.records.len();
-    assert_eq!(count(Filter::default().from_ticks(1000).until_ticks(1999)), 2000);
-    assert_eq!(count(Filter::default().processors([1]).from_ticks(4990)), 10);
+    assert_eq!(count(Filter::default().from_ticks(Ticks::new(1000)).until_ticks(Ticks::new(1999))), 2000);
+    assert_eq!(count(Filter::default().processors([1]).from_ticks(Ticks::new(4990))), 10);
     assert_eq!(count(Filter::default().events([NUMBERED + 1])), 0);
-    assert_eq!(count(Filter::default().until_ticks(0)), 2);
-    assert_eq!(count(Filter::default().from_ticks(1_000_000)), 0);
-    let (seen, accounts) = see(&trace, Filter::default().from_ticks(4000).until_ticks(4100));
+    assert_eq!(count(Filter::default().until_ticks(Ticks::new(0))), 2);
+    assert_eq!(count(Filter::default().from_ticks(Ticks::new(1_000_000))), 0);
+    let (seen, accounts) =
+        see(&trace, Filter::default().from_ticks(Ticks::new(4000)).until_ticks(Ticks::new(4100)));
     assert!(seen.gaps.is_empty() && seen.errors.is_empty());
     assert!(accounts[0].first_serial > 3000 && accounts[0].end_serial < 5000, "{accounts:?}");
     assert_eq!(accounts[0].lost, 0);
@@ -218,7 +225,7 @@ fn klog_7_a_clock_that_goes_back_loses_no_record_to_a_filter() {
     let time = |at: u64| if at < 2000 { 10_000 + at } else { at };
     let records: Vec<_> = (0..4000).map(|at| (at, record(NUMBERED, at, time(at), &[at]))).collect();
     let trace = trace_of(scratch.path(), &[(&records, 4000)]);
-    let (seen, _) = see(&trace, Filter::default().from_ticks(2500).until_ticks(2600));
+    let (seen, _) = see(&trace, Filter::default().from_ticks(Ticks::new(2500)).until_ticks(Ticks::new(2600)));
     assert_eq!(seen.records.len(), 101);
     let (seen, _) = see(&trace, Filter::default());
     assert!(seen.records.iter().map(|(_, serial)| *serial).eq(0..4000));
@@ -250,7 +257,7 @@ fn klog_6_losses_without_a_serial_number_are_in_the_description() {
     for listed in &circumstances.missed {
         let Some(Ok(Item::Record(mark))) = merged.next() else { panic!("{listed:?}") };
         let word = |at: usize| u64::from_le_bytes(mark.bytes[at..at + 8].try_into().unwrap());
-        assert_eq!((word(16), word(24)), (listed.since, listed.runs));
+        assert_eq!((word(16), word(24)), (listed.since.get(), listed.runs));
         assert!(listed.since < mark.time && mark.time <= listed.until, "{listed:?} {}", mark.time);
     }
     let [first, second] = circumstances.missed[..] else { panic!("{circumstances:?}") };
@@ -264,8 +271,7 @@ fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     let scratch = Scratch::new("record");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let producer = Producer::new(memory.buffer(0));
     for number in 0..50_000_u64 {
         while producer.record(NUMBERED, &[number], || ClockSource::Counter.now()) == Outcome::Lost {
@@ -314,8 +320,7 @@ fn klog_6_an_overflow_is_in_the_trace_as_a_gap_and_in_the_description_as_a_numbe
         })
         .count() as u64;
     assert_eq!(lost, 10_000 - (1 << 16) / 24);
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let last = recorder.stop().unwrap();
     let trace = Trace::open(&directory).unwrap();
     let (seen, accounts) = see(&trace, Filter::default());
@@ -329,8 +334,7 @@ fn klog_6_an_overflow_is_in_the_trace_as_a_gap_and_in_the_description_as_a_numbe
 fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
     let scratch = Scratch::new("flight");
     let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
-    let options = Options { block_bytes: BLOCK_BYTES, ..Options::flight(64 << 10) };
-    let mut recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let mut recorder = start(&memory, Options { block_bytes: BLOCK_BYTES, ..Options::flight(64 << 10) });
     let producer = Producer::new(memory.buffer(0));
     let record = |range: std::ops::Range<u64>| {
         for number in range {
@@ -444,8 +448,7 @@ fn new_2_a_trace_is_for_its_owner_alone() {
     let scratch = Scratch::new("rights");
     let directory = scratch.path().join("above/trace");
     let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     recorder.stop().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
@@ -459,9 +462,8 @@ fn new_2_a_trace_whose_description_is_damaged_is_read_by_its_first_description()
     let scratch = Scratch::new("described");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options::directory(&directory);
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
-    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || 5);
+    let recorder = start(&memory, Options::directory(&directory));
+    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || Ticks::new(5));
     let last = recorder.stop().unwrap();
     let path = directory.join("description.json");
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(500).unwrap();
@@ -486,7 +488,7 @@ fn klog_5_a_recording_that_fails_leaves_the_old_content() {
     fs::create_dir(&empty).unwrap();
     for directory in [&new, &empty] {
         let options = Options::directory(directory);
-        Recorder::start(Arc::clone(&memory), common::description(), options).unwrap().discard();
+        start(&memory, options).discard();
     }
     let left: Vec<_> = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.len() == 1 && left[0] == empty, "{left:?}");
@@ -498,8 +500,7 @@ fn klog_5_requests_have_little_records_written_at_once() {
     let scratch = Scratch::new("request");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
-    let recorder =
-        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let recorder = start(&memory, Options::directory(&directory));
     let _ = Producer::new(memory.buffer(1)).record(NUMBERED, &[1], || ClockSource::Counter.now());
     recorder.flush().unwrap();
     let trace = Trace::open(&directory).unwrap();
@@ -518,9 +519,8 @@ fn new_2_a_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
     let scratch = Scratch::new("due");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options::directory(&directory);
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
-    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || 5);
+    let recorder = start(&memory, Options::directory(&directory));
+    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || Ticks::new(5));
     while recorder.reports()[0].flushes == 0 {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -603,16 +603,16 @@ fn new_2_a_part_of_a_finished_trace_misses_only_what_lies_in_it() {
     let scratch = Scratch::new("finished-part");
     let trace = finished_trace_of(scratch.path(), &numbered(900, 1));
     for filter in [
-        Filter::default().from_ticks(890),
-        Filter::default().from_ticks(5000),
-        Filter::default().until_ticks(10),
+        Filter::default().from_ticks(Ticks::new(890)),
+        Filter::default().from_ticks(Ticks::new(5000)),
+        Filter::default().until_ticks(Ticks::new(10)),
     ] {
         let (seen, _) = see(&trace, filter.processors([0]));
         assert!(seen.errors.is_empty(), "{:?}", seen.errors);
     }
     let file = fs::File::options().write(true).open(scratch.path().join(file_name(0))).unwrap();
     file.set_len(u64::from(BLOCK_BYTES)).unwrap();
-    let (seen, _) = see(&trace, Filter::default().from_ticks(890).processors([0]));
+    let (seen, _) = see(&trace, Filter::default().from_ticks(Ticks::new(890)).processors([0]));
     assert!(seen.gaps.len() == 1 && seen.errors.len() == 1, "{:?} {:?}", seen.gaps, seen.errors);
 }
 
@@ -643,15 +643,15 @@ fn klog_6_records_that_a_producer_garbles_are_a_gap_and_are_reported() {
     let record = |range: std::ops::Range<u64>| {
         let producer = Producer::new(memory.buffer(0));
         for number in range {
-            let _ = producer.record(NUMBERED, &[number], || number);
+            let _ = producer.record(NUMBERED, &[number], || Ticks::new(number));
         }
     };
     record(0..10);
     // Over the first record, as a program could do that shares the memory.
     let map = map(&memory);
     map[4096..4104].copy_from_slice(&[0xee; 8]);
-    let options = Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) };
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder =
+        start(&memory, Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) });
     recorder.flush().unwrap();
     assert!(recorder.reports()[0].garbled.as_ref().unwrap().contains("0xeeee"), "{:?}", recorder.reports());
     record(20..25);
@@ -775,8 +775,7 @@ fn klog_4_switched_events_are_marked_on_every_processor_and_listed_in_the_descri
 #[test]
 fn klog_6_a_watched_event_is_counted_when_it_is_moved() {
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
-    let options = Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) };
-    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let recorder = start(&memory, Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) });
     let producer = Producer::new(memory.buffer(0));
     for (event, seen) in [(NUMBERED + 1, 0), (NUMBERED, 1), (NUMBERED + 1, 1), (NUMBERED, 2)] {
         let _ = producer.record(event, &[1], || ClockSource::Counter.now());

@@ -14,7 +14,7 @@ use common::{NUMBERED, area, buffer};
 use mete_trace::layout::{self, RELEASED_OFFSET, RESERVE_OFFSET};
 use mete_trace::protocol::{Reserve, TRIES};
 use mete_trace::record;
-use mete_trace::{Outcome, Producer};
+use mete_trace::{Outcome, Producer, Ticks};
 use proptest::prelude::*;
 
 const HEADER: &str = include_str!("../include/mete_trace.h");
@@ -79,7 +79,7 @@ proptest! {
         let mut crossings = 0;
         for (fields, clock) in &calls {
             let fields: Vec<_> = (0..*fields).map(|at| clock + at).collect();
-            crossings += u32::from(producer.record(NUMBERED, &fields, || *clock) == Outcome::WrittenAtMark);
+            crossings += u32::from(producer.record(NUMBERED, &fields, || Ticks::new(*clock)) == Outcome::WrittenAtMark);
         }
         area[layout::CALLS_OFFSET / 8].store(crossings.into(), Ordering::Relaxed);
         let (rust, c) = (bytes(), run_c(&program, &before, &calls));

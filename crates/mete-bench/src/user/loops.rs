@@ -56,7 +56,7 @@ loops! {
     /// The loop alone.
     nothing: |_at| {};
     /// The time-stamp counter alone.
-    clock: |_at| keep(ticks());
+    clock: |_at| keep(ticks().get());
     /// The probe.
     row: |at| probe!(ROW, CORRESPONDENT, at);
 }
@@ -171,19 +171,19 @@ working_loops! {
     /// Work alone.
     latency_work: Work::Latency, |_at| {};
     /// Work, then a look at the time-stamp counter.
-    latency_work_and_clock: Work::Latency, |_at| keep(ticks());
+    latency_work_and_clock: Work::Latency, |_at| keep(ticks().get());
     /// Work, then a row.
     latency_work_and_row: Work::Latency, |at| probe!(ROW, CORRESPONDENT, at);
     /// Work alone.
     throughput_work: Work::Throughput, |_at| {};
     /// Work, then a look at the time-stamp counter.
-    throughput_work_and_clock: Work::Throughput, |_at| keep(ticks());
+    throughput_work_and_clock: Work::Throughput, |_at| keep(ticks().get());
     /// Work, then a row.
     throughput_work_and_row: Work::Throughput, |at| probe!(ROW, CORRESPONDENT, at);
     /// Work alone.
     hash_work: Work::Hash, |_at| {};
     /// Work, then a look at the time-stamp counter.
-    hash_work_and_clock: Work::Hash, |_at| keep(ticks());
+    hash_work_and_clock: Work::Hash, |_at| keep(ticks().get());
     /// Work, then a row.
     hash_work_and_row: Work::Hash, |at| probe!(ROW, CORRESPONDENT, at);
 }

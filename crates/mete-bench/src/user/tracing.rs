@@ -56,7 +56,7 @@ impl Subscriber for Ring {
         let mut values = Values { values: [0; 4], used: 0 };
         event.record(&mut values);
         // The three fields of the event are in places 0 to 2.
-        values.values[3] = ticks();
+        values.values[3] = ticks().get();
         let next = NEXT.get();
         NEXT.set(next.wrapping_add(1));
         RING.with(|ring| ring[next % ROWS].set(values.values));

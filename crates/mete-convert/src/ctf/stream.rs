@@ -59,7 +59,7 @@ impl<W: io::Write> Stream<W> {
     /// The output's error; the same holds for the other methods.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         // Not before the last record: the format does not allow times that go back within a stream.
-        let time = event.time_ns.unwrap_or(event.record.time).max(self.time);
+        let time = event.time_ns.unwrap_or(event.record.time.get()).max(self.time);
         self.write_loss(time)?;
         if self.packet.is_empty() {
             self.begin_packet(time);
@@ -81,7 +81,7 @@ impl<W: io::Write> Stream<W> {
         self.put(&id.to_le_bytes());
         self.put(&self.time.to_le_bytes());
         self.put(&record.serial.to_le_bytes());
-        self.put(&record.time.to_le_bytes());
+        self.put(&record.time.get().to_le_bytes());
         match layout {
             Some(layout) => self.fields(layout, record),
             None if id == RAW => self.raw(record),

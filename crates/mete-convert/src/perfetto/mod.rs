@@ -18,7 +18,7 @@ mod tracks;
 use std::io;
 
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
-use mete_trace::{Account, Gap, ReadError, Trace};
+use mete_trace::{Account, Gap, ReadError, Ticks, Trace};
 
 use self::packets::Packets;
 use self::schedule::Schedule;
@@ -67,7 +67,7 @@ impl<W: io::Write> Format for Perfetto<W> {
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         // If the clock cannot be converted, the ticks are at least in the right order.
-        let time = event.time_ns.unwrap_or(event.record.time);
+        let time = event.time_ns.unwrap_or(event.record.time.get());
         let record = &event.record;
         // The gap before this event ends with it.
         self.tracks.close_gap(record.file, time, &mut self.packets);
@@ -88,7 +88,7 @@ impl<W: io::Write> Format for Perfetto<W> {
     }
 
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
-        let after = after_ns.or(gap.after);
+        let after = after_ns.or(gap.after.map(Ticks::get));
         if gap.file == gap.processor {
             // Programs' own events are no part of the schedule, so their loss is no gap in it.
             self.schedule.lost(gap.processor, after, &self.threads, &mut self.packets);

@@ -200,7 +200,7 @@ impl Tracks {
             // The processor on which the events occurred, which has the track.
             let place = account.programs_of.unwrap_or(account.processor);
             let track = self.completeness(account.processor, place, packets);
-            let time = self.clock.map_or(account.last_time, |clock| clock.ns(account.last_time));
+            let time = self.clock.map_or(account.last_time.get(), |clock| clock.ns(account.last_time));
             packets.track_event(time, |it| {
                 it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
                 it.text(field::EVENT_NAME, &account.to_string());

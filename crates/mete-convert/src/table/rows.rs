@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
-use mete_trace::{Gap, Record, Trace, Value};
+use mete_trace::{Gap, Record, Ticks, Trace, Value};
 
 use super::BATCH_ROWS;
 use super::columns::{CellPlace, Columns, FIRST_COLUMNS};
@@ -96,14 +96,14 @@ impl Rows {
         self.rows += 1;
     }
 
-    fn first(&mut self, [processor, file]: [u32; 2], serial: u64, time_ns: Option<u64>, time: Option<u64>) {
+    fn first(&mut self, [processor, file]: [u32; 2], serial: u64, time_ns: Option<u64>, time: Option<Ticks>) {
         self.processor.append_value(processor);
         self.file.append_value(file);
         self.serial.append_value(serial);
         // Signed, because people subtract times. A time that does not fit is after the year 2262, and the cell is
         // empty.
         self.time_ns.append_option(time_ns.and_then(|ns| i64::try_from(ns).ok()));
-        self.time.append_option(time);
+        self.time.append_option(time.map(Ticks::get));
     }
 
     /// The rows so far; `None` if there are none.

@@ -11,7 +11,7 @@ use std::{fs, ptr};
 
 use mete_kernel::{Kernel, KernelError};
 use mete_log::reader::Cursor;
-use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Reader, Row, Shape, Stamp};
+use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Row, Shape, Stamp};
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -78,10 +78,13 @@ pub fn apply(plan: &Plan, kernel: &Kernel) {
 pub fn rows(kernel: &Kernel, plan: &Plan, file: FileId) -> Vec<Row> {
     let mut rows = Vec::new();
     for area in kernel.areas() {
-        let mut reader = Reader::from_oldest(area, file, plan.control(file));
-        assert_eq!(reader.next_row(), 0, "rows were overwritten: the file is too small for this test");
-        let poll = reader.poll(|row| rows.push(row)).unwrap();
-        assert_eq!(poll.overwritten, 0, "rows were overwritten: the file is too small for this test");
+        let (mut cursor, mut first) = (Cursor::from_oldest(area, file, plan.control(file)), None);
+        let poll = cursor.poll_rows(area, |piece| {
+            first.get_or_insert(piece.first());
+            rows.extend(piece.iter());
+        });
+        let overwritten = poll.unwrap().overwritten + first.unwrap_or(0);
+        assert_eq!(overwritten, 0, "rows were overwritten: the file is too small for this test");
     }
     rows.sort_by_key(|row| row.stamp);
     rows

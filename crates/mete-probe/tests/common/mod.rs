@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mete_log::{Entries, EventId, FileId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
+use mete_log::{Area, Cursor, Entries, EventId, FileId, FileSpec, Plan, Poll, Region, Row, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
+use mete_probe::finder::Finder;
 
 /// Nothing here waits longer than this.
 pub const LIMIT: Duration = Duration::from_secs(300);
@@ -143,6 +144,17 @@ pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Has a finder look everywhere and go on until no component that it has called can still answer.
+pub fn take_new(finder: &mut Finder) -> Vec<Result<Component, AttachError>> {
+    finder.look_again();
+    let mut found = finder.step(LIMIT);
+    while !finder.is_settled() {
+        finder.wait_or(LIMIT, &[]);
+        found.extend(finder.step(LIMIT));
+    }
+    found
+}
+
 /// A region for all processors, with one file of `rows` rows for all events.
 pub struct Log {
     pub region: Arc<Region>,
@@ -165,20 +177,31 @@ impl Log {
         log
     }
 
+    /// A new one, handed to a component.
+    pub fn of(component: &mut Component, rows: u32, stamp: Stamp) -> Log {
+        let log = Log::new(rows, stamp);
+        component.provide(log.region.clone()).expect("provide");
+        log
+    }
+
     pub fn apply(&self) {
         self.region.areas().for_each(|area| self.plan.apply(area));
     }
 
-    pub fn readers(&self) -> Vec<Reader<'_>> {
-        self.region.areas().map(|area| Reader::new(area, self.file, self.plan.control(self.file))).collect()
+    pub fn readers(&self) -> Vec<LogReader<'_>> {
+        let cursor = |area| Cursor::new(area, self.file, self.plan.control(self.file));
+        self.region.areas().map(|area| (area, cursor(area))).collect()
     }
 }
 
+/// A processor's log area, and how far it has been read.
+pub type LogReader<'a> = (Area<'a>, Cursor);
+
 /// One pass over all processors.
-pub fn poll_all(readers: &mut [Reader<'_>], mut each: impl FnMut(usize, Row)) -> Poll {
+pub fn poll_all(readers: &mut [LogReader<'_>], mut each: impl FnMut(usize, Row)) -> Poll {
     let mut sum = Poll::default();
-    for (processor, reader) in readers.iter_mut().enumerate() {
-        sum += reader.poll(|row| each(processor, row)).expect("a sound log");
+    for (processor, (area, cursor)) in readers.iter_mut().enumerate() {
+        sum += cursor.poll(*area, |row| each(processor, row)).expect("a sound log");
     }
     sum
 }

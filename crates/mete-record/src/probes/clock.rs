@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use mete_log::Ticks;
 use mete_log::clock::{Anchor, Calibration};
 
 /// How many readings are kept. A row that waits in a queue is younger than the second of them, unless its buffer has
@@ -34,7 +35,7 @@ impl Clock {
 
     /// The time at which the counter had this value, in nanoseconds. Before the first reading and after the last one,
     /// the line is extended.
-    pub fn to_ns(&self, ticks: u64) -> u64 {
+    pub fn to_ns(&self, ticks: Ticks) -> u64 {
         let later = self.readings.partition_point(|reading| reading.ticks <= ticks);
         let last = later.clamp(1, self.readings.len().max(2) - 1);
         let ends = self.readings.get(last - 1).zip(self.readings.get(last));
@@ -49,15 +50,15 @@ mod tests {
 
     #[test]
     fn klog_6_time_stamps_of_rows_lie_between_the_readings_around_them_and_never_fall() {
-        let at = |ticks, ns| Anchor { ticks, ns };
+        let at = |ticks, ns| Anchor { ticks: Ticks::new(ticks), ns };
         // The second stretch is slower: the kernel corrects the monotonic clock meanwhile.
         let readings = VecDeque::from([at(1000, 500), at(2000, 1000), at(3000, 1250)]);
         let clock = Clock { readings };
-        let found = [0, 1000, 1500, 2000, 2400, 3000, 3400].map(|ticks| clock.to_ns(ticks));
+        let found = [0, 1000, 1500, 2000, 2400, 3000, 3400].map(|ticks| clock.to_ns(Ticks::new(ticks)));
         assert_eq!(found, [0, 500, 750, 1000, 1100, 1250, 1350]);
-        let stamps: Vec<_> = (0..4000).map(|ticks| clock.to_ns(ticks)).collect();
+        let stamps: Vec<_> = (0..4000).map(|ticks| clock.to_ns(Ticks::new(ticks))).collect();
         assert!(stamps.is_sorted());
-        assert_eq!(Clock { readings: VecDeque::from([at(7, 9)]) }.to_ns(1000), 9);
+        assert_eq!(Clock { readings: VecDeque::from([at(7, 9)]) }.to_ns(Ticks::new(1000)), 9);
     }
 
     #[test]

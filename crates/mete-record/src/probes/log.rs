@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use mete_log::clock::ticks;
 use mete_log::{
     Cursor, DomainId, Entries, EventId, FileId, FileSpec, NO_DOMAIN, Plan, PlanError, Region, Row, Rows,
-    Shape, Stamp,
+    Shape, Stamp, Ticks,
 };
 use mete_probe::attach::Component;
 use mete_sched::domains::OTHER;
@@ -47,9 +47,9 @@ struct File {
     /// The number of the next row.
     next: u64,
     /// The latest time stamp so far.
-    ticks: u64,
+    ticks: Ticks,
     /// When it was read last.
-    read: u64,
+    read: Ticks,
     /// Whether something was read that no handler writes.
     is_garbled: bool,
 }
@@ -97,7 +97,7 @@ impl Log {
         let of = RowsOf { probes, process: *process, claims: claims.as_ref() };
         let Some(File { cursor, next, ticks, read, is_garbled }) = files.get_mut(processor) else { return };
         let now = self::ticks();
-        let mut missed = Missed { queue, most: now.saturating_sub(*read), is_sound: true };
+        let mut missed = Missed { queue, most: now.checked_since(*read).unwrap_or(0), is_sound: true };
         *read = now;
         let mut overwritten = 0;
         let polled = cursor.poll_rows(region.area(processor), |rows| {
@@ -159,7 +159,7 @@ struct Missed<'a> {
 
 impl Missed<'_> {
     /// Adds a number of rows that are missing after this time.
-    fn add(&mut self, ticks: u64, rows: u64) {
+    fn add(&mut self, ticks: Ticks, rows: u64) {
         self.is_sound &= rows <= self.most;
         let rows = rows.min(self.most);
         self.most -= rows;
@@ -179,11 +179,11 @@ struct RowsOf<'a> {
 impl RowsOf<'_> {
     /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible time stamp
     /// is replaced by the nearest possible one, so that no other program's rows get out of order.
-    fn take(&self, rows: &Rows<'_>, last_ticks: &mut u64, queue: &mut Queue, is_forged: &mut bool) -> bool {
+    fn take(&self, rows: &Rows<'_>, last_ticks: &mut Ticks, queue: &mut Queue, is_forged: &mut bool) -> bool {
         let now = ticks();
         let mut is_sound = true;
         for row in rows.iter() {
-            let stamp = row.stamp.unwrap_or_default();
+            let stamp = Ticks::new(row.stamp.unwrap_or_default());
             let allowed = last_ticks.saturating_sub(TOLERATED_TICKS)..=now.saturating_add(TOLERATED_TICKS);
             *last_ticks = stamp.min(now).max(*last_ticks);
             let Some(logged) = self.logged(&row, is_forged) else {
@@ -241,7 +241,7 @@ mod tests {
     fn read(log: &mut Log) -> (Vec<u64>, u64) {
         let mut queue = Queue::new(0, 1);
         log.read(0, &mut queue);
-        let (mut values, mut missed, mut before) = (Vec::new(), 0, 0);
+        let (mut values, mut missed, mut before) = (Vec::new(), 0, Ticks::default());
         for (ticks, what) in queue.into_entries() {
             assert!((before..=mete_log::clock::ticks()).contains(&ticks));
             before = ticks;
@@ -289,7 +289,7 @@ mod tests {
             area(&log).register(FILE).lost.store(index, Ordering::Relaxed);
             let last = log.files[0].read;
             let (_, missed) = read(&mut log);
-            assert!(missed <= ticks() - last, "{missed}");
+            assert!(ticks().checked_since(last).is_some_and(|most| missed <= most), "{missed}");
         }
     }
 

@@ -48,11 +48,6 @@ struct Taken {
 }
 
 impl Taken {
-    /// Tells the program which domain a process is in now.
-    fn bind(&mut self, change: Change) -> Result<(), SourceError> {
-        self.change(|source| source.bind(change))
-    }
-
     /// Changes which domains its rows may name. Its rows are not read meanwhile, so that a row that follows from the
     /// change is not judged by what was allowed before it.
     fn change(
@@ -174,7 +169,7 @@ impl Programs {
                 self.present.push(*change);
             }
             for taken in &mut self.taken {
-                let told = taken.bind(*change);
+                let told = taken.change(|source| source.bind(*change));
                 told.unwrap_or_else(|error| say(&self.news, &error));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mete_log::DomainId;
+use mete_log::{DomainId, Ticks};
 use mete_schema::evaluate::Row;
 use mete_trace::{Buffer, Outcome, Producer, switch};
 
@@ -37,7 +37,7 @@ struct Missed {
 }
 
 struct Entry {
-    ticks: u64,
+    ticks: Ticks,
     what: Happening,
 }
 
@@ -86,12 +86,12 @@ impl Queue {
 
     /// Everything that has happened, in the order in which it was pushed.
     #[cfg(test)]
-    pub fn into_entries(self) -> impl Iterator<Item = (u64, Happening)> {
+    pub fn into_entries(self) -> impl Iterator<Item = (Ticks, Happening)> {
         self.entries.into_iter().map(|entry| (entry.ticks, entry.what))
     }
 
     /// Adds an entry with this time stamp.
-    pub fn push(&mut self, ticks: u64, what: Happening) {
+    pub fn push(&mut self, ticks: Ticks, what: Happening) {
         self.entries.push(Entry { ticks, what });
     }
 
@@ -193,7 +193,8 @@ impl EntryWriter<'_> {
 
     /// A record that finds no room is lost, and the buffer counts it.
     fn put(&mut self, event: u16, words: &[u64]) {
-        match self.producer.record(event, words, || self.time_ns) {
+        // The trace's clock is the monotonic one, so a tick is one nanosecond.
+        match self.producer.record(event, words, || Ticks::new(self.time_ns)) {
             Outcome::Written | Outcome::WrittenAtMark => self.missed.is_told = true,
             Outcome::Lost => {}
         }
@@ -225,7 +226,7 @@ mod tests {
     /// A queue whose event is on.
     fn queue() -> Queue {
         let mut queue = Queue::new(0, 1);
-        queue.push(0, Happening::Switched([true].into()));
+        queue.push(Ticks::default(), Happening::Switched([true].into()));
         queue
     }
 
@@ -248,10 +249,10 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(2));
         let now_ns = clock.read();
         for (after, value) in [(10, 1), (30, 3), (50, 5), (20, 2), (40, 4)] {
-            queue.push(began + after, row(value));
+            queue.push(began.saturating_add(after), row(value));
         }
-        queue.push(began + 45, Happening::Missed(7));
-        queue.push(mete_log::clock::ticks() + 1_000_000, row(6));
+        queue.push(began.saturating_add(45), Happening::Missed(7));
+        queue.push(mete_log::clock::ticks().saturating_add(1_000_000), row(6));
         queue.record(now_ns, &clock, &points, buffers.buffer(0));
         assert_eq!(drain(&mut consumer), [(0, 1), (1, 2), (2, 3), (3, 4), (11, 5)]);
         assert!(!queue.is_empty());
@@ -268,7 +269,7 @@ mod tests {
         clock.read();
         let mut times = Vec::new();
         for (after, value) in [(1_000_000, 1), (10, 2), (2_000_000, 3)] {
-            queue.push(began + after, row(value));
+            queue.push(began.saturating_add(after), row(value));
             queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
             let drained = consumer.drain(|serial, words| {
                 assert_eq!((serial + 1, words[2]), (value, value));
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn klog_6_rows_wait_where_there_is_no_room_and_are_missing_where_there_never_is() {
         let (buffers, points, clock, mut queue) = (buffers(), points(), Clock::new(), queue());
-        (0..5000).for_each(|value| queue.push(value, row(value)));
+        (0..5000).for_each(|value| queue.push(Ticks::new(value), row(value)));
         let mut consumer = Consumer::new(buffers.buffer(0));
         let mut values = Vec::new();
         for _ in 0..2 {
@@ -302,11 +303,9 @@ mod tests {
         let mut consumer = Consumer::new(buffers.buffer(0));
         for round in 0..4_u64 {
             for nth in 0..100 {
-                queue.push(
-                    round * 1000 + nth,
-                    Happening::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }),
-                );
-                queue.push(round * 1000 + nth, row(nth));
+                let at = Ticks::new(round * 1000 + nth);
+                queue.push(at, Happening::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }));
+                queue.push(at, row(nth));
             }
             queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
             let found = drain(&mut consumer);

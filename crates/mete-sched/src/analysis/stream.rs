@@ -95,7 +95,7 @@ impl FeedLogs {
     ) {
         match self {
             FeedLogs::Rows(cursor) => {
-                let polled = cursor.poll_rows(area, |rows| rows.iter().for_each(|row| each(1, row)));
+                let polled = cursor.poll(area, |row| each(1, row));
                 count.take(polled);
             }
             FeedLogs::Counted(cursor) => {

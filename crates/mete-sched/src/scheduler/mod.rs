@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 
 use mete_kernel::KernelError;
 use mete_log::DomainId;
-use mete_log::clock::{Anchor, Calibration, monotonic_ns};
+use mete_log::clock::{Anchor, Calibration, monotonic_ns, nanoseconds};
 use mete_policy::{self as policy, Move, ProcessorId};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
@@ -262,7 +262,7 @@ impl Scheduler {
     /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
     /// lengths of phases in such ticks. `None` before the clocks have moved.
     pub fn ns_per_tick(&self) -> Option<f64> {
-        Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.duration_ns(1))
+        Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.ns_per_tick())
     }
 
     /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's time.
@@ -445,6 +445,5 @@ impl Scheduler {
 }
 
 fn thread_time_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    nanoseconds(ClockId::ThreadCPUTime)
 }

@@ -1,5 +1,6 @@
 //! How a trace was recorded.
 
+use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
 
 use super::missed::MissedRuns;
@@ -55,7 +56,7 @@ pub struct FlushThread {
 
 impl Circumstances {
     /// Keeps the missed runs that may have been in this time. A run with no known stretch may have been at any time.
-    pub(crate) fn narrow(&mut self, from: Option<u64>, until: Option<u64>) {
+    pub(crate) fn narrow(&mut self, from: Option<Ticks>, until: Option<Ticks>) {
         let outside = self.missed.iter().filter(|missed| !missed.overlaps(from, until));
         let left_out: u64 = outside.map(|missed| missed.runs).sum();
         self.missed.retain(|missed| missed.overlaps(from, until));
@@ -78,29 +79,33 @@ impl Circumstances {
 mod tests {
     use super::*;
 
+    fn missed(stretch: [u64; 2], runs: u64) -> MissedRuns {
+        let [since, until] = stretch.map(Ticks::new);
+        MissedRuns { since, until, runs }
+    }
+
     #[test]
     fn klog_6_stretches_are_listed_without_end_and_none_is_left_out() {
         let mut circumstances = Circumstances::default();
         for at in 0..10_000 {
-            circumstances.miss(MissedRuns { since: at * 10, until: at * 10 + 5, runs: 1 });
+            circumstances.miss(missed([at * 10, at * 10 + 5], 1));
         }
         let Circumstances { missed, missed_runs, .. } = &circumstances;
         assert!(missed.len() <= MOST_LISTED, "{}", missed.len());
         assert_eq!((*missed_runs, missed.iter().map(|missed| missed.runs).sum::<u64>()), (10_000, 10_000));
-        assert_eq!((missed[0].since, missed[missed.len() - 1].until), (0, 99_995));
+        assert_eq!((missed[0].since, missed[missed.len() - 1].until), (Ticks::new(0), Ticks::new(99_995)));
         assert!(missed.is_sorted_by(|one, other| one.until <= other.since));
     }
 
     #[test]
     fn new_2_only_missed_runs_that_may_have_been_in_the_time_count() {
-        let missed = [(10, 20, 1), (30, 40, 2), (50, 60, 4)];
-        let missed = missed.map(|(since, until, runs)| MissedRuns { since, until, runs });
+        let missed = [missed([10, 20], 1), missed([30, 40], 2), missed([50, 60], 4)];
         // The sum is 7. The eighth run is one for which an older recorder has listed no stretch.
         let circumstances =
             Circumstances { missed: missed.to_vec(), missed_runs: 8, ..Circumstances::default() };
-        let within = |from, until| {
+        let within = |from: Option<u64>, until: Option<u64>| {
             let mut circumstances = circumstances.clone();
-            circumstances.narrow(from, until);
+            circumstances.narrow(from.map(Ticks::new), until.map(Ticks::new));
             (circumstances.missed_runs, circumstances.missed.len())
         };
         assert_eq!(within(None, None), (8, 3));

@@ -1,6 +1,7 @@
 //! The trace's clock: readings of it beside the system's clocks, and the line that turns ticks into nanoseconds.
 
-use mete_log::clock::Anchor;
+use mete_log::Ticks;
+use mete_log::clock::{Anchor, Calibration};
 use serde::{Deserialize, Serialize};
 
 /// Which clock stamped the records.
@@ -9,17 +10,17 @@ use serde::{Deserialize, Serialize};
 pub enum ClockSource {
     /// The processors' own counters (on x86-64 the time-stamp counter).
     Counter,
-    /// CLOCK_MONOTONIC in nanoseconds.
+    /// CLOCK_MONOTONIC: a tick is one nanosecond.
     Monotonic,
 }
 
 impl ClockSource {
     /// Reads the clock.
     #[inline]
-    pub fn now(self) -> u64 {
+    pub fn now(self) -> Ticks {
         match self {
             ClockSource::Counter => mete_log::clock::ticks(),
-            ClockSource::Monotonic => mete_log::clock::monotonic_ns(),
+            ClockSource::Monotonic => Ticks::new(mete_log::clock::monotonic_ns()),
         }
     }
 }
@@ -30,7 +31,7 @@ pub struct ClockAnchor {
     /// The processor on which they were read.
     pub processor: u32,
     /// The trace's clock.
-    pub ticks: u64,
+    pub ticks: Ticks,
     /// CLOCK_MONOTONIC.
     pub monotonic_ns: u64,
     /// CLOCK_REALTIME.
@@ -42,19 +43,14 @@ impl ClockAnchor {
     pub fn now(source: ClockSource, processor: u32) -> ClockAnchor {
         let anchor = Anchor::now();
         let monotonic = mete_log::clock::monotonic_ns();
-        let real = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let real_ns = real.tv_sec as u64 * 1_000_000_000 + real.tv_nsec as u64;
+        let real_ns = mete_log::clock::nanoseconds(rustix::time::ClockId::Realtime);
         let ticks = match source {
             ClockSource::Counter => anchor.ticks,
-            ClockSource::Monotonic => anchor.ns,
+            ClockSource::Monotonic => Ticks::new(anchor.ns),
         };
         // CLOCK_REALTIME is read a little later than the anchor; the time since then is taken off again.
         let realtime_ns = real_ns - monotonic.saturating_sub(anchor.ns);
         ClockAnchor { processor, ticks, monotonic_ns: anchor.ns, realtime_ns }
-    }
-
-    fn on_line(&self) -> Anchor {
-        Anchor { ticks: self.ticks, ns: self.monotonic_ns }
     }
 }
 
@@ -71,10 +67,11 @@ pub struct Clock {
 
 impl Clock {
     /// The line through the first and the last reading; `None` if there are fewer than two.
-    fn line(&self) -> Option<ClockLine> {
+    fn line(&self) -> Option<Calibration> {
         let first = self.anchors.iter().min_by_key(|anchor| anchor.ticks)?;
         let last = self.anchors.iter().max_by_key(|anchor| anchor.ticks)?;
-        ClockLine::between(first.on_line(), last.on_line())
+        let [first, last] = [first, last].map(|of| Anchor { ticks: of.ticks, ns: of.monotonic_ns });
+        Calibration::between(first, last)
     }
 
     /// Turns ticks into CLOCK_MONOTONIC nanoseconds; `None` if the trace has fewer than two readings.
@@ -101,52 +98,24 @@ impl Clock {
 
 /// Turns a trace's ticks into nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Converter(Option<ClockLine>);
-
-/// A straight line through an anchor. The slope, nanoseconds for each tick, is kept in units of 2^-64, so that no event
-/// costs a division. The error of the rounded slope stays below a nanosecond for centuries.
-#[derive(Clone, Copy, Debug)]
-struct ClockLine {
-    first: Anchor,
-    slope: i128,
-}
-
-impl ClockLine {
-    fn between(first: Anchor, last: Anchor) -> Option<ClockLine> {
-        if last.ticks <= first.ticks || last.ns <= first.ns {
-            return None;
-        }
-        // `None` if the two are so far apart that the product has more than 127 bits: the anchors come from a file.
-        let rise = i128::from(last.ns - first.ns).checked_mul(1 << 64)?;
-        Some(ClockLine { first, slope: rise / i128::from(last.ticks - first.ticks) })
-    }
-
-    #[inline]
-    fn ns(&self, ticks: u64) -> u64 {
-        let distance = i128::from(ticks) - i128::from(self.first.ticks);
-        // Adding one half before the shift rounds to the nearest. The product and the sum saturate only where the
-        // result is out of range already.
-        let rise = distance.saturating_mul(self.slope).saturating_add(1 << 63) >> 64;
-        (i128::from(self.first.ns) + rise).clamp(0, i128::from(u64::MAX)) as u64
-    }
-}
+pub struct Converter(Option<Calibration>);
 
 impl Converter {
     /// The CLOCK_MONOTONIC time in nanoseconds when the trace's clock showed `ticks`.
     #[inline]
-    pub fn ns(&self, ticks: u64) -> u64 {
-        self.0.map_or(ticks, |line| line.ns(ticks))
+    pub fn ns(&self, ticks: Ticks) -> u64 {
+        self.0.map_or(ticks.get(), |line| line.to_ns(ticks))
     }
 
     /// The first tick for which [`Converter::ns`] gives `ns` or more.
-    pub fn ticks(&self, ns: u64) -> u64 {
+    pub fn ticks(&self, ns: u64) -> Ticks {
         // A binary search: `ns` never falls when ticks rise, but several ticks may have the same nanosecond.
         let (mut low, mut high) = (0, u64::MAX);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.ns(middle) < ns { low = middle + 1 } else { high = middle }
+            if self.ns(Ticks::new(middle)) < ns { low = middle + 1 } else { high = middle }
         }
-        low
+        Ticks::new(low)
     }
 }
 
@@ -156,14 +125,17 @@ mod tests {
 
     #[test]
     fn klog_7_ticks_and_nanoseconds_are_converted_both_ways() {
-        let anchor = |ticks, ns| ClockAnchor { processor: 0, ticks, monotonic_ns: ns, realtime_ns: ns + 50 };
+        let anchor = |ticks, ns| {
+            let ticks = Ticks::new(ticks);
+            ClockAnchor { processor: 0, ticks, monotonic_ns: ns, realtime_ns: ns + 50 }
+        };
         let anchors =
             vec![anchor(3_000_000, 1_000_000), anchor(6_000_000, 2_000_000), anchor(4_500_300, 1_500_000)];
         let clock = Clock { source: ClockSource::Counter, anchors };
         let convert = clock.converter().unwrap();
         let ticks = convert.ticks(1_500_000);
         assert_eq!(
-            (convert.ns(4_500_000), convert.ns(ticks), convert.ns(ticks - 1)),
+            (convert.ns(Ticks::new(4_500_000)), convert.ns(ticks), convert.ns(ticks.saturating_sub(1))),
             (1_500_000, 1_500_000, 1_499_999)
         );
         assert_eq!(clock.alignment_error_ns(), Some(100));

@@ -1,21 +1,22 @@
 //! Runs of programs that the kernel left out, as the description lists them.
 
+use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// Runs that the kernel left out between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissedRuns {
     /// They were not before this time stamp of the trace's clock.
-    pub since: u64,
+    pub since: Ticks,
     /// They were not after this time stamp.
-    pub until: u64,
+    pub until: Ticks,
     /// The number of runs.
     pub runs: u64,
 }
 
 impl MissedRuns {
     /// Whether the runs may have been in this time, bounds included.
-    pub(super) fn overlaps(&self, from: Option<u64>, until: Option<u64>) -> bool {
+    pub(super) fn overlaps(&self, from: Option<Ticks>, until: Option<Ticks>) -> bool {
         until.is_none_or(|until| self.since <= until) && from.is_none_or(|from| self.until >= from)
     }
 

@@ -1,5 +1,6 @@
 //! Events that were switched on and off while recording, as the description lists them.
 
+use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// The most switches that a description lists.
@@ -9,7 +10,7 @@ const MOST_LISTED: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
     /// When it was switched: a time stamp of the trace's clock.
-    pub time: u64,
+    pub time: Ticks,
     /// The event's name.
     pub event: String,
     /// Whether it was recorded from then on.
@@ -41,8 +42,9 @@ mod tests {
     fn klog_4_a_description_does_not_grow_with_the_switches() {
         let mut switches = Switches::default();
         for time in 0..1500 {
-            switches.note(Switch { time, event: "A".into(), on: time % 2 == 0 });
+            switches.note(Switch { time: Ticks::new(time), event: "A".into(), on: time % 2 == 0 });
         }
-        assert_eq!((switches.list.len(), switches.unlisted, switches.list[999].time), (1000, 500, 999));
+        let last = switches.list[999].time;
+        assert_eq!((switches.list.len(), switches.unlisted, last), (1000, 500, Ticks::new(999)));
     }
 }

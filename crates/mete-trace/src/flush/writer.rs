@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::LONGEST_WAIT;
 use super::link::{FlushLink, Report};
-use crate::block::{Block, Builder, Header};
+use crate::block::{Block, Builder};
 use crate::sink::Sink;
 
 /// Blocks that are written by one system call.
@@ -139,18 +139,7 @@ impl BlockWriter {
 impl Report {
     /// Adds a block that is written.
     fn note(&mut self, block: &Block) {
-        let Header { records, first_time, last_time, .. } = block.header;
-        let (records, first_time) = (records.get(), first_time.get());
-        let account = &mut self.account;
-        // A block without records has no first time; before the first record, the account has none either.
-        account.first_time = match (account.records, records) {
-            (_, 0) => account.first_time,
-            (0, _) => first_time,
-            _ => account.first_time.min(first_time),
-        };
-        account.records += u64::from(records);
-        account.last_time = last_time.get();
-        account.ended = block.header.is_last();
+        self.account.note(&block.header);
         self.bytes += block.bytes.len() as u64;
         self.blocks += 1;
     }

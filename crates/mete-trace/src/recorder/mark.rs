@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use mete_log::Ticks;
+
 use super::Recorder;
 use crate::buffer::Buffer;
 use crate::description::EventLayout;
@@ -71,14 +73,14 @@ impl<B: Buffers> Recorder<B> {
     }
 
     /// Puts the mark into one of the kernel's buffers. On which processor the runs were is not known.
-    fn mark_missed(&self, since: u64, runs: u64) {
+    fn mark_missed(&self, since: Ticks, runs: u64) {
         if self.layout(|layout| layout.id == MISSED_RUNS).is_none() {
             return;
         }
         let kernels = (0..self.buffers.processors())
             .find(|nth| self.buffers.programs_of(*nth).is_none() && !self.buffers.is_gathered(*nth));
         if let Some(buffer) = kernels {
-            self.put(buffer, MISSED_RUNS, &[since, runs]);
+            self.put(buffer, MISSED_RUNS, &[since.get(), runs]);
         }
     }
 

@@ -21,6 +21,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mete_log::Ticks;
 pub use options::{Keep, Options};
 
 use crate::block::{self, Builder, RecordingId};
@@ -48,7 +49,7 @@ pub struct Recorder<B: Buffers> {
     /// Where records go as they come; `None` for a flight recorder.
     directory: Option<Directory>,
     /// When the recorder last looked whether the kernel has left out programs.
-    looked: u64,
+    looked: Ticks,
 }
 
 /// The recorder's hold on one flush thread.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mete_schema::{Schema, shipped};
 use mete_trace::{
-    Buffers, ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder,
+    Buffers, ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder, Ticks,
 };
 
 /// A trace that is being written. Ticks of its clock are nanoseconds.
@@ -35,14 +35,14 @@ impl Written {
         let layout = self.description.events.iter().find(|event| event.name == name).unwrap();
         let words = words(layout, fields);
         let producer = Producer::new(self.memory.buffer(processor));
-        assert_ne!(producer.record(layout.id, &words, || time_ns), Outcome::Lost);
+        assert_ne!(producer.record(layout.id, &words, || Ticks::new(time_ns)), Outcome::Lost);
     }
 
     /// Makes a processor lose this number of events, by records for which there is no room.
     pub fn lose(&mut self, processor: usize, events: usize) {
         let too_large = [0; mete_trace::record::MAX_BYTES / 8];
         for _ in 0..events {
-            let lost = Producer::new(self.memory.buffer(processor)).record(16, &too_large, || 0);
+            let lost = Producer::new(self.memory.buffer(processor)).record(16, &too_large, Ticks::default);
             assert_eq!(lost, Outcome::Lost);
         }
     }

@@ -112,7 +112,7 @@ impl Stage {
 /// Spins for up to the time of a row at the thesis' pace, each time for another time. Without that, an analysis would
 /// always begin just after a row.
 fn wait_a_little() {
-    let ticks = clock::ticks();
+    let ticks = clock::ticks().get();
     // A hash of the clock: uniform enough, and up to 511 ns.
     let wait_ns = (ticks ^ ticks >> 7).wrapping_mul(0x9e37_79b9) >> 8 & 511;
     let begin = Instant::now();
