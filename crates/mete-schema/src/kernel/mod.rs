@@ -39,6 +39,18 @@ pub enum Type {
     Other(&'static str),
 }
 
+/// The structure of a type that is one or points to one.
+pub(crate) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
+    match kind {
+        Type::Record(id) => Some(*id),
+        Type::Pointer(Some(to)) => match kernel.kind(*to) {
+            Type::Record(id) => Some(id),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// An argument of a point, or a member of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {

@@ -227,8 +227,8 @@ fn remedy(value: &Value, field: &Field, scope: &Scope<'_>) -> Option<String> {
         }
         (Type::Int(_), FieldType::Bool) => Some("write `… != 0`".to_owned()),
         (Type::Int(_), FieldType::Address) => Some("write `u64(…)` if it is an address".to_owned()),
-        (Type::Record(id), _) => scope.members_of(*id),
-        (Type::Pointer(Some(to)), _) if scope.is_record(*to) => scope.members_of(*to),
+        (Type::Record(_), _) => scope.members_of(&value.kind),
+        (Type::Pointer(_), _) if scope.record_of(&value.kind).is_some() => scope.members_of(&value.kind),
         (Type::Pointer(_), _) => Some("an address fits `address`".to_owned()),
         (Type::Text(letters), FieldType::Text(_)) => {
             Some(format!("make the field `char {}[{letters}]`", field.name))

@@ -1,7 +1,7 @@
 //! Names, members and numbers, with their types.
 
 use crate::ast::{Binary, Expr, ExprKind, Name, Number, Unary};
-use crate::kernel::{KernelTypes, Type, TypeId, Typed};
+use crate::kernel::{KernelTypes, Type, TypeId, Typed, record_of};
 use crate::known::{ARGS, HERE, KNOWN, KnownValue};
 use crate::problem::Problem;
 use crate::schema::{Point, Schema, Target};
@@ -289,10 +289,10 @@ impl Scope<'_> {
             Type::Int(int) if int.bits % 8 == 0 => format!("a number of the type `{int}`"),
             Type::Int(int) => format!("a number of {} bits", int.bits),
             Type::Text(letters) => format!("a text of {letters} letters"),
-            Type::Pointer(Some(to)) if self.is_record(*to) => {
-                format!("a pointer to `{}`", self.structure_name(self.bare(*to)))
-            }
-            Type::Pointer(_) => "a pointer".to_owned(),
+            Type::Pointer(_) => match self.record_of(kind) {
+                Some(id) => format!("a pointer to `{}`", self.structure_name(id)),
+                None => "a pointer".to_owned(),
+            },
             Type::Record(id) => format!("the structure `{}`", self.structure_name(*id)),
             Type::Array(_, count) => format!("an array of {count} elements"),
             Type::Other(what) => (*what).to_owned(),
@@ -303,26 +303,18 @@ impl Scope<'_> {
         self.kernel.map(|kernel| kernel.structure_name(id)).unwrap_or_default()
     }
 
-    /// The structure behind other names of the same type.
-    fn bare(&self, id: TypeId) -> TypeId {
-        match self.kernel.map(|kernel| kernel.kind(id)) {
-            Some(Type::Record(id)) => id,
-            _ => id,
-        }
-    }
-
-    pub(super) fn is_record(&self, id: TypeId) -> bool {
-        matches!(self.kernel.map(|kernel| kernel.kind(id)), Some(Type::Record(_)))
+    pub(super) fn record_of(&self, kind: &Type) -> Option<TypeId> {
+        record_of(self.kernel?, kind)
     }
 
     pub(super) fn is_letter(&self, id: TypeId) -> bool {
         matches!(self.kernel.map(|kernel| kernel.kind(id)), Some(Type::Int(Int { bits: 8, .. })))
     }
 
-    /// Help that names some members, for an author who has named the whole structure.
-    pub(super) fn members_of(&self, id: TypeId) -> Option<String> {
+    /// Help that names some members, for an author who has named the whole structure, or a pointer to it.
+    pub(super) fn members_of(&self, kind: &Type) -> Option<String> {
         const SOME: usize = 8;
-        let mut members = self.kernel?.members(self.bare(id));
+        let mut members = self.kernel?.members(self.record_of(kind)?);
         members.retain(|member| matches!(member.kind, Type::Int(_) | Type::Truth | Type::Text(_)));
         let names: Vec<_> = members.iter().take(SOME).map(|member| member.name.as_str()).collect();
         let more = if members.len() > SOME { ", …" } else { "" };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::value::{Writer, head, record_of, whole};
-use crate::kernel::{KernelTypes, Type, TypeId};
+use super::value::{Writer, head, whole};
+use crate::kernel::{KernelTypes, Type, TypeId, record_of};
 use crate::types::Int;
 use crate::typing::{Checked, CheckedPoint, Node, Value};
 

@@ -1,7 +1,7 @@
 //! Expressions as C.
 
 use crate::ast::Binary;
-use crate::kernel::{KernelTypes, Type, TypeId};
+use crate::kernel::{KernelTypes, Type, TypeId, record_of};
 use crate::known::KnownValue;
 use crate::types::{FieldType, Int};
 use crate::typing::{Node, Value};
@@ -228,16 +228,4 @@ fn split(value: &Value) -> (&Value, String) {
 /// `struct task_struct`
 pub(super) fn head(kernel: &dyn KernelTypes, id: TypeId) -> String {
     format!("{} {}", if kernel.is_union(id) { "union" } else { "struct" }, kernel.structure_name(id))
-}
-
-/// The structure of a type that is one or points to one.
-pub(super) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
-    match kind {
-        Type::Record(id) => Some(*id),
-        Type::Pointer(Some(to)) => match kernel.kind(*to) {
-            Type::Record(id) => Some(id),
-            _ => None,
-        },
-        _ => None,
-    }
 }
