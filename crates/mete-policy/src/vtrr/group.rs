@@ -220,18 +220,7 @@ impl GroupVtrr {
     /// The place of a client that runs.
     fn running(&self, client: ClientId) -> Option<SlotPlace> {
         // A number from here on is a domain's, and domains are busy without running.
-        if client.get() >= self.clients() {
-            return None;
-        }
-        // As a rule the client of the last decision stops next, and its place needs no search.
-        if self.runs_at(client, self.recent) {
-            return Some(self.recent);
-        }
-        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
-    }
-
-    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
+        (client.get() < self.clients()).then(|| self.store.busy(client.into(), self.recent))?
     }
 }
 

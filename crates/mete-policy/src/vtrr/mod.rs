@@ -252,7 +252,7 @@ impl Vtrr {
 
     /// Stops a client that runs on one of the queue's processors; `false` if there is no such client.
     fn stops(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop) -> bool {
-        let Some(place) = self.running(client) else { return false };
+        let Some(place) = self.store.busy(client.into(), self.recent) else { return false };
         // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
         // with it all clients that have had their due, by yielding again and again.
         let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { Nanoseconds::ZERO };
@@ -265,20 +265,6 @@ impl Vtrr {
             self.queue.stand_before(&self.store, place);
         }
         true
-    }
-
-    /// The place of a client that runs.
-    fn running(&self, client: ClientId) -> Option<SlotPlace> {
-        // As a rule the client of the last decision stops next, and its place needs no search. The queue may have
-        // changed since; so the place is checked.
-        if self.runs_at(client, self.recent) {
-            return Some(self.recent);
-        }
-        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
-    }
-
-    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
     }
 }
 

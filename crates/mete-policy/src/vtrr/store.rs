@@ -182,6 +182,14 @@ impl Store {
         Some(SlotPlace { chunk, slot: slot as u32 })
     }
 
+    /// The place of an entity that is busy. As a rule it is `recent`, that of the last decision, and needs no search.
+    /// The queue may have changed since; so the place is checked.
+    pub(super) fn busy(&self, entity: Entity, recent: SlotPlace) -> Option<SlotPlace> {
+        let is_busy =
+            |&place: &SlotPlace| self.get(place).is_some_and(|slot| slot.entity == entity && slot.busy);
+        Some(recent).filter(is_busy).or_else(|| self.find(entity).filter(is_busy))
+    }
+
     /// The chunk that an entity is in: a start for [`seek`](Store::seek).
     pub(super) fn home(&self, entity: Entity) -> Option<u32> {
         self.homes.get(entity.index()).copied().filter(|&chunk| chunk != NONE)

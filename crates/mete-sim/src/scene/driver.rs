@@ -227,7 +227,7 @@ impl Driver {
         }
         let Some(job) = self.jobs.pop_front() else { return DriverAction::Step(Step::Block) };
         self.take(job);
-        DriverAction::Step(if !self.left_ns.is_zero() { Step::Compute(self.left_ns) } else { Step::Continue })
+        DriverAction::Step(if self.left_ns.is_zero() { Step::Continue } else { Step::Compute(self.left_ns) })
     }
 
     /// A guest is told this at the end of the batch.

@@ -105,11 +105,8 @@ impl Drive {
         // The head stays where the last read ended, so only the same task's read can go on there.
         let is_there = read.goes_on && self.last.replace(read.who) == Some(read.who);
         self.last = Some(read.who);
-        let seek_ns = if is_there { 0 } else { self.disk.seek.sample(&mut self.stream) };
-        self.line.serve(
-            now_ns,
-            Nanoseconds::new(seek_ns).saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)),
-        )
+        let seek_ns = if is_there { Nanoseconds::ZERO } else { self.disk.seek.sample_ns(&mut self.stream) };
+        self.line.serve(now_ns, seek_ns.saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)))
     }
 }
 

@@ -182,8 +182,8 @@ impl RemoteMachine {
 
     /// Begins to think; the answer is how long that takes.
     fn think(&mut self, think: Distribution, context: &mut Context<Scene>) -> Nanoseconds {
-        let thinks_ns = think.sample(&mut self.stream);
-        context.after(Nanoseconds::new(thinks_ns), Event::Thought(self.number));
-        Nanoseconds::new(thinks_ns)
+        let thinks_ns = think.sample_ns(&mut self.stream);
+        context.after(thinks_ns, Event::Thought(self.number));
+        thinks_ns
     }
 }

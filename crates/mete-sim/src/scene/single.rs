@@ -75,11 +75,11 @@ impl Single {
                 false
             }
             Signal::Released => return Reaction::Wake,
-            Signal::Granted { .. } => self.wait == Some(Wait::Lock),
+            Signal::Granted { .. } => self.wait == Some(Wait::For(Awaited::Lock)),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 world.put(client, &mut self.inbox, (port, packet), context)
-                    && self.wait == Some(Wait::Packet { port })
+                    && self.wait == Some(Wait::For(Awaited::Packet { port }))
             }
         };
         if is_awaited {

@@ -7,7 +7,7 @@ use super::priority::Priority;
 use super::scheduler::Scheduler;
 
 /// Which scheduler a guest has.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Kernel {
     /// Priorities with a bonus for tasks that sleep much.
     Priority(Priority),

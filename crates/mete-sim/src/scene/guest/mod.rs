@@ -69,14 +69,9 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest without tasks on one virtual processor.
-    pub fn new(kernel: Kernel, costs: KernelCosts) -> Guest {
-        Guest::with_vcpus(1, kernel, costs)
-    }
-
     /// A guest without tasks on this number of virtual processors, at least one. Each has a run queue like
     /// `kernel`.
-    pub fn with_vcpus(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
+    pub fn new(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
         Guest {
             costs,
             vcpus: vec![kernel; vcpus.max(1)].into_iter().map(Vcpu::new).collect(),
@@ -281,7 +276,7 @@ impl Guest {
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 let is_heard = world.put(on, &mut self.inbox, (port, packet), context);
-                if is_heard { self.waiting_for(Wait::Packet { port }) } else { None }
+                if is_heard { self.waiting_for(Wait::For(Awaited::Packet { port })) } else { None }
             }
         }
     }
@@ -294,7 +289,7 @@ impl Guest {
     /// Makes all tasks ready that wait for room at a port.
     fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<Scene>) {
         // Each wake-up clears the task's wait, so the search ends.
-        while let Some(task) = self.waiting_for(Wait::Room { port }) {
+        while let Some(task) = self.waiting_for(Wait::For(Awaited::Room { port })) {
             self.wake(at, task, came_ns, context);
         }
     }
