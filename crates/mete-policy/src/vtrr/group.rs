@@ -74,7 +74,7 @@ impl GroupVtrr {
             domains: DomainIndex::first(domains).map(|number| DomainQueue::new(number, setup)).collect(),
             homes: vec![ROOT; setup.clients as usize],
             departures: vec![Departure::NEVER; entities as usize],
-            progress: Progress::new(setup, Queue::new(0, setup).quantum_ns()),
+            progress: Progress::new(setup, Queue::new(0, setup).quantum_ns),
             recent: SlotPlace::NOWHERE,
         }
     }
@@ -291,7 +291,7 @@ impl Policy for GroupVtrr {
         let mut domain = ROOT;
         loop {
             let queue = &mut self.domains[domain.index()].queue;
-            let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
+            let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns);
             let entity = self.store.get(place)?.entity;
             match self.domain(entity) {
                 Some(inner) => domain = inner,
@@ -310,7 +310,7 @@ impl Policy for GroupVtrr {
         let Some(place) = self.running(client) else { return };
         self.progress.leave(client, now);
         let home = self.homes[client.index()];
-        let quantum_ns = self.domains[home.index()].queue.quantum_ns();
+        let quantum_ns = self.domains[home.index()].queue.quantum_ns;
         // A client that yields gives up the rest of its quantum, and of its domains' (see Vtrr).
         let used_ns = if stop == Stop::Yielded { ran_ns.max(quantum_ns) } else { ran_ns };
         // As a rule the whole quantum was used, as it was charged: then no queue needs a search.

@@ -120,7 +120,7 @@ impl Vtrr {
     /// A policy without clients; a new client finds its place by a walk through the queue.
     pub fn new(setup: &Setup) -> Vtrr {
         let queue = Queue::new(0, setup);
-        let quantum_ns = queue.quantum_ns();
+        let quantum_ns = queue.quantum_ns;
         Vtrr {
             name: "vtrr",
             roster: Roster::new(setup),
@@ -142,7 +142,7 @@ impl Vtrr {
 
     /// Resets counters in another way.
     pub fn with_reset(mut self, reset: Reset) -> Vtrr {
-        self.queue.set_reset(reset);
+        self.queue.reset = reset;
         self
     }
 
@@ -255,7 +255,7 @@ impl Vtrr {
         let Some(place) = self.store.busy(client.into(), self.recent) else { return false };
         // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
         // with it all clients that have had their due, by yielding again and again.
-        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { Nanoseconds::ZERO };
+        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns } else { Nanoseconds::ZERO };
         self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = false;
@@ -304,7 +304,7 @@ impl Policy for Vtrr {
         self.roster.check(processor)?;
         let client = self.select()?;
         self.progress.enter(processor, client, now);
-        Some(Decision::by_share(client, self.queue.quantum_ns()))
+        Some(Decision::by_share(client, self.queue.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

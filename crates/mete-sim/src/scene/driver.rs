@@ -115,7 +115,7 @@ pub(super) enum DriverAction {
 
 /// The driver's rings, and how far it has come with its work.
 pub(super) struct Driver {
-    client: ClientId,
+    pub(super) client: ClientId,
     costs: DriverCosts,
     jobs: VecDeque<DriverJob>,
     current: Option<DriverJob>,
@@ -127,9 +127,9 @@ pub(super) struct Driver {
     sent: VecDeque<ClientId>,
     /// The driver is answering them.
     is_answering: bool,
-    /// How many packets the network card keeps, and how many it has thrown away.
+    /// How many packets the network card keeps, and how many it had no room for.
     received: u32,
-    lost: u64,
+    pub(super) lost: u64,
     /// How many jobs of each guest are in the queue and not taken.
     asked: Vec<u32>,
     /// What each guest has asked to hear of its packets.
@@ -155,10 +155,6 @@ impl Driver {
         }
     }
 
-    pub(super) fn client(&self) -> ClientId {
-        self.client
-    }
-
     /// A packet has come from the network.
     pub(super) fn receive(&mut self, packet: Packet, context: &mut Context<Scene>) {
         // The network card drops the packet before the driver has any work with it.
@@ -168,11 +164,6 @@ impl Driver {
         }
         self.received += 1;
         self.interrupt(DriverJob::Receive(packet), context);
-    }
-
-    /// How many packets the network card had no room for.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost
     }
 
     /// A device has something. It interrupts a driver that has nothing to do.

@@ -151,7 +151,7 @@ impl Io {
     /// Reports the driver to the host and lets the remote machines begin.
     pub(super) fn start(&mut self, context: &mut Context<Scene>) {
         if let Some(driver) = &self.driver {
-            context.observe(Observation::Driver { client: driver.client() });
+            context.observe(Observation::Driver { client: driver.client });
         }
         // The policy knows the driver before any machine sends.
         for machine in &mut self.remotes {
@@ -164,7 +164,7 @@ impl Io {
         let client = read.on;
         context.observe(Observation::BlockRead { client, request: read.request });
         // The driver's own reads do not go through its rings.
-        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+        match self.driver.as_mut().filter(|driver| driver.client != client) {
             Some(driver) => driver.ask(client, DriverJob::Request(read), context),
             None => self.position(read, context),
         }
@@ -181,7 +181,7 @@ impl Io {
 
     /// A disk has completed a read.
     pub(super) fn read_done(&mut self, client: ClientId, request: RequestId, context: &mut Context<Scene>) {
-        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+        match self.driver.as_mut().filter(|driver| driver.client != client) {
             Some(driver) => driver.interrupt(DriverJob::Complete(client, request), context),
             None => context.notify(client, Signal::Read { request }),
         }
@@ -190,7 +190,7 @@ impl Io {
     /// A client sends a message, through the driver if there is one and the client is not the driver. For a
     /// guest, `on` is the virtual processor that sends.
     pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<Scene>) {
-        let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client() != on);
+        let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client != on);
         // Each packet is a job of its own, so the driver's time is charged packet by packet.
         self.cut(message, |io, packet| match &mut io.driver {
             Some(driver) if through_driver => driver.ask(on, DriverJob::Transmit(on, packet), context),
@@ -283,7 +283,7 @@ impl Io {
     pub fn troubles(&self) -> (Troubles, u64) {
         let mut all = Troubles::default();
         self.remotes.iter().flat_map(RemoteMachine::troubles).for_each(|one| all.add(one));
-        (all, self.driver.as_ref().map_or(0, Driver::lost))
+        (all, self.driver.as_ref().map_or(0, |driver| driver.lost))
     }
 
     /// The driver has the processor: what it does next.

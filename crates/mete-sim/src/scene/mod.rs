@@ -175,7 +175,7 @@ impl Scene {
     /// the one that asked.
     pub fn add_guest(&mut self, mut guest: Guest) -> ClientId {
         let (first, vcpus) = (ClientId::at(self.bodies.len()), guest.vcpus());
-        guest.begin_at(first);
+        guest.first = first;
         self.add(ClientBody::Guest(guest));
         // The siblings only refer to the guest at its first number.
         for _ in 1..vcpus {
@@ -203,8 +203,8 @@ impl Scene {
     fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<Scene>) {
         let now_ns = context.now_ns();
         let inbox = match self.bodies.get_mut(client.index()) {
-            Some(ClientBody::Single(single)) => single.inbox(),
-            Some(ClientBody::Guest(guest)) => guest.inbox(),
+            Some(ClientBody::Single(single)) => &mut single.inbox,
+            Some(ClientBody::Guest(guest)) => &mut guest.inbox,
             // Packets come only to a guest's first virtual processor.
             Some(ClientBody::Sibling(_) | ClientBody::Driver) | None => return,
         };
@@ -250,7 +250,7 @@ impl Scene {
     /// How long a client has spun for locks.
     pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
         match self.bodies.get(client.index()) {
-            Some(ClientBody::Single(single)) => single.spun_ns(),
+            Some(ClientBody::Single(single)) => single.spun_ns,
             Some(ClientBody::Guest(_) | ClientBody::Sibling(_)) => {
                 self.guest(client).map_or(Nanoseconds::ZERO, |guest| guest.spun_ns(client))
             }
@@ -261,8 +261,8 @@ impl Scene {
     /// How many packets a client has thrown away because no task listened on their ports.
     pub fn dropped(&self, client: ClientId) -> u64 {
         self.bodies.get(client.index()).map_or(0, |body| match body {
-            ClientBody::Single(single) => single.dropped(),
-            ClientBody::Guest(guest) => guest.dropped(),
+            ClientBody::Single(single) => single.inbox.dropped(),
+            ClientBody::Guest(guest) => guest.inbox.dropped(),
             ClientBody::Sibling(_) | ClientBody::Driver => 0,
         })
     }

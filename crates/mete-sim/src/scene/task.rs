@@ -92,12 +92,14 @@ pub(super) struct Task {
     counters: Vec<u64>,
     rounds: u64,
     stream: Stream,
-    left_ns: Nanoseconds,
+    /// What is left of the present computation.
+    pub(super) left_ns: Nanoseconds,
     /// The last packet that it took: it says where a reply goes.
     peer: Option<Packet>,
     /// The spin lock that it holds or wants.
     spin: Option<usize>,
-    is_spinning: bool,
+    /// It spins until a lock is free.
+    pub(super) is_spinning: bool,
 }
 
 impl Task {
@@ -116,18 +118,8 @@ impl Task {
         }
     }
 
-    /// What is left of the present computation.
-    pub(super) fn left_ns(&self) -> Nanoseconds {
-        self.left_ns
-    }
-
     pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
         self.left_ns = self.left_ns.saturating_sub(ran_ns);
-    }
-
-    /// Whether it spins until a lock is free.
-    pub(super) fn is_spinning(&self) -> bool {
-        self.is_spinning
     }
 
     /// Whether it holds a spin lock or waits for one: then no guest kernel takes the processor from it.

@@ -23,13 +23,6 @@ impl Kernel {
         }
     }
 
-    pub(super) fn spare(&self, ready: &[bool], current: Option<usize>) -> Option<usize> {
-        match self {
-            Kernel::Priority(scheduler) => scheduler.spare(ready, current),
-            Kernel::Fair(scheduler) => scheduler.spare(ready, current),
-        }
-    }
-
     /// Takes a task over from another virtual processor's run queue.
     pub(super) fn take_over(&mut self, task: usize, from: &Kernel) {
         match (self, from) {
