@@ -77,7 +77,6 @@ mod cost;
 mod departure;
 mod group;
 mod insertion;
-mod prefetch;
 mod queue;
 mod ranged;
 mod slot;

@@ -273,7 +273,7 @@ impl Queue {
         if self.is_empty() {
             self.begin_alone();
         }
-        let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::EMPTY };
+        let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::default() };
         let stayed_ns = self.due_if_stayed_ns(share, departure);
         slot.set_due_ns(self.due_on_arrival_ns(share, stayed_ns, unused_ns), self.quantum_ns);
         let start = insertion.start(store, &self.line, slot.key(), departure);

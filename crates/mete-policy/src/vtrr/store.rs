@@ -10,7 +10,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::prefetch::prefetch;
 use super::slot::{Entity, Key, Slot};
 
 /// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one jump
@@ -377,7 +376,7 @@ impl Store {
         let chunk = self.free.pop().unwrap_or_else(|| {
             // Within the capacity of `Store::new`, so neither vector allocates.
             self.headers.push(FREE);
-            self.slots.resize(self.headers.len() * CHUNK, Slot::EMPTY);
+            self.slots.resize(self.headers.len() * CHUNK, Slot::default());
             self.headers.len() as u32 - 1
         });
         self.headers[chunk as usize].queue = queue;
@@ -409,4 +408,18 @@ impl Store {
             None => SlotPlace::NOWHERE,
         }
     }
+}
+
+/// Brings a value's cache line near, without waiting for it. Does nothing on machines where it cannot.
+#[inline]
+fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction (SSE, which every x86-64 processor has) is a hint. It reads nothing that the
+    // program sees and cannot fault. In addition, the address is that of a live value.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }

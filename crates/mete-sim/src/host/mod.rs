@@ -153,7 +153,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             hardware,
             context: Context { now_ns: Nanoseconds::ZERO, acts: VecDeque::new(), queue },
             alarms: Alarms::new(processors),
-            processors: vec![Processor::IDLE; processors],
+            processors: vec![Processor::default(); processors],
             clients: Vec::new(),
             todo: BinaryHeap::new(),
             idle: processors,

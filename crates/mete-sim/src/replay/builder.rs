@@ -80,6 +80,7 @@ struct Left {
 }
 
 /// Takes events in the order of time; the first is at time 0.
+#[derive(Default)]
 pub(super) struct Builder {
     threads: Vec<Thread>,
     by_pid: HashMap<Pid, usize>,
@@ -99,18 +100,7 @@ impl Builder {
     pub(super) fn of(events: &[Event]) -> Builder {
         let at_cause =
             events.iter().any(|event| matches!(event, Event::Wake { at_cause: true, new: false, .. }));
-        Builder {
-            threads: Vec::new(),
-            by_pid: HashMap::new(),
-            seats: HashMap::new(),
-            last_ns: Nanoseconds::ZERO,
-            gaps: 0,
-            uncertain_ns: Nanoseconds::ZERO,
-            machine: Machine::default(),
-            busy_ns: BTreeMap::new(),
-            idle_since: HashMap::new(),
-            at_cause,
-        }
+        Builder { at_cause, ..Builder::default() }
     }
 
     pub(super) fn take(&mut self, event: &Event, stamp: Stamp) {

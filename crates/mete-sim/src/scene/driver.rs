@@ -114,6 +114,7 @@ pub(super) enum DriverAction {
 }
 
 /// The driver's rings, and how far it has come with its work.
+#[derive(Default)]
 pub(super) struct Driver {
     pub(super) client: ClientId,
     costs: DriverCosts,
@@ -138,21 +139,8 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(client: ClientId, costs: DriverCosts) -> Driver {
-        Driver {
-            client,
-            costs,
-            jobs: VecDeque::with_capacity(RING),
-            current: None,
-            left_ns: Nanoseconds::ZERO,
-            answers: Vec::new(),
-            in_batch: 0,
-            sent: VecDeque::with_capacity(RING),
-            is_answering: false,
-            received: 0,
-            lost: 0,
-            asked: Vec::new(),
-            rings: Vec::new(),
-        }
+        let (jobs, sent) = (VecDeque::with_capacity(RING), VecDeque::with_capacity(RING));
+        Driver { client, costs, jobs, sent, ..Driver::default() }
     }
 
     /// A packet has come from the network.

@@ -8,6 +8,7 @@ use super::packet::{Packet, PacketKind};
 use super::read::Read;
 use super::tcp::{Arrival, Receiver};
 
+#[derive(Default)]
 struct Port {
     port: u16,
     packets: VecDeque<Packet>,
@@ -93,12 +94,7 @@ impl Inbox {
     pub(super) fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         for port in ports {
             if !self.ports.iter().any(|known| known.port == port) {
-                self.ports.push(Port {
-                    port,
-                    packets: VecDeque::new(),
-                    streams: Vec::new(),
-                    is_timed: false,
-                });
+                self.ports.push(Port { port, ..Port::default() });
             }
         }
     }

@@ -111,6 +111,7 @@ impl Drive {
 }
 
 /// All devices, the remote machines and the driver.
+#[derive(Default)]
 pub struct Io {
     disks: Vec<Drive>,
     network: Network,
@@ -124,15 +125,8 @@ pub struct Io {
 impl Io {
     /// These devices, without a driver or remote machines; `seed` is the run's.
     pub fn new(disks: Vec<Disk>, network: Network, seed: u64) -> Io {
-        Io {
-            disks: (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect(),
-            network,
-            link_out: Line::default(),
-            link_in: Line::default(),
-            remotes: Vec::new(),
-            driver: None,
-            seed,
-        }
+        let disks = (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect();
+        Io { disks, network, seed, ..Io::default() }
     }
 
     /// Adds a remote machine and returns its number, counted from 0.
