@@ -203,23 +203,23 @@ fn heading(recording: &Recording) -> String {
         "recorded: {} on {} in {} ms, {} ms of work.{}",
         number(recording.scripts.len() as u64, "thread"),
         number(recording.processors as u64, "processor"),
-        milliseconds(recording.duration_ns),
-        milliseconds(recording.work_ns()),
+        milliseconds(recording.duration_ns.get()),
+        milliseconds(recording.work_ns().get()),
         missing(recording),
     )
 }
 
 /// What is not known because events are missing; empty if none are.
 fn missing(recording: &Recording) -> String {
-    if (recording.gaps, recording.uncertain_ns) == (0, 0) {
+    if recording.gaps == 0 && recording.uncertain_ns.is_zero() {
         return String::new();
     }
-    let part = recording.uncertain_ns as f64 / recording.capacity_ns().max(1) as f64;
+    let part = recording.uncertain_ns.part_of(recording.capacity_ns());
     format!(
         "\n{}: events are missing from the recording,\nso some threads' progress is not exact. {} ms, {:.2} % of the \
          processors' time,\ncannot be assigned to a thread and belong to none here.",
         number(recording.gaps, "contradiction"),
-        milliseconds(recording.uncertain_ns),
+        milliseconds(recording.uncertain_ns.get()),
         100.0 * part,
     )
 }
@@ -238,7 +238,7 @@ fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome
         let [median, most, max] = figures;
         [name.to_owned(), grouped(waits.count()), median, mean, most, max, milliseconds(end_ns), switches]
     };
-    table.row(row(AS_RECORDED, recorded, recording.duration_ns, NOTHING.to_owned()));
+    table.row(row(AS_RECORDED, recorded, recording.duration_ns.get(), NOTHING.to_owned()));
     for outcome in outcomes {
         let switches = outcome.threads.iter().map(|thread| thread.switches).sum();
         table.row(row(outcome.policy, &outcome.threads, outcome.end_ns.get(), grouped(switches)));
@@ -333,7 +333,7 @@ fn objects(
     if let Some(error) = error {
         output.object(error)?;
     }
-    let recorded = (AS_RECORDED, recorded, recording.duration_ns, true);
+    let recorded = (AS_RECORDED, recorded, recording.duration_ns.get(), true);
     let policies = outcomes
         .iter()
         .map(|outcome| (outcome.policy, outcome.threads.as_slice(), outcome.end_ns.get(), false));
@@ -344,7 +344,7 @@ fn objects(
             policy,
             processors: is_recording.then_some(recording.processors),
             gaps: is_recording.then_some(recording.gaps),
-            uncertain_ns: is_recording.then_some(recording.uncertain_ns),
+            uncertain_ns: is_recording.then_some(recording.uncertain_ns.get()),
             end_ns,
             wakes: waits.count(),
             mean_ns: waits.mean_ns().map(|mean_ns| mean_ns as u64),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use mete_sim::replay::{Event, Pid, Recording, RunningThread as Running};
+use mete_sim::replay::{Event, Nanoseconds, Pid, Recording, RunningThread as Running};
 use mete_trace::{NamedEvent, NamedItem, NamedTrace, NamedTraceError, ProcessNames};
 
 /// The events of which a schedule consists (KLogger §9).
@@ -95,7 +95,7 @@ impl Schedule {
         let Some(left) = self.left.remove(&seen.processor) else { return };
         let next = pid(seen, "pid");
         self.events.push(Event::Switch {
-            at_ns: seen.time_ns,
+            at_ns: Nanoseconds::new(seen.time_ns),
             processor: seen.processor,
             previous: left.pid,
             previous_name: self.name(left.pid),
@@ -111,7 +111,7 @@ impl Schedule {
     fn wake(&mut self, seen: &NamedEvent<'_>, waker: Option<Pid>, new: bool) {
         let woken = pid(seen, "pid");
         self.events.push(Event::Wake {
-            at_ns: seen.time_ns,
+            at_ns: Nanoseconds::new(seen.time_ns),
             seen: waker.map(|waker| Running {
                 processor: seen.processor,
                 pid: waker,

@@ -7,7 +7,7 @@ mod common;
 mod written;
 
 use mete_convert::recorded_schedule;
-use mete_sim::replay::{Action, Recording, Step};
+use mete_sim::replay::{Action, Nanoseconds, Recording, Step};
 
 use common::Scratch;
 use written::Written;
@@ -37,11 +37,11 @@ fn klog_8_a_trace_tells_what_each_process_computed_and_whom_it_woke() {
     let scratch = Scratch::new("schedule-of-two");
     let recording = read(two(&scratch), &scratch);
     let steps = |pid| recording.scripts.iter().find(|script| script.pid == pid).map(|of| of.steps.clone());
-    let step = |compute_ns, action| Step { compute_ns, action };
+    let step = |compute_ns, action| Step { compute_ns: Nanoseconds::new(compute_ns), action };
     let place = recording.scripts.iter().position(|script| script.pid == 8).expect("it is woken");
     assert_eq!(steps(7), Some(vec![step(300, Action::Wake(place)), step(100, Action::End)]));
     assert_eq!(steps(8), Some(vec![step(0, Action::Await), step(200, Action::End)]));
-    assert_eq!((recording.gaps, recording.uncertain_ns, recording.work_ns()), (0, 0, 600));
+    assert_eq!((recording.gaps, recording.uncertain_ns.get(), recording.work_ns().get()), (0, 0, 600));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn klog_8_lost_events_are_a_gap_and_no_work_of_any_process() {
     written.event(0, 900, "SCHEDIN", &[("pid", 0)]);
     let recording = read(written, &scratch);
     assert!(recording.gaps >= 1, "{recording:?}");
-    assert_eq!(recording.work_ns(), 600);
+    assert_eq!(recording.work_ns().get(), 600);
 }
 
 #[test]

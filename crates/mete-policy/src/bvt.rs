@@ -294,7 +294,7 @@ impl Policy for Bvt {
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         self.roster.check(processor)?;
         // Without an allowance no client that left a processor has an advantage there.
-        let allowed = if !self.settings.allowance_ns.is_zero() { self.goes_on(processor) } else { None };
+        let allowed = if self.settings.allowance_ns.is_zero() { None } else { self.goes_on(processor) };
         let client = match allowed {
             Some(client) if self.ready.remove(client) => client,
             _ => self.ready.pop()?,
@@ -304,7 +304,7 @@ impl Policy for Bvt {
         self.progress.enter(processor, client, now);
         let warped_ns = self.borrowings[client.index()].left_ns;
         // A slice ends with the warp, so that the client competes unwarped for what follows.
-        let slice_ns = if !warped_ns.is_zero() { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
+        let slice_ns = if warped_ns.is_zero() { self.quantum_ns } else { self.quantum_ns.min(warped_ns) };
         Some(Decision::by_share(client, slice_ns))
     }
 

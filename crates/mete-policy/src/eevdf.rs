@@ -28,6 +28,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::eligible::Eligible;
+use crate::fair_queueing::FairQueue;
 use crate::progress::Progress;
 use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
@@ -169,7 +170,7 @@ impl Policy for Eevdf {
         self.roster.check(processor)?;
         self.catch_up(now);
         // All eligible clients may be running: then the client that is least ahead keeps the processor busy.
-        let eligible = self.queue.pop(&self.accounts, self.clock.now());
+        let eligible = self.queue.pop_eligible(&self.accounts, self.clock.now());
         let client = eligible.or_else(|| self.queue.pop_least_early())?;
         self.roster.run(client);
         self.progress.enter(processor, client, now);

@@ -16,7 +16,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::ClientId;
+use crate::fair_queueing::FairQueue;
 use crate::heap::Heap;
+use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, VirtualTime};
 
 /// How often a client that was found ahead is set aside unseen. Then the guess is tried again, in one quantum
@@ -34,8 +36,10 @@ pub struct Eligible {
     seen_at: VirtualTime,
 }
 
-impl Eligible {
-    pub(crate) fn new(clients: u32) -> Eligible {
+impl FairQueue for Eligible {
+    const NAME: &'static str = "wf2q+";
+
+    fn new(clients: u32) -> Eligible {
         Eligible {
             due: Heap::new(clients),
             early: Heap::new(clients),
@@ -44,8 +48,7 @@ impl Eligible {
         }
     }
 
-    /// Puts in a client that is not in either heap.
-    pub(crate) fn push(&mut self, client: ClientId, account: &Account) {
+    fn push(&mut self, client: ClientId, account: &Account) {
         let unseen = &mut self.unseen[client.index()];
         // A client that is not beyond that clock was eligible then: there is nothing to guess.
         if *unseen > 0 && account.time() > self.seen_at {
@@ -56,8 +59,27 @@ impl Eligible {
         }
     }
 
+    /// The first eligible client; if there is none, the clock jumps until there is.
+    fn pop(&mut self, accounts: &[Account], clock: &mut VirtualClock) -> Option<ClientId> {
+        if let Some(client) = self.pop_eligible(accounts, clock.now()) {
+            return Some(client);
+        }
+        // The least start is eligible at its own time, so the second search finds a client.
+        let (least, _) = self.early.least()?;
+        clock.raise_to(least);
+        self.pop_eligible(accounts, clock.now())
+    }
+
+    fn remove(&mut self, client: ClientId) {
+        if !self.due.remove(client) {
+            self.early.remove(client);
+        }
+    }
+}
+
+impl Eligible {
     /// Takes out the eligible client that finishes first.
-    pub(crate) fn pop(&mut self, accounts: &[Account], now: VirtualTime) -> Option<ClientId> {
+    pub(crate) fn pop_eligible(&mut self, accounts: &[Account], now: VirtualTime) -> Option<ClientId> {
         self.seen_at = now;
         // Before any is chosen: a client that was set aside may now be the first to finish.
         self.admit(accounts, now);
@@ -76,17 +98,6 @@ impl Eligible {
     /// When no client is eligible: takes out the client that is least ahead.
     pub(crate) fn pop_least_early(&mut self) -> Option<ClientId> {
         self.early.pop()
-    }
-
-    /// When no client is eligible: the virtual time at which one will be.
-    pub(crate) fn least_early(&self) -> Option<VirtualTime> {
-        self.early.least().map(|(time, _)| time)
-    }
-
-    pub(crate) fn remove(&mut self, client: ClientId) {
-        if !self.due.remove(client) {
-            self.early.remove(client);
-        }
     }
 
     /// Lets clients back in that the clock has reached.

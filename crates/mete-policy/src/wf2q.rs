@@ -23,37 +23,8 @@
 //! runnable, so that all time is shared out. Partial quanta are charged by what was used. On a change of
 //! share a client's distance from the system's virtual time stays the same service.
 
-use crate::ClientId;
 use crate::eligible::Eligible;
-use crate::fair_queueing::{FairQueue, FairQueueing};
-use crate::virtual_clock::VirtualClock;
-use crate::virtual_time::Account;
+use crate::fair_queueing::FairQueueing;
 
 /// The WF²Q+ policy.
 pub type Wf2q = FairQueueing<Eligible>;
-
-impl FairQueue for Eligible {
-    const NAME: &'static str = "wf2q+";
-
-    fn new(clients: u32) -> Eligible {
-        Eligible::new(clients)
-    }
-
-    fn push(&mut self, client: ClientId, account: &Account) {
-        Eligible::push(self, client, account);
-    }
-
-    /// The first eligible client; if there is none, the clock jumps until there is.
-    fn pop(&mut self, accounts: &[Account], clock: &mut VirtualClock) -> Option<ClientId> {
-        if let Some(client) = Eligible::pop(self, accounts, clock.now()) {
-            return Some(client);
-        }
-        // The least start is eligible at its own time, so the second search finds a client.
-        clock.raise_to(self.least_early()?);
-        Eligible::pop(self, accounts, clock.now())
-    }
-
-    fn remove(&mut self, client: ClientId) {
-        Eligible::remove(self, client);
-    }
-}

@@ -59,6 +59,6 @@ impl Turns for WeightedTurns {
     fn close(&mut self, client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let left_ns = &mut self.left_ns[client.index()];
         *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { Nanoseconds::ZERO };
-        if !left_ns.is_zero() { QueueEnd::Head } else { QueueEnd::Tail }
+        if left_ns.is_zero() { QueueEnd::Tail } else { QueueEnd::Head }
     }
 }

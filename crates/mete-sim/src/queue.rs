@@ -57,12 +57,6 @@ struct Entry {
     slot: u32,
 }
 
-impl Entry {
-    fn is_before(&self, other: &Entry) -> bool {
-        self.moment < other.moment
-    }
-}
-
 struct Slot<E> {
     sequence: u64,
     /// The index of its entry in the heap.
@@ -154,7 +148,7 @@ impl<E> Queue<E> {
         let entry = self.heap.swap_remove(place);
         if let Some(&moved) = self.heap.get(place) {
             // The last entry has taken this place, and may belong above or below it.
-            if place > 0 && moved.is_before(&self.heap[(place - 1) / WIDTH]) {
+            if place > 0 && moved.moment < self.heap[(place - 1) / WIDTH].moment {
                 self.rise(place, moved);
             } else {
                 self.sink(place, moved);
@@ -168,7 +162,7 @@ impl<E> Queue<E> {
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let above = (place - 1) / WIDTH;
-            if !entry.is_before(&self.heap[above]) {
+            if entry.moment >= self.heap[above].moment {
                 break;
             }
             self.put(place, self.heap[above]);
@@ -179,7 +173,9 @@ impl<E> Queue<E> {
 
     /// Puts an entry at a free place or below it, where it belongs.
     fn sink(&mut self, mut place: usize, entry: Entry) {
-        while let Some(first) = self.first_below(place).filter(|&first| self.heap[first].is_before(&entry)) {
+        while let Some(first) =
+            self.first_below(place).filter(|&first| self.heap[first].moment < entry.moment)
+        {
             self.put(place, self.heap[first]);
             place = first;
         }
@@ -189,11 +185,7 @@ impl<E> Queue<E> {
     fn first_below(&self, place: usize) -> Option<usize> {
         let begin = place * WIDTH + 1;
         let end = (begin + WIDTH).min(self.heap.len());
-        (begin..end).reduce(
-            |first, next| {
-                if self.heap[next].is_before(&self.heap[first]) { next } else { first }
-            },
-        )
+        (begin..end).min_by_key(|&place| self.heap[place].moment)
     }
 
     fn put(&mut self, place: usize, entry: Entry) {

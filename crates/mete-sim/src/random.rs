@@ -80,6 +80,11 @@ impl Distribution {
         }
     }
 
+    /// A sample of lengths of time.
+    pub fn sample_ns(&self, stream: &mut Stream) -> Nanoseconds {
+        Nanoseconds::new(self.sample(stream))
+    }
+
     /// A sample, rounded to a whole number and at most [`LONGEST_NS`].
     pub fn sample(&self, stream: &mut Stream) -> u64 {
         match *self {

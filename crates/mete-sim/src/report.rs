@@ -76,25 +76,12 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let outcome = run_while(scenario, policy, seed, also, never_stopped)?;
-    Some(outcome.map(whole))
+    let outcome = run_while(scenario, policy, seed, also, || ControlFlow::<Infallible>::Continue(()))?;
+    Some(outcome.map(|ControlFlow::Continue(whole)| whole))
 }
 
 /// The end of a run: its report and what also recorded it, or the reason why it was stopped.
 type Outcome<B, R> = ControlFlow<B, (Report, R)>;
-
-/// What `go_on` answers in a run that is never stopped.
-fn never_stopped() -> ControlFlow<Infallible> {
-    ControlFlow::Continue(())
-}
-
-/// The outcome of a run that is never stopped.
-fn whole<R>(outcome: Outcome<Infallible, R>) -> (Report, R) {
-    match outcome {
-        ControlFlow::Continue(whole) => whole,
-        ControlFlow::Break(never) => match never {},
-    }
-}
 
 /// As [`run`], unless `go_on` says [`ControlFlow::Break`]: then there is no report. `go_on` is asked every
 /// few thousand events.
@@ -127,7 +114,8 @@ pub fn run_under<P: Policy, R: Recorder>(
     seed: u64,
     also: R,
 ) -> Result<(Report, R), Stalled> {
-    under(scenario, policy, seed, also, never_stopped).map(whole)
+    let outcome = under(scenario, policy, seed, also, || ControlFlow::<Infallible>::Continue(()));
+    outcome.map(|ControlFlow::Continue(whole)| whole)
 }
 
 fn under<P: Policy, R: Recorder, B>(

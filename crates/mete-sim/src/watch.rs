@@ -39,7 +39,8 @@ impl Watch {
         Watch { clients: vec![Watched::default(); clients], last, hardware, fluid, starvation_ns }
     }
 
-    /// Forgets what was measured, but not which clients are ready and when they woke.
+    /// Forgets what was measured, but not which clients are ready and when they woke: a time from waking that ends in the
+    /// measured time counts, and counts as a whole. A wait counts from now on.
     pub(crate) fn begin(&mut self, now_ns: Nanoseconds) {
         self.fluid.forget(now_ns);
         for client in &mut self.clients {
@@ -136,8 +137,11 @@ impl Recorder for Watch {
         let Some(since_ns) = watched.ready_since_ns.take() else { return };
         let wait_ns = now_ns - since_ns;
         watched.waited(wait_ns, starvation_ns);
-        if std::mem::take(&mut watched.runs_first_since_wake) {
-            watched.report.wake_to_run.get_or_insert_default().record(wait_ns);
+        // Not the wait, which measuring may have cut short at its beginning.
+        if std::mem::take(&mut watched.runs_first_since_wake)
+            && let Some(woke_ns) = watched.woke_ns
+        {
+            watched.report.wake_to_run.get_or_insert_default().record(now_ns - woke_ns);
         }
     }
 
@@ -187,5 +191,28 @@ impl Recorder for Watch {
             }
             Note::TaskWoke { .. } => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_from_waking_that_began_before_the_measurement_counts_as_a_whole() {
+        let (client, processor, ms) = (ClientId::new(0), ProcessorId::new(0), Nanoseconds::from_millis);
+        let mut fluid = Fluid::new(1);
+        fluid.add(DomainIndex::ROOT, Share::ONE);
+        let mut watch = Watch::new(1, Hardware::default(), fluid, Nanoseconds::MAX);
+        watch.woke(client, ms(1));
+        watch.begin(ms(5));
+        watch.dispatched(processor, client, Grant::Share, ms(7));
+        watch.stopped(processor, client, ms(2), Stop::Blocked, ms(9));
+        let report = watch.into_reports().next().expect("there is one client");
+        let longest_ns =
+            |times: Option<crate::metrics::Latencies>| times.and_then(|times| times.longest_ns());
+        assert_eq!(longest_ns(report.wake_to_run), Some(ms(6)));
+        assert_eq!(longest_ns(report.wake_to_block), Some(ms(8)));
+        assert_eq!(report.longest_wait_ns, ms(2), "of the wait, what was measured");
     }
 }

@@ -62,6 +62,11 @@ fn receive() -> Op {
     Op::Receive { port: PORT }
 }
 
+/// A millisecond's transfer.
+fn read(goes_on: bool) -> Op {
+    Op::Read { disk: 0, bytes: fixed(100_000), goes_on }
+}
+
 fn disk() -> Disk {
     Disk { seek: fixed((5 * MS).get()), bytes_per_s: 100_000_000 }
 }
@@ -81,7 +86,7 @@ fn host(network: Network, costs: DriverCosts, remotes: &[Remote], tasks: &[Arc<P
     let mut scene = Scene::new(io, 0);
     scene.add_driver(costs);
     for (number, task) in tasks.iter().enumerate() {
-        let mut guest = Guest::new(Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
+        let mut guest = Guest::new(1, Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
         guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("task {number}")));
         scene.add_guest(guest);
     }
@@ -103,7 +108,7 @@ fn batches_of(batch: u32) -> DriverCosts {
 
 #[test]
 fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
-    let reader = program(Some(1), &[Op::Read { disk: 0, bytes: fixed(100_000) }]);
+    let reader = program(Some(1), &[read(false)]);
     let mut host = host(ETHERNET, batches_of(64), &[], &[reader]);
     host.run_until(S).expect("time goes on");
     let driver_time = Observation::DriverTime { driver: DRIVER, client: GUEST, used_ns: 10 * US };
@@ -132,9 +137,8 @@ fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
 
 #[test]
 fn a_read_that_goes_on_needs_no_positioning_unless_another_was_there() {
-    let read = |op: fn(usize, Distribution) -> Op, times| program(Some(times), &[op(0, fixed(100_000))]);
-    let anew: fn(usize, Distribution) -> Op = |disk, bytes| Op::Read { disk, bytes };
-    let on: fn(usize, Distribution) -> Op = |disk, bytes| Op::ReadOn { disk, bytes };
+    let (anew, on) = (false, true);
+    let reader = |goes_on, times| program(Some(times), &[read(goes_on)]);
     let last = |tasks: &[Arc<Program>]| {
         let mut host = host(ETHERNET, batches_of(64), &[], tasks);
         host.run_until(S).expect("time goes on");
@@ -144,18 +148,18 @@ fn a_read_that_goes_on_needs_no_positioning_unless_another_was_there() {
         reads.into_iter().next_back()
     };
     let driver_ns = 20 * US;
-    assert_eq!(last(&[read(anew, 4)]), Some(4 * (6 * MS + driver_ns)));
-    assert_eq!(last(&[read(on, 4)]), Some(5 * MS + 4 * (MS + driver_ns)));
-    let in_turn = last(&[read(on, 4), read(on, 4)]);
+    assert_eq!(last(&[reader(anew, 4)]), Some(4 * (6 * MS + driver_ns)));
+    assert_eq!(last(&[reader(on, 4)]), Some(5 * MS + 4 * (MS + driver_ns)));
+    let in_turn = last(&[reader(on, 4), reader(on, 4)]);
     assert!(in_turn > Some(8 * 6 * MS), "each moves the other's head: {in_turn:?}");
 }
 
 /// What TAVS's inspection window is for (TAVS paper, section 3.5.1): another task runs when the read is sent.
 #[test]
 fn tavs_5_a_kernel_that_serves_one_reader_at_a_time_sends_the_next_read_when_one_is_complete() {
-    let reader = || program(None, &[Op::Read { disk: 0, bytes: fixed(100_000) }, Op::Done]);
+    let reader = || program(None, &[read(false), Op::Done]);
     let requests = |depth| {
-        let mut guest = Guest::new(Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
+        let mut guest = Guest::new(1, Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
         for (task, program) in [reader(), reader()].into_iter().enumerate() {
             guest.add_task(program, 0, Stream::new(1, &format!("task {task}")));
         }
@@ -314,8 +318,8 @@ fn a_remote_client_thinks_asks_and_waits_and_long_answers_come_whole() {
 
 #[test]
 fn without_a_driver_devices_serve_clients_at_once() {
-    let reader = program(Some(1), &[Op::Read { disk: 0, bytes: fixed(100_000) }]);
-    let mut guest = Guest::new(Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
+    let reader = program(Some(1), &[read(false)]);
+    let mut guest = Guest::new(1, Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
     guest.add_task(reader, 0, Stream::new(1, "reader"));
     let mut scene = Scene::new(Io::new(vec![disk()], ETHERNET, 1), 0);
     scene.add_guest(guest);

@@ -49,7 +49,7 @@ fn sleep(ns: Nanoseconds) -> Op {
 
 /// One guest with these tasks, alone on its host.
 fn host(kernel: Kernel, costs: KernelCosts, tasks: &[Arc<Program>]) -> Host<RoundRobin, Scene, Seen> {
-    let mut guest = Guest::new(kernel, costs);
+    let mut guest = Guest::new(1, kernel, costs);
     for (number, task) in tasks.iter().enumerate() {
         guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("task {number}")));
     }
@@ -126,7 +126,11 @@ fn a_guest_with_nothing_to_do_leaves_its_processor_idle_and_the_same_task_is_no_
 
 #[test]
 fn tavs_5_a_completed_read_is_seen_with_its_request_before_the_task_wakes() {
-    let reader = program(&[Op::Read { disk: 0, bytes: Distribution::Fixed(4096) }, compute(MS), Op::Done]);
+    let reader = program(&[
+        Op::Read { disk: 0, bytes: Distribution::Fixed(4096), goes_on: false },
+        compute(MS),
+        Op::Done,
+    ]);
     let mut host = host(priority(), KernelCosts::default(), &[reader]);
     host.run_until(60 * MS).expect("time goes on");
     let seen = host.recorder();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_sim::replay::{Action, Recording, RecordingError, Step};
+use mete_sim::replay::{Action, Nanoseconds, Recording, RecordingError, Step};
 
 fn read(text: &str) -> Recording {
     Recording::read(text.as_bytes()).unwrap()
@@ -23,7 +23,7 @@ a-1 [000] d..2. 0.001340: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 pre
 ";
 
 fn step(compute_us: u64, action: Action) -> Step {
-    Step { compute_ns: compute_us * 1000, action }
+    Step { compute_ns: Nanoseconds::from_micros(compute_us), action }
 }
 
 #[test]
@@ -31,18 +31,18 @@ fn new_1_a_thread_s_script_is_its_own_progress_and_not_the_policy_s_doing() {
     let recording = read(CONVERSATION);
     let scripts: Vec<_> = recording.scripts.iter().map(|script| (script.name.as_str(), script.pid)).collect();
     assert_eq!(scripts, [("a", 1), ("b", 2), ("c", 3)], "in the order in which they are first seen");
-    assert_eq!((recording.processors, recording.duration_ns, recording.gaps), (1, 1_240_000, 0));
+    assert_eq!((recording.processors, recording.duration_ns.get(), recording.gaps), (1, 1_240_000, 0));
     let (asks, computes) = (step(0, Action::Wake(1)), step(50, Action::Await));
     assert_eq!(
         recording.scripts[0].steps,
-        [asks, computes, step(10, Action::Sleep { ns: 1_000_000 }), step(10, Action::End)]
+        [asks, computes, step(10, Action::Sleep { ns: Nanoseconds::from_millis(1) }), step(10, Action::End)]
     );
     assert_eq!(
         recording.scripts[1].steps,
         [step(0, Action::Await), step(50, Action::Wake(0)), step(40, Action::End)]
     );
     assert_eq!(recording.scripts[2].steps, [step(100, Action::End)], "preemption is not in it");
-    assert_eq!(recording.scripts[0].waits_ns, [110_000, 10_000]);
+    assert_eq!(recording.scripts[0].waits_ns, [110, 10].map(Nanoseconds::from_micros));
 }
 
 #[test]
@@ -62,10 +62,9 @@ fn new_1_a_real_recording_of_perf_becomes_scripts_and_its_missing_events_are_cou
         |step| matches!(step.action, Action::Wake(woken) if recording.scripts[woken].name == "pingpong"),
     );
     assert_eq!(wakes.count(), text.lines().filter(is_talk).count(), "each wake-up among them is in a script");
-    let hog = named[2].service_ns();
+    let hog = named[2].service_ns().get();
     assert!((15_000_000..17_000_000).contains(&hog), "15 ms of work: {hog} ns");
-    let busy: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
-    assert!(busy <= recording.duration_ns * recording.processors as u64, "no processor is used twice");
+    assert!(recording.work_ns() <= recording.capacity_ns(), "no processor is used twice");
 }
 
 #[test]

@@ -15,6 +15,12 @@ fn under(policy: &str) -> Under {
     Under::Policy(by_name(policy).unwrap())
 }
 
+/// No cost of switches, and quanta of that number of nanoseconds.
+fn settings(processors: u16, quantum_ns: u64) -> Settings {
+    let quantum_ns = Nanoseconds::new(quantum_ns);
+    Settings { processors, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1 }
+}
+
 fn setup(recording: &Recording, processors: u16) -> Setup {
     let clients = recording.scripts.len() as u32;
     Setup { processors, quantum_ns: Nanoseconds::new(1_000_000), ..Setup::for_clients(clients) }
@@ -28,15 +34,11 @@ fn new_1_every_policy_does_exactly_the_recorded_work() {
             let policy = (entry.make)(&setup(&recording, processors));
             let hardware = Hardware { processors, ..Hardware::default() };
             let mut host = Replay::new(&recording, 1).host(hardware, policy, ());
-            host.run_until(Nanoseconds::new(100 * recording.duration_ns)).unwrap();
+            host.run_until(100 * recording.duration_ns).unwrap();
             for (client, script) in (0..).zip(&recording.scripts) {
                 let name = (entry.name, processors, &script.name);
                 assert!(host.model().is_done(ClientId::new(client)), "{name:?}");
-                assert_eq!(
-                    host.ran_ns(ClientId::new(client)),
-                    Nanoseconds::new(script.service_ns()),
-                    "{name:?}"
-                );
+                assert_eq!(host.ran_ns(ClientId::new(client)), script.service_ns(), "{name:?}");
             }
         }
     }
@@ -72,10 +74,7 @@ fn new_1_what_if_is_answered_thread_by_thread_beside_the_recording() {
     };
     let recorded = replay::as_recorded(&recording);
     let outcome = replay::run(&recording, under("eevdf"), settings).unwrap();
-    assert!(
-        outcome.end_ns >= Nanoseconds::new(recording.duration_ns / 2),
-        "two processors can at best halve it"
-    );
+    assert!(outcome.end_ns >= recording.duration_ns / 2, "two processors can at best halve it");
     for (thread, recorded) in outcome.threads.iter().zip(&recorded) {
         assert_eq!((&thread.name, thread.ran_ns), (&recorded.name, recorded.ran_ns));
     }
@@ -96,18 +95,13 @@ fn with_stamp(nth: usize, stamp: &str) -> Recording {
 fn new_1_one_far_off_time_stamp_costs_nothing_and_moves_nothing_else() {
     let whole = recording();
     let last = include_str!("data/perf-sched-ping-pong.txt").matches("sched:sched_").count() - 1;
-    let settings = Settings {
-        processors: 2,
-        quantum_ns: Nanoseconds::new(3_000_000),
-        switch_ns: Nanoseconds::ZERO,
-        seed: 1,
-    };
+    let settings = settings(2, 3_000_000);
     for nth in [0, last / 2, last] {
         for stamp in ["0.000000001:", "9999999999.000000:", "18446744073.709551615:"] {
             let recording = with_stamp(nth, stamp);
             assert!(recording.gaps > whole.gaps, "{nth} {stamp}");
             assert!(recording.duration_ns <= whole.duration_ns, "{nth} {stamp}: {}", recording.duration_ns);
-            assert!(recording.work_ns() * 10 > whole.work_ns() * 9, "{nth} {stamp}: {}", recording.work_ns());
+            assert!(10 * recording.work_ns() > 9 * whole.work_ns(), "{nth} {stamp}: {}", recording.work_ns());
             for name in ["eevdf", "credit"] {
                 replay::run(&recording, under(name), settings).unwrap();
             }
@@ -127,13 +121,8 @@ fn new_1_a_recording_too_long_for_its_quanta_is_refused_before_it_is_run() {
         );
     }
     let recording = Recording::read(text.as_bytes()).unwrap();
-    assert_eq!((recording.gaps, recording.duration_ns / 3_600_000_000_000), (0, 999));
-    let settings = Settings {
-        processors: 1,
-        quantum_ns: Nanoseconds::new(1_000_000),
-        switch_ns: Nanoseconds::ZERO,
-        seed: 1,
-    };
+    assert_eq!((recording.gaps, recording.duration_ns / Nanoseconds::from_secs(3_600)), (0, 999));
+    let settings = settings(1, 1_000_000);
     let refused = replay::run(&recording, under("eevdf"), settings).unwrap_err();
     assert!(matches!(refused, replay::RunError::TooLong { .. }), "{refused}");
     assert!(refused.to_string().contains("name a longer --quantum"), "{refused}");
@@ -150,31 +139,31 @@ fn new_1_a_file_of_nothing_is_refused_after_its_first_bytes() {
 /// Any events, in any order: threads that run twice at once, wake themselves, or never leave.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let (pid, processor) = (0u32..6, 0u32..3);
-    let switch = (pid.clone(), pid.clone(), processor, 0u64..2000, any::<(bool, bool)>()).prop_map(
-        |(previous, next, processor, at_ns, (runnable, ended))| Event::Switch {
-            at_ns,
-            processor,
-            previous,
-            previous_name: "p".into(),
-            runnable,
-            ended,
-            next,
-            next_name: "n".into(),
-            next_priority: None,
-        },
-    );
-    let wake = (prop::option::of(pid.clone()), pid, 0u64..2000, any::<(bool, bool)>()).prop_map(
-        |(waker, pid, at_ns, (new, at_cause))| Event::Wake {
-            at_ns,
-            seen: waker.map(|pid| RunningThread { processor: pid % 3, pid, name: "s".into() }),
-            waker,
-            pid,
-            name: "w".into(),
-            priority: None,
-            new,
-            at_cause,
-        },
-    );
+    let switch =
+        (pid.clone(), pid.clone(), processor, (0u64..2000).prop_map(Nanoseconds::new), any::<(bool, bool)>())
+            .prop_map(|(previous, next, processor, at_ns, (runnable, ended))| Event::Switch {
+                at_ns,
+                processor,
+                previous,
+                previous_name: "p".into(),
+                runnable,
+                ended,
+                next,
+                next_name: "n".into(),
+                next_priority: None,
+            });
+    let wake =
+        (prop::option::of(pid.clone()), pid, (0u64..2000).prop_map(Nanoseconds::new), any::<(bool, bool)>())
+            .prop_map(|(waker, pid, at_ns, (new, at_cause))| Event::Wake {
+                at_ns,
+                seen: waker.map(|pid| RunningThread { processor: pid % 3, pid, name: "s".into() }),
+                waker,
+                pid,
+                name: "w".into(),
+                priority: None,
+                new,
+                at_cause,
+            });
     prop::collection::vec(prop_oneof![3 => switch, 3 => wake, 1 => Just(Event::Lost)], 0..120)
 }
 
@@ -185,16 +174,16 @@ proptest! {
         if is_sorted {
             events.sort_by_key(|event| match event {
                 Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => *at_ns,
-                Event::Lost => 0,
+                Event::Lost => Nanoseconds::ZERO,
             });
         }
         let recording = Recording::from_events(&events);
-        let settings = Settings { processors: 2, quantum_ns: Nanoseconds::new(100), switch_ns: Nanoseconds::ZERO, seed: 1 };
+        let settings = settings(2, 100);
         let outcome = replay::run(&recording, Under::Policy(&CATALOG[0]), settings).unwrap();
         let linux = Under::Linux(replay::Kernel::of(&recording, 2));
         let linux = replay::run(&recording, linux, settings).unwrap();
         for (threads, script) in outcome.threads.iter().zip(&linux.threads).zip(&recording.scripts) {
-            prop_assert_eq!([threads.0.ran_ns, threads.1.ran_ns], [Nanoseconds::new(script.service_ns()); 2]);
+            prop_assert_eq!([threads.0.ran_ns, threads.1.ran_ns], [script.service_ns(); 2]);
         }
     }
 }
@@ -223,11 +212,10 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
         let traced_ns = ran_ns(&trace);
         assert_eq!((recording.gaps, recording.processors), (0, trace.processors), "{name}");
         for script in &recording.scripts {
-            assert_eq!(script.service_ns(), traced_ns[script.pid as usize], "{name}: {}", script.name);
+            assert_eq!(script.service_ns().get(), traced_ns[script.pid as usize], "{name}: {}", script.name);
             assert_eq!(script.name, trace.domains[script.pid as usize]);
         }
-        let all_ns: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
-        assert_eq!(all_ns, traced_ns[1..].iter().sum::<u64>(), "{name}");
+        assert_eq!(recording.work_ns().get(), traced_ns[1..].iter().sum::<u64>(), "{name}");
         let settings = Settings {
             processors: trace.processors as u16,
             quantum_ns: scenario.quantum_ns,
@@ -237,12 +225,7 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
         for policy in [policy, "stride"] {
             let outcome = replay::run(&recording, under(policy), settings).unwrap();
             for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
-                assert_eq!(
-                    thread.ran_ns,
-                    Nanoseconds::new(script.service_ns()),
-                    "{name} under {policy}: {}",
-                    script.name
-                );
+                assert_eq!(thread.ran_ns, script.service_ns(), "{name} under {policy}: {}", script.name);
             }
         }
         let wakes = |script: &replay::Script| {
@@ -265,12 +248,12 @@ fn new_1_a_trace_that_is_cut_off_or_empty_is_refused() {
 fn new_1_a_missing_switch_is_no_threads_work_and_its_time_counts_as_uncertain() {
     let recording = Recording::read(include_str!("data/perf-sched-missing-switches.txt").as_bytes()).unwrap();
     // The worker leaves processor 0 unseen after 4 ms, and processor 1 unseen after coming there at 12 ms.
-    assert_eq!((recording.gaps, recording.uncertain_ns), (2, (6 + 6) * 1_000_000));
-    assert_eq!((recording.processors, recording.duration_ns), (2, 30_000_000));
+    assert_eq!((recording.gaps, recording.uncertain_ns), (2, Nanoseconds::from_millis(6 + 6)));
+    assert_eq!((recording.processors, recording.duration_ns), (2, Nanoseconds::from_millis(30)));
     let mut work: Vec<_> = recording
         .scripts
         .iter()
-        .map(|script| (script.name.as_str(), script.service_ns() / 1_000_000))
+        .map(|script| (script.name.as_str(), script.service_ns() / Nanoseconds::from_millis(1)))
         .collect();
     work.sort_unstable();
     assert_eq!(work, [("btf", 0), ("cargo", 0), ("linker", 10), ("rustc", 12 + 6), ("worker", 4)]);
@@ -337,7 +320,7 @@ impl History {
         let previous = std::mem::replace(&mut self.processors[processor], next);
         self.is_blocked[previous as usize] = blocks && previous != 0;
         self.events.push(Event::Switch {
-            at_ns: self.now_ns,
+            at_ns: Nanoseconds::new(self.now_ns),
             processor: processor as u32,
             previous,
             previous_name: "p".into(),
@@ -353,7 +336,7 @@ impl History {
         let pid = self.processors[processor];
         if std::mem::take(&mut self.is_blocked[who]) {
             self.events.push(Event::Wake {
-                at_ns: self.now_ns,
+                at_ns: Nanoseconds::new(self.now_ns),
                 seen: Some(RunningThread { processor: processor as u32, pid, name: "s".into() }),
                 waker: Some(pid),
                 pid: who as u32,
@@ -385,10 +368,10 @@ fn hidden_ns(history: &History, recorded: &[Event]) -> [u64; THREADS] {
     for processor in 0..PROCESSORS as u32 {
         let of = |event: &Event| match event {
             Event::Switch { at_ns, processor: on, previous, next, .. } if *on == processor => {
-                Some((*at_ns, *previous, *next))
+                Some((at_ns.get(), *previous, *next))
             }
             Event::Wake { at_ns, seen: Some(seen), .. } if seen.processor == processor => {
-                Some((*at_ns, seen.pid, seen.pid))
+                Some((at_ns.get(), seen.pid, seen.pid))
             }
             _ => None,
         };
@@ -419,14 +402,14 @@ proptest! {
         let recording = Recording::from_events(&recorded);
         prop_assert!(recording.work_ns() + recording.uncertain_ns <= recording.capacity_ns());
         for script in recording.scripts.iter() {
-            let (pid, work_ns) = (script.pid as usize, script.service_ns());
+            let (pid, work_ns) = (script.pid as usize, script.service_ns().get());
             let (true_ns, all_hidden) = (history.ran_ns[pid], hidden.iter().sum::<u64>());
             prop_assert!(work_ns <= true_ns + hidden[pid], "{pid}: {work_ns} of {true_ns}");
-            prop_assert!(true_ns <= work_ns + recording.uncertain_ns + all_hidden, "{pid}: {work_ns} of {true_ns}");
+            prop_assert!(true_ns <= work_ns + recording.uncertain_ns.get() + all_hidden, "{pid}: {work_ns} of {true_ns}");
         }
         if recorded.len() == history.events.len() {
-            prop_assert_eq!((recording.gaps, recording.uncertain_ns), (0, 0));
-            prop_assert_eq!(recording.work_ns(), history.ran_ns[1..].iter().sum::<u64>());
+            prop_assert_eq!((recording.gaps, recording.uncertain_ns), (0, Nanoseconds::ZERO));
+            prop_assert_eq!(recording.work_ns().get(), history.ran_ns[1..].iter().sum::<u64>());
         }
     }
 }
@@ -455,12 +438,7 @@ fn sleeper_beside_hog() -> Recording {
 #[test]
 fn new_1_under_linuxs_own_scheduler_a_woken_thread_waits_as_recorded() {
     let recording = sleeper_beside_hog();
-    let settings = Settings {
-        processors: 1,
-        quantum_ns: Nanoseconds::new(3_000_000),
-        switch_ns: Nanoseconds::ZERO,
-        seed: 1,
-    };
+    let settings = settings(1, 3_000_000);
     let figures = |under| {
         let waits = replay::all_waits(&replay::run(&recording, under, settings).unwrap().threads);
         (waits.count(), waits.quantile_ns(0.5).unwrap(), waits.quantile_ns(0.9).unwrap())
@@ -502,13 +480,12 @@ fn new_1_linuxs_slice_and_tick_are_those_of_the_recordings_kernel() {
 fn new_1_linuxs_own_scheduler_does_exactly_the_recorded_work_on_any_number_of_processors() {
     let recording = recording();
     for processors in [1, 2, 3, 8] {
-        let settings =
-            Settings { processors, quantum_ns: Nanoseconds::new(1), switch_ns: Nanoseconds::ZERO, seed: 1 };
+        let settings = settings(processors, 1);
         let kernel = replay::Kernel::of(&recording, processors);
         let outcome = replay::run(&recording, Under::Linux(kernel), settings).unwrap();
         for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
-            assert_eq!(thread.ran_ns, Nanoseconds::new(script.service_ns()), "{processors}: {}", script.name);
+            assert_eq!(thread.ran_ns, script.service_ns(), "{processors}: {}", script.name);
         }
-        assert_eq!(outcome.busy_ns.iter().map(|ns| ns.get()).sum::<u64>(), recording.work_ns());
+        assert_eq!(outcome.busy_ns.iter().copied().sum::<Nanoseconds>(), recording.work_ns());
     }
 }

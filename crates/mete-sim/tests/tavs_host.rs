@@ -54,6 +54,7 @@ fn hog() -> Arc<Program> {
 
 fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
     let mut guest = Guest::new(
+        1,
         Kernel::Priority(Priority::new(100 * MS)),
         KernelCosts { switch_ns: 2 * US, interrupt_ns: 5 * US, ..KernelCosts::default() },
     );

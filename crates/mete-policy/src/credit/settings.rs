@@ -33,12 +33,6 @@ impl CreditSettings {
     pub const TAVS: CreditSettings = CreditSettings { tavs: TavsSettings::ALL, ..CreditSettings::BASELINE };
 }
 
-impl Default for CreditSettings {
-    fn default() -> Self {
-        CreditSettings::XEN
-    }
-}
-
 /// Which TAVS parts are on, and their numbers. Each part can be on without the others. A part that needs
 /// the knowledge of another one (boosting needs inferred tasks) does nothing while that one is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,11 +147,5 @@ impl TavsSettings {
         let correlating = self.block_correlation || self.network_correlation;
         let driver = self.priority_inheritance || self.keep_on_run_queue || self.charge_driver_time;
         !(task_aware || correlating || driver)
-    }
-}
-
-impl Default for TavsSettings {
-    fn default() -> Self {
-        TavsSettings::OFF
     }
 }

@@ -74,7 +74,7 @@ impl GroupVtrr {
             domains: DomainIndex::first(domains).map(|number| DomainQueue::new(number, setup)).collect(),
             homes: vec![ROOT; setup.clients as usize],
             departures: vec![Departure::NEVER; entities as usize],
-            progress: Progress::new(setup, Queue::new(0, setup).quantum_ns()),
+            progress: Progress::new(setup, Queue::new(0, setup).quantum_ns),
             recent: SlotPlace::NOWHERE,
         }
     }
@@ -220,18 +220,7 @@ impl GroupVtrr {
     /// The place of a client that runs.
     fn running(&self, client: ClientId) -> Option<SlotPlace> {
         // A number from here on is a domain's, and domains are busy without running.
-        if client.get() >= self.clients() {
-            return None;
-        }
-        // As a rule the client of the last decision stops next, and its place needs no search.
-        if self.runs_at(client, self.recent) {
-            return Some(self.recent);
-        }
-        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
-    }
-
-    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
+        (client.get() < self.clients()).then(|| self.store.busy(client.into(), self.recent))?
     }
 }
 
@@ -302,7 +291,7 @@ impl Policy for GroupVtrr {
         let mut domain = ROOT;
         loop {
             let queue = &mut self.domains[domain.index()].queue;
-            let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
+            let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns);
             let entity = self.store.get(place)?.entity;
             match self.domain(entity) {
                 Some(inner) => domain = inner,
@@ -321,7 +310,7 @@ impl Policy for GroupVtrr {
         let Some(place) = self.running(client) else { return };
         self.progress.leave(client, now);
         let home = self.homes[client.index()];
-        let quantum_ns = self.domains[home.index()].queue.quantum_ns();
+        let quantum_ns = self.domains[home.index()].queue.quantum_ns;
         // A client that yields gives up the rest of its quantum, and of its domains' (see Vtrr).
         let used_ns = if stop == Stop::Yielded { ran_ns.max(quantum_ns) } else { ran_ns };
         // As a rule the whole quantum was used, as it was charged: then no queue needs a search.

@@ -77,7 +77,6 @@ mod cost;
 mod departure;
 mod group;
 mod insertion;
-mod prefetch;
 mod queue;
 mod ranged;
 mod slot;
@@ -120,7 +119,7 @@ impl Vtrr {
     /// A policy without clients; a new client finds its place by a walk through the queue.
     pub fn new(setup: &Setup) -> Vtrr {
         let queue = Queue::new(0, setup);
-        let quantum_ns = queue.quantum_ns();
+        let quantum_ns = queue.quantum_ns;
         Vtrr {
             name: "vtrr",
             roster: Roster::new(setup),
@@ -142,7 +141,7 @@ impl Vtrr {
 
     /// Resets counters in another way.
     pub fn with_reset(mut self, reset: Reset) -> Vtrr {
-        self.queue.set_reset(reset);
+        self.queue.reset = reset;
         self
     }
 
@@ -252,10 +251,10 @@ impl Vtrr {
 
     /// Stops a client that runs on one of the queue's processors; `false` if there is no such client.
     fn stops(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop) -> bool {
-        let Some(place) = self.running(client) else { return false };
+        let Some(place) = self.store.busy(client.into(), self.recent) else { return false };
         // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
         // with it all clients that have had their due, by yielding again and again.
-        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { Nanoseconds::ZERO };
+        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns } else { Nanoseconds::ZERO };
         self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = false;
@@ -265,20 +264,6 @@ impl Vtrr {
             self.queue.stand_before(&self.store, place);
         }
         true
-    }
-
-    /// The place of a client that runs.
-    fn running(&self, client: ClientId) -> Option<SlotPlace> {
-        // As a rule the client of the last decision stops next, and its place needs no search. The queue may have
-        // changed since; so the place is checked.
-        if self.runs_at(client, self.recent) {
-            return Some(self.recent);
-        }
-        self.store.find(client.into()).filter(|&place| self.runs_at(client, place))
-    }
-
-    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
-        self.store.get(place).is_some_and(|slot| slot.entity == client.into() && slot.busy)
     }
 }
 
@@ -318,7 +303,7 @@ impl Policy for Vtrr {
         self.roster.check(processor)?;
         let client = self.select()?;
         self.progress.enter(processor, client, now);
-        Some(Decision::by_share(client, self.queue.quantum_ns()))
+        Some(Decision::by_share(client, self.queue.quantum_ns))
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {

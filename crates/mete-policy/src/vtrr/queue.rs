@@ -46,8 +46,8 @@ pub(super) struct Queue {
     line: QueueLine,
     current: CurrentClient,
     processors: u16,
-    quantum_ns: Nanoseconds,
-    reset: Reset,
+    pub(super) quantum_ns: Nanoseconds,
+    pub(super) reset: Reset,
     /// The number of the cycle, from 1.
     cycle: u64,
     /// The sum of what is due to all clients in this cycle.
@@ -74,16 +74,8 @@ impl Queue {
         }
     }
 
-    pub(super) fn set_reset(&mut self, reset: Reset) {
-        self.reset = reset;
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty()
-    }
-
-    pub(super) fn quantum_ns(&self) -> Nanoseconds {
-        self.quantum_ns
     }
 
     pub(super) fn cycle(&self) -> u64 {
@@ -281,7 +273,7 @@ impl Queue {
         if self.is_empty() {
             self.begin_alone();
         }
-        let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::EMPTY };
+        let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::default() };
         let stayed_ns = self.due_if_stayed_ns(share, departure);
         slot.set_due_ns(self.due_on_arrival_ns(share, stayed_ns, unused_ns), self.quantum_ns);
         let start = insertion.start(store, &self.line, slot.key(), departure);

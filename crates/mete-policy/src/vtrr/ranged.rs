@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn slot(share: u32, entity: u32) -> Slot {
-        Slot { share, entity: Entity::new(entity), ..Slot::EMPTY }
+        Slot { share, entity: Entity::new(entity), ..Slot::default() }
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Key {
 }
 
 /// One entity in the queue. Everything that a decision reads and writes lies in these 32 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     pub(super) entity: Entity,
     pub(super) share: u32,
@@ -59,15 +59,6 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) const EMPTY: Slot = Slot {
-        entity: Entity::new(0),
-        share: 0,
-        counter: 0,
-        cycle: 0,
-        used_ns: Nanoseconds::ZERO,
-        busy: false,
-    };
-
     pub(super) fn key(&self) -> Key {
         Key::new(self.share, self.entity)
     }

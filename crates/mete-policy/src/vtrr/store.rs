@@ -10,7 +10,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::prefetch::prefetch;
 use super::slot::{Entity, Key, Slot};
 
 /// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one jump
@@ -180,6 +179,14 @@ impl Store {
         self.looks.update(|looks| looks + slots.len() as u64);
         let slot = slots.iter().position(|slot| slot.entity == entity)?;
         Some(SlotPlace { chunk, slot: slot as u32 })
+    }
+
+    /// The place of an entity that is busy. As a rule it is `recent`, that of the last decision, and needs no search.
+    /// The queue may have changed since; so the place is checked.
+    pub(super) fn busy(&self, entity: Entity, recent: SlotPlace) -> Option<SlotPlace> {
+        let is_busy =
+            |&place: &SlotPlace| self.get(place).is_some_and(|slot| slot.entity == entity && slot.busy);
+        Some(recent).filter(is_busy).or_else(|| self.find(entity).filter(is_busy))
     }
 
     /// The chunk that an entity is in: a start for [`seek`](Store::seek).
@@ -369,7 +376,7 @@ impl Store {
         let chunk = self.free.pop().unwrap_or_else(|| {
             // Within the capacity of `Store::new`, so neither vector allocates.
             self.headers.push(FREE);
-            self.slots.resize(self.headers.len() * CHUNK, Slot::EMPTY);
+            self.slots.resize(self.headers.len() * CHUNK, Slot::default());
             self.headers.len() as u32 - 1
         });
         self.headers[chunk as usize].queue = queue;
@@ -401,4 +408,18 @@ impl Store {
             None => SlotPlace::NOWHERE,
         }
     }
+}
+
+/// Brings a value's cache line near, without waiting for it. Does nothing on machines where it cannot.
+#[inline]
+fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction (SSE, which every x86-64 processor has) is a hint. It reads nothing that the
+    // program sees and cannot fault. In addition, the address is that of a live value.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }

@@ -153,7 +153,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             hardware,
             context: Context { now_ns: Nanoseconds::ZERO, acts: VecDeque::new(), queue },
             alarms: Alarms::new(processors),
-            processors: vec![Processor::IDLE; processors],
+            processors: vec![Processor::default(); processors],
             clients: Vec::new(),
             todo: BinaryHeap::new(),
             idle: processors,
@@ -192,10 +192,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     ///
     /// [`Stalled`] if the model does not let time go on; the host then stays as it is.
     pub fn run_until(&mut self, end_ns: Nanoseconds) -> Result<(), Stalled> {
-        match self.run_while(end_ns, || ControlFlow::<Infallible>::Continue(()))? {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(never) => match never {},
-        }
+        let ControlFlow::Continue(()) = self.run_while(end_ns, || ControlFlow::<Infallible>::Continue(()))?;
+        Ok(())
     }
 
     /// As [`Host::run_until`], unless `go_on` says [`ControlFlow::Break`]: then the host stays as it is.

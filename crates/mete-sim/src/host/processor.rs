@@ -43,8 +43,9 @@ impl Times {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
+    #[default]
     Idle,
     Switching,
     Running,
@@ -91,7 +92,7 @@ impl Todo {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Processor {
     pub(super) phase: Phase,
     pub(super) todo: Todo,
@@ -110,22 +111,6 @@ pub(super) struct Processor {
     idle_since_ns: Nanoseconds,
     /// How often it has been given to a client.
     pub(super) turn: u64,
-}
-
-impl Processor {
-    pub(super) const IDLE: Processor = Processor {
-        phase: Phase::Idle,
-        todo: Todo::Nothing,
-        times: Times { run_ns: Nanoseconds::ZERO, switch_ns: Nanoseconds::ZERO, idle_ns: Nanoseconds::ZERO },
-        client: None,
-        charged_from_ns: Nanoseconds::ZERO,
-        slice_end_ns: Nanoseconds::ZERO,
-        burst_end_ns: Nanoseconds::ZERO,
-        advanced_ns: Nanoseconds::ZERO,
-        counted_ns: Nanoseconds::ZERO,
-        idle_since_ns: Nanoseconds::ZERO,
-        turn: 0,
-    };
 }
 
 impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {

@@ -16,7 +16,7 @@ use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
 const FRACTION_BITS: u32 = 60;
 
 /// A group of clients and of groups; the first one is the root.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Group {
     parent: usize,
     share: u64,
@@ -29,7 +29,7 @@ struct Group {
     seen: u128,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Member {
     group: usize,
     share: u64,
@@ -40,6 +40,7 @@ struct Member {
 }
 
 /// What each client would have had under the fluid server.
+#[derive(Default)]
 pub struct Fluid {
     processors: u64,
     groups: Vec<Group>,
@@ -54,30 +55,22 @@ pub struct Fluid {
 impl Fluid {
     /// A server with this number of processors, at time 0, without clients.
     pub fn new(processors: u16) -> Fluid {
-        let root = Group { parent: 0, share: 1, competing: 0, served: 0, seen: 0 };
-        Fluid {
-            processors: u64::from(processors),
-            groups: vec![root],
-            members: Vec::new(),
-            active: 0,
-            capacity: 0,
-            now_ns: Nanoseconds::ZERO,
-            path: Vec::with_capacity(1),
-        }
+        let (processors, groups) = (processors.into(), vec![Group { share: 1, ..Group::default() }]);
+        Fluid { processors, groups, path: Vec::with_capacity(1), ..Fluid::default() }
     }
 
     /// Adds a domain. Domains are numbered from 1 on, in the order in which they are added; a parent comes
     /// before its children.
     pub fn add_domain(&mut self, parent: DomainIndex, share: Share) {
         let parent = parent.index().min(self.groups.len() - 1);
-        self.groups.push(Group { parent, share: share.get().into(), competing: 0, served: 0, seen: 0 });
+        self.groups.push(Group { parent, share: share.get().into(), ..Group::default() });
         self.path.reserve(self.groups.len());
     }
 
     /// Adds a client that waits. Clients are numbered in the order in which they are added.
     pub fn add(&mut self, domain: DomainIndex, share: Share) {
         let group = domain.index().min(self.groups.len() - 1);
-        self.members.push(Member { group, share: share.get().into(), is_active: false, due: 0, seen: 0 });
+        self.members.push(Member { group, share: share.get().into(), ..Member::default() });
     }
 
     /// A client competes from now on.

@@ -14,6 +14,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use mete_policy::Nanoseconds;
+
 use super::machine::{Machine, WakeSource};
 use super::recording::{Action, Recording, Script, Step};
 use super::stamps::Stamp;
@@ -26,14 +28,14 @@ enum ThreadState {
     Running(u32),
     /// It could run, since then.
     Ready {
-        since: u64,
+        since: Nanoseconds,
         /// `Some` if it was woken: the processor on which that was decided, which some recordings do not say.
         woken: Option<Option<u32>>,
     },
     /// It has waited since this time. When it wakes, what it waited for is written into its newest step.
-    Blocked(u64),
+    Blocked(Nanoseconds),
     /// It left its processor unseen, after then. Whether it could have gone on is not known.
-    Unseen(u64),
+    Unseen(Nanoseconds),
     Ended,
 }
 
@@ -41,9 +43,9 @@ struct Thread {
     script: Script,
     state: ThreadState,
     /// Its processor time since its last step.
-    since_step_ns: u64,
+    since_step_ns: Nanoseconds,
     /// Since when it has its processor.
-    entered_ns: u64,
+    entered_ns: Nanoseconds,
 }
 
 impl Thread {
@@ -52,7 +54,7 @@ impl Thread {
         self.script.steps.push(Step { compute_ns, action });
     }
 
-    fn block(&mut self, now_ns: u64) {
+    fn block(&mut self, now_ns: Nanoseconds) {
         self.step(Action::Await);
         self.state = ThreadState::Blocked(now_ns);
     }
@@ -65,30 +67,31 @@ struct Seat {
     /// not left.
     who: Option<Pid>,
     /// The time of the last event that agreed with it.
-    certain_ns: u64,
+    certain_ns: Nanoseconds,
 }
 
 /// What is known of the thread that leaves when another one comes.
 #[derive(Clone, Copy)]
 struct Left {
     /// Since when it was there.
-    entered_ns: u64,
+    entered_ns: Nanoseconds,
     is_idle: bool,
     is_runnable: bool,
 }
 
 /// Takes events in the order of time; the first is at time 0.
+#[derive(Default)]
 pub(super) struct Builder {
     threads: Vec<Thread>,
     by_pid: HashMap<Pid, usize>,
     seats: HashMap<u32, Seat>,
-    last_ns: u64,
+    last_ns: Nanoseconds,
     gaps: u64,
-    uncertain_ns: u64,
+    uncertain_ns: Nanoseconds,
     machine: Machine,
-    busy_ns: BTreeMap<u32, u64>,
+    busy_ns: BTreeMap<u32, Nanoseconds>,
     /// Since when each idle processor is idle.
-    idle_since: HashMap<u32, u64>,
+    idle_since: HashMap<u32, Nanoseconds>,
     /// Wake-ups are taken where they are caused, if the recording has such events at all.
     at_cause: bool,
 }
@@ -97,18 +100,7 @@ impl Builder {
     pub(super) fn of(events: &[Event]) -> Builder {
         let at_cause =
             events.iter().any(|event| matches!(event, Event::Wake { at_cause: true, new: false, .. }));
-        Builder {
-            threads: Vec::new(),
-            by_pid: HashMap::new(),
-            seats: HashMap::new(),
-            last_ns: 0,
-            gaps: 0,
-            uncertain_ns: 0,
-            machine: Machine::default(),
-            busy_ns: BTreeMap::new(),
-            idle_since: HashMap::new(),
-            at_cause,
-        }
+        Builder { at_cause, ..Builder::default() }
     }
 
     pub(super) fn take(&mut self, event: &Event, stamp: Stamp) {
@@ -157,7 +149,7 @@ impl Builder {
     fn left(&mut self, processor: u32, pid: Pid, is_runnable: bool) -> Left {
         let thread = self.by_pid.get(&pid).map(|&index| &self.threads[index]);
         let entered_ns = match pid {
-            0 => self.idle_since.get(&processor).copied().unwrap_or(0),
+            0 => self.idle_since.get(&processor).copied().unwrap_or_default(),
             _ => thread.map_or(self.last_ns, |thread| thread.entered_ns),
         };
         Left { entered_ns, is_idle: pid == 0, is_runnable: pid != 0 && is_runnable }
@@ -186,7 +178,7 @@ impl Builder {
     fn seen_first(&mut self, processor: u32, pid: Pid, name: &str) {
         if pid != 0 && !self.by_pid.contains_key(&pid) {
             self.thread(pid, name, ThreadState::Running(processor));
-            self.work(processor, pid, 0);
+            self.work(processor, pid, Nanoseconds::ZERO);
         } else if pid != 0 {
             self.uncertain_ns += self.last_ns;
             self.came_unseen(processor, pid, name);
@@ -198,7 +190,7 @@ impl Builder {
     }
 
     /// The time since then was this thread's work. Thread 0, the idle task, does none.
-    fn work(&mut self, processor: u32, pid: Pid, since_ns: u64) {
+    fn work(&mut self, processor: u32, pid: Pid, since_ns: Nanoseconds) {
         if let Some(&index) = self.by_pid.get(&pid) {
             let ns = self.last_ns - since_ns;
             self.threads[index].since_step_ns += ns;
@@ -206,7 +198,7 @@ impl Builder {
         }
     }
 
-    fn left_unseen(&mut self, pid: Pid, after_ns: u64) {
+    fn left_unseen(&mut self, pid: Pid, after_ns: Nanoseconds) {
         if let Some(&index) = self.by_pid.get(&pid) {
             self.threads[index].state = ThreadState::Unseen(after_ns);
         }
@@ -219,7 +211,7 @@ impl Builder {
         }
         // A number that was free again belongs to another thread, which has slept until now.
         let state = if self.forget_ended(pid) {
-            ThreadState::Blocked(0)
+            ThreadState::Blocked(Nanoseconds::ZERO)
         } else {
             ThreadState::Ready { since: self.last_ns, woken: None }
         };
@@ -249,10 +241,15 @@ impl Builder {
         let index = *self.by_pid.entry(pid).or_insert_with(|| {
             let mut steps = Vec::new();
             if let ThreadState::Blocked(_) = state {
-                steps.push(Step { compute_ns: 0, action: Action::Await });
+                steps.push(Step { compute_ns: Nanoseconds::ZERO, action: Action::Await });
             }
             let script = Script { pid, steps, ..Script::default() };
-            self.threads.push(Thread { script, state, since_step_ns: 0, entered_ns: 0 });
+            self.threads.push(Thread {
+                script,
+                state,
+                since_step_ns: Nanoseconds::ZERO,
+                entered_ns: Nanoseconds::ZERO,
+            });
             self.threads.len() - 1
         });
         if self.threads[index].script.name != name {
@@ -317,7 +314,7 @@ impl Builder {
     fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str, is_new: bool, from: Option<u32>) {
         let now = self.last_ns;
         self.forget_ended(pid);
-        let index = self.thread(pid, name, ThreadState::Blocked(0));
+        let index = self.thread(pid, name, ThreadState::Blocked(Nanoseconds::ZERO));
         if let ThreadState::Unseen(after) = self.threads[index].state {
             // A thread that is woken had blocked.
             self.threads[index].block(after);

@@ -87,7 +87,6 @@ impl Fidelity {
         let (was, is) = (all_waits(recorded), all_waits(&replayed.threads));
         let (old, new) = (figures(&was)?, figures(&is)?);
         let [median_ns, mean_ns, p99] = std::array::from_fn(|nth| ComparedFigure::new(old[nth], new[nth]));
-        let busy_ns: Vec<u64> = replayed.busy_ns.iter().map(|ns| ns.get()).collect();
         Some(Fidelity {
             kind: "error",
             policy: replayed.policy,
@@ -96,10 +95,10 @@ impl Fidelity {
             median_ns,
             mean_ns,
             p99_ns: p99,
-            end_ns: ComparedFigure::new(recording.duration_ns, replayed.end_ns.get()),
+            end_ns: ComparedFigure::new(recording.duration_ns.get(), replayed.end_ns.get()),
             wakes: is.count(),
             recorded_wakes: was.count(),
-            processors_off_percent: parts_apart(&recording.busy_ns, &busy_ns),
+            processors_off_percent: parts_apart(&recording.busy_ns, &replayed.busy_ns),
             is_tick_known: recording.machine.tick_ns().is_some(),
             p99_by_thread: replayed.threads.iter().map(p99_ns).collect(),
         })
@@ -138,10 +137,9 @@ impl Fidelity {
 }
 
 /// The largest difference between a processor's parts of all work, before and now, in percent of all work.
-fn parts_apart(was_ns: &[u64], is_ns: &[u64]) -> f64 {
-    let part = |all: &[u64], nth: usize| {
-        let sum = all.iter().sum::<u64>().max(1) as f64;
-        all.get(nth).copied().unwrap_or(0) as f64 / sum
+fn parts_apart(was_ns: &[Nanoseconds], is_ns: &[Nanoseconds]) -> f64 {
+    let part = |all: &[Nanoseconds], nth: usize| {
+        all.get(nth).copied().unwrap_or_default().part_of(all.iter().copied().sum())
     };
     let apart = (0..was_ns.len().max(is_ns.len())).map(|nth| (part(was_ns, nth) - part(is_ns, nth)).abs());
     100.0 * apart.fold(0.0, f64::max)

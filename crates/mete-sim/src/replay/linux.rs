@@ -66,12 +66,8 @@ impl Kernel {
         let slice_ns = SLICES_NS[usize::from(is_older)];
         // `get_update_sysctl_factor`: logarithmic scaling, up to eight processors.
         let factor = 1 + u64::from(processors.clamp(1, 8).ilog2());
-        let tick_ns = recording.machine.tick_ns().unwrap_or(USUAL_TICK_NS.get());
-        Kernel {
-            tick_ns: Nanoseconds::new(tick_ns),
-            slice_ns: slice_ns * factor,
-            processors: processors.max(1),
-        }
+        let tick_ns = recording.machine.tick_ns().unwrap_or(USUAL_TICK_NS);
+        Kernel { tick_ns, slice_ns: slice_ns * factor, processors: processors.max(1) }
     }
 }
 
@@ -424,7 +420,7 @@ fn task(script: &Script, recording: &Recording, processors: usize) -> Task {
     let nice = script.priority.clamp(100, 139) - NICE_0;
     let weight = (NICE_0_WEIGHT as f64 / libm::pow(NICE_STEP, nice.into())).round() as i64;
     // The mean over the recording stands for the load that the kernel measures.
-    let part = script.service_ns() as f64 / recording.duration_ns.max(1) as f64;
+    let part = script.service_ns().part_of(recording.duration_ns);
     let first = script.processors.iter().min_by_key(|&(_, &at_ns)| at_ns).map_or(0, |(&place, _)| place);
     let first = first as usize % processors;
     Task {
@@ -557,18 +553,24 @@ impl Policy for Linux {
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine::Machine;
     use super::super::recording::{Action, Step};
     use super::*;
 
-    const MS: Nanoseconds = Nanoseconds::new(1_000_000);
+    const A: ClientId = ClientId::new(0);
+    const B: ClientId = ClientId::new(1);
+    const C: ClientId = ClientId::new(2);
+    const D: ClientId = ClientId::new(3);
+    const P0: ProcessorId = ProcessorId::new(0);
+    const P1: ProcessorId = ProcessorId::new(1);
+    const ZERO: Nanoseconds = Nanoseconds::ZERO;
+    const MS: Nanoseconds = Nanoseconds::from_millis(1);
     const KERNEL: Kernel =
         Kernel { tick_ns: Nanoseconds::from_millis(4), slice_ns: Nanoseconds::from_millis(3), processors: 1 };
 
     /// A thread of this priority that computed for this percentage of the time, on processor 0.
     fn thread((priority, percent): (i32, u64)) -> Script {
-        let steps = vec![Step { compute_ns: (percent * MS).get(), action: Action::Await }];
-        Script { priority, steps, processors: [(0, 0)].into(), ..Script::default() }
+        let steps = vec![Step { compute_ns: percent * MS, action: Action::Await }];
+        Script { priority, steps, processors: [(0, ZERO)].into(), ..Script::default() }
     }
 
     /// These threads, all asleep.
@@ -576,17 +578,14 @@ mod tests {
         let recording = Recording {
             scripts: threads.iter().copied().map(thread).collect(),
             processors: processors.into(),
-            duration_ns: (100 * MS).get(),
-            gaps: 0,
-            uncertain_ns: 0,
-            busy_ns: Vec::new(),
-            machine: Machine::default(),
+            duration_ns: 100 * MS,
+            ..Recording::default()
         };
         let wakers = threads.iter().map(|_| Cell::new(None)).collect();
         let mut linux = Linux::new(&recording, Kernel { processors, ..KERNEL }, wakers);
-        (0..).zip(threads).for_each(|(client, _)| {
-            linux.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, Nanoseconds::ZERO)
-        });
+        (0..)
+            .zip(threads)
+            .for_each(|(client, _)| linux.add(ClientId::new(client), DomainIndex::new(0), Share::ONE, ZERO));
         linux
     }
 
@@ -599,136 +598,109 @@ mod tests {
         // By nice values: the more a thread weighs, the sooner it should have had its slice.
         let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
         for client in 0..3 {
-            assert_eq!(
-                linux.wake(ClientId::new(client), Nanoseconds::ZERO),
-                None,
-                "nobody runs who could make way"
-            );
+            assert_eq!(linux.wake(ClientId::new(client), ZERO), None, "nobody runs who could make way");
         }
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(1)));
-        linux.ran(ClientId::new(1), Nanoseconds::ZERO, Stop::Blocked, Nanoseconds::ZERO);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(2)));
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(B));
+        linux.ran(B, ZERO, Stop::Blocked, ZERO);
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(C));
     }
 
     #[test]
     fn new_1_real_time_threads_are_above_all_others_and_in_the_order_of_their_priorities() {
         let mut linux = asleep(1, &[(120, 0), (98, 0), (10, 0)]);
-        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
-        assert_eq!(linux.wake(ClientId::new(1), MS), Some(ProcessorId::new(0)), "it takes the processor");
-        assert_eq!(linux.wake(ClientId::new(2), MS), Some(ProcessorId::new(0)));
-        linux.ran(ClientId::new(0), MS, Stop::Preempted, MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), MS), Some(ClientId::new(2)));
-        linux.ran(ClientId::new(2), MS, Stop::Blocked, 2 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 2 * MS), Some(ClientId::new(1)));
-        assert_eq!(
-            linux.wake(ClientId::new(2), 3 * MS),
-            Some(ProcessorId::new(0)),
-            "also from a less urgent one"
-        );
-        linux.ran(ClientId::new(1), MS, Stop::Blocked, 3 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 3 * MS), Some(ClientId::new(2)));
-        assert_eq!(linux.wake(ClientId::new(1), 4 * MS), None, "which does not take it back");
-        linux.ran(ClientId::new(2), MS, Stop::Blocked, 4 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 4 * MS), Some(ClientId::new(1)));
+        let _ = linux.wake(A, ZERO);
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(A));
+        assert_eq!(linux.wake(B, MS), Some(P0), "it takes the processor");
+        assert_eq!(linux.wake(C, MS), Some(P0));
+        linux.ran(A, MS, Stop::Preempted, MS);
+        assert_eq!(picked(&mut linux, P0, MS), Some(C));
+        linux.ran(C, MS, Stop::Blocked, 2 * MS);
+        assert_eq!(picked(&mut linux, P0, 2 * MS), Some(B));
+        assert_eq!(linux.wake(C, 3 * MS), Some(P0), "also from a less urgent one");
+        linux.ran(B, MS, Stop::Blocked, 3 * MS);
+        assert_eq!(picked(&mut linux, P0, 3 * MS), Some(C));
+        assert_eq!(linux.wake(B, 4 * MS), None, "which does not take it back");
+        linux.ran(C, MS, Stop::Blocked, 4 * MS);
+        assert_eq!(picked(&mut linux, P0, 4 * MS), Some(B));
     }
 
     #[test]
     fn new_1_a_thread_that_went_to_sleep_behind_the_others_comes_back_before_them() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
-        linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(1)));
-        linux.ran(ClientId::new(1), MS, Stop::Blocked, 11 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 11 * MS), Some(ClientId::new(0)));
-        assert_eq!(
-            linux.wake(ClientId::new(1), 11 * MS + MS / 2),
-            Some(ProcessorId::new(0)),
-            "it is owed what the other one had more"
-        );
+        let _ = linux.wake(A, ZERO);
+        let _ = linux.wake(B, ZERO);
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(A));
+        linux.ran(A, 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, P0, 10 * MS), Some(B));
+        linux.ran(B, MS, Stop::Blocked, 11 * MS);
+        assert_eq!(picked(&mut linux, P0, 11 * MS), Some(A));
+        assert_eq!(linux.wake(B, 11 * MS + MS / 2), Some(P0), "it is owed what the other one had more");
     }
 
     #[test]
     fn new_1_a_thread_that_went_to_sleep_ahead_is_owed_nothing_however_long_it_sleeps() {
         let mut linux = asleep(1, &[(120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
-        linux.ran(ClientId::new(0), 5 * MS, Stop::Blocked, 5 * MS);
-        assert!(
-            linux.task(ClientId::new(0)).state == TaskState::Delayed,
-            "it is kept until the other one has caught up"
-        );
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 5 * MS), Some(ClientId::new(1)));
-        assert!(linux.tick(ProcessorId::new(0), 17 * MS), "its slice is over");
-        linux.ran(ClientId::new(1), 12 * MS, Stop::Preempted, 17 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 17 * MS), Some(ClientId::new(1)));
-        assert!(linux.task(ClientId::new(0)).state == TaskState::Blocked);
-        assert_eq!(linux.wake(ClientId::new(0), 18 * MS), None);
+        let _ = linux.wake(A, ZERO);
+        let _ = linux.wake(B, ZERO);
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(A));
+        linux.ran(A, 5 * MS, Stop::Blocked, 5 * MS);
+        assert!(linux.task(A).state == TaskState::Delayed, "it is kept until the other one has caught up");
+        assert_eq!(picked(&mut linux, P0, 5 * MS), Some(B));
+        assert!(linux.tick(P0, 17 * MS), "its slice is over");
+        linux.ran(B, 12 * MS, Stop::Preempted, 17 * MS);
+        assert_eq!(picked(&mut linux, P0, 17 * MS), Some(B));
+        assert!(linux.task(A).state == TaskState::Blocked);
+        assert_eq!(linux.wake(A, 18 * MS), None);
     }
 
     #[test]
     fn new_1_an_idle_processor_takes_a_waiting_thread_whose_caches_are_cold() {
         let mut linux = asleep(2, &[(120, 0), (120, 0), (120, 0)]);
-        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO), Some(ClientId::new(0)));
-        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
-        assert_eq!(
-            picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO),
-            Some(ClientId::new(1)),
-            "the other processor was idle"
-        );
-        let _ = linux.wake(ClientId::new(2), Nanoseconds::ZERO);
-        assert_eq!(linux.task(ClientId::new(2)).place, 0, "none is idle: where it ran last");
-        linux.ran(ClientId::new(0), 10 * MS, Stop::Preempted, 10 * MS);
-        assert_eq!(picked(&mut linux, ProcessorId::new(0), 10 * MS), Some(ClientId::new(2)));
+        let _ = linux.wake(A, ZERO);
+        assert_eq!(picked(&mut linux, P0, ZERO), Some(A));
+        let _ = linux.wake(B, ZERO);
+        assert_eq!(picked(&mut linux, P1, ZERO), Some(B), "the other processor was idle");
+        let _ = linux.wake(C, ZERO);
+        assert_eq!(linux.task(C).place, 0, "none is idle: where it ran last");
+        linux.ran(A, 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, P0, 10 * MS), Some(C));
         let hot = 10 * MS + CACHE_HOT_NS / 2;
-        linux.ran(ClientId::new(1), hot, Stop::Blocked, hot);
-        assert_eq!(
-            picked(&mut linux, ProcessorId::new(1), hot),
-            None,
-            "the first one has just left its processor"
-        );
+        linux.ran(B, hot, Stop::Blocked, hot);
+        assert_eq!(picked(&mut linux, P1, hot), None, "the first one has just left its processor");
         let cold = 10 * MS + CACHE_HOT_NS;
-        let _ = linux.tick(ProcessorId::new(0), cold);
-        assert_eq!(picked(&mut linux, ProcessorId::new(1), cold), Some(ClientId::new(0)));
+        let _ = linux.tick(P0, cold);
+        assert_eq!(picked(&mut linux, P1, cold), Some(A));
     }
 
     #[test]
     fn new_1_a_woken_thread_goes_to_the_waker_s_processor_if_that_has_less_to_do() {
         for (of_waker, of_other, expected) in [(5, 90, 1), (90, 5, 0)] {
             let mut linux = asleep(2, &[(120, of_other), (120, of_waker), (120, 10)]);
-            let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-            picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO);
-            let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
-            assert_eq!(picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO), Some(ClientId::new(1)));
-            linux.wakers[2].set(Some(ClientId::new(1)));
-            let _ = linux.wake(ClientId::new(2), MS);
-            assert_eq!(
-                linux.task(ClientId::new(2)).place,
-                expected,
-                "waker {of_waker} %, other {of_other} %"
-            );
+            let _ = linux.wake(A, ZERO);
+            picked(&mut linux, P0, ZERO);
+            let _ = linux.wake(B, ZERO);
+            assert_eq!(picked(&mut linux, P1, ZERO), Some(B));
+            linux.wakers[2].set(Some(B));
+            let _ = linux.wake(C, MS);
+            assert_eq!(linux.task(C).place, expected, "waker {of_waker} %, other {of_other} %");
         }
     }
 
     #[test]
     fn new_1_queues_that_differ_by_two_are_evened_out_at_a_tick_now_and_then() {
         let mut linux = asleep(2, &[(120, 0); 4]);
-        let _ = linux.wake(ClientId::new(0), Nanoseconds::ZERO);
-        picked(&mut linux, ProcessorId::new(0), Nanoseconds::ZERO);
-        let _ = linux.wake(ClientId::new(1), Nanoseconds::ZERO);
-        picked(&mut linux, ProcessorId::new(1), Nanoseconds::ZERO);
-        let _ = linux.wake(ClientId::new(2), Nanoseconds::ZERO);
-        let _ = linux.wake(ClientId::new(3), Nanoseconds::ZERO);
+        let _ = linux.wake(A, ZERO);
+        picked(&mut linux, P0, ZERO);
+        let _ = linux.wake(B, ZERO);
+        picked(&mut linux, P1, ZERO);
+        let _ = linux.wake(C, ZERO);
+        let _ = linux.wake(D, ZERO);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1]);
-        let _ = linux.tick(ProcessorId::new(1), MS);
+        let _ = linux.tick(P1, MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1], "not at each tick");
-        let _ = linux.tick(ProcessorId::new(1), 100 * MS);
+        let _ = linux.tick(P1, 100 * MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
-        let _ = linux.tick(ProcessorId::new(1), 200 * MS);
+        let _ = linux.tick(P1, 200 * MS);
         assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
     }
 }

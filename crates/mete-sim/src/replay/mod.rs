@@ -29,6 +29,7 @@ mod text;
 pub use fidelity::{ComparedFigure, Fidelity};
 pub use linux::Kernel;
 pub use machine::Machine;
+pub use mete_policy::Nanoseconds;
 pub use model::{Replay, Signal};
 pub use outcome::{Outcome, RunError, Settings, Under, all_waits, as_recorded, run};
 pub use reading::RecordingError;

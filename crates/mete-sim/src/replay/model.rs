@@ -47,13 +47,13 @@ struct Progress {
 fn start(script: &Script) -> Progress {
     let first = script.steps.first().copied();
     let waiting = match first {
-        Some(Recorded { compute_ns: 0, action: Action::Await }) => Waiting::ForThread,
-        Some(Recorded { compute_ns: 0, action: Action::Sleep { .. } }) => Waiting::ForOutside,
+        Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Await }) => Waiting::ForThread,
+        Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Sleep { .. } }) => Waiting::ForOutside,
         _ => Waiting::No,
     };
     Progress {
         step: 0,
-        left_ns: first.map_or(Nanoseconds::ZERO, |step| Nanoseconds::new(step.compute_ns)),
+        left_ns: first.map_or(Nanoseconds::ZERO, |step| step.compute_ns),
         waiting,
         early: 0,
         woken_ns: None,
@@ -101,13 +101,13 @@ impl<'a> Replay<'a> {
         let mut host = Host::new(hardware, policy, self, recorder);
         for (client, script) in (0..).map(ClientId::new).zip(scripts) {
             match script.steps.first() {
-                Some(Recorded { compute_ns: 0, action: Action::Await }) => {
+                Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Await }) => {
                     host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
                 }
-                Some(Recorded { compute_ns: 0, action: Action::Sleep { ns } }) => {
+                Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Sleep { ns } }) => {
                     host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
                     host.prepare(|_, context| {
-                        context.notify_after(Nanoseconds::new(*ns), client, Signal::WaitIsOver);
+                        context.notify_after(*ns, client, Signal::WaitIsOver);
                     });
                 }
                 _ => host.add(client, DomainIndex::ROOT, Share::ONE, Nanoseconds::ZERO),
@@ -137,7 +137,7 @@ impl<'a> Replay<'a> {
         self.progress[index].waiting = Waiting::No;
         self.progress[index].step += 1;
         self.progress[index].left_ns =
-            self.recorded(client).map_or(Nanoseconds::ZERO, |step| Nanoseconds::new(step.compute_ns));
+            self.recorded(client).map_or(Nanoseconds::ZERO, |step| step.compute_ns);
     }
 
     /// Carries out what follows when the step's computing is done.
@@ -150,7 +150,7 @@ impl<'a> Replay<'a> {
             }
             Action::Sleep { ns } => {
                 progress.waiting = Waiting::ForOutside;
-                context.notify_after(Nanoseconds::new(ns), client, Signal::WaitIsOver);
+                context.notify_after(ns, client, Signal::WaitIsOver);
                 return Step::Block;
             }
             Action::Await if progress.early == 0 => {
@@ -214,15 +214,13 @@ impl Model for Replay<'_> {
     /// Only a woken thread finds a processor that has to leave its idle state first.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         match self.progress[client.index()].woken_ns {
-            Some(_) => {
-                Nanoseconds::new(self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts))
-            }
+            Some(_) => self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts),
             None => Nanoseconds::ZERO,
         }
     }
 
     fn make_way_ns(&mut self, _client: ClientId, is_remote: bool) -> Nanoseconds {
-        Nanoseconds::new(self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts))
+        self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts)
     }
 
     fn dispatched(&mut self, client: ClientId, context: &mut Context<Self>) {

@@ -51,10 +51,10 @@ pub fn as_recorded(recording: &Recording) -> Vec<ClientReport> {
 
 fn script_as_recorded(script: &Script) -> ClientReport {
     let mut waits = Latencies::default();
-    script.waits_ns.iter().for_each(|&wait_ns| waits.record(Nanoseconds::new(wait_ns)));
+    script.waits_ns.iter().for_each(|&wait_ns| waits.record(wait_ns));
     ClientReport {
         name: script.name.clone(),
-        ran_ns: Nanoseconds::new(script.service_ns()),
+        ran_ns: script.service_ns(),
         wakes: script.waits_ns.len() as u64,
         wake_to_run: (waits.count() > 0).then_some(waits),
         ..ClientReport::default()
@@ -73,22 +73,22 @@ pub enum RunError {
     /// The recording is too long for its quanta.
     #[error(
         "a recording of {} s in quanta of {quantum_ns} ns takes {decisions} decisions, and {MOST_DECISIONS} are \
-         simulated at most: name a longer --quantum", duration_ns / 1_000_000_000
+         simulated at most: name a longer --quantum", duration_ns.get() / 1_000_000_000
     )]
     TooLong {
-        /// How long the recording, or the work in it, is in nanoseconds.
-        duration_ns: u64,
+        /// How long the recording, or the work in it, is.
+        duration_ns: Nanoseconds,
         /// The quantum, or the policy's tick if that is shorter.
-        quantum_ns: u64,
+        quantum_ns: Nanoseconds,
         /// How many decisions there would be at least.
         decisions: u64,
     },
 }
 
 /// Checks whether it can be run in reasonable time.
-fn check_length(recording: &Recording, quantum_ns: u64) -> Result<(), RunError> {
+fn check_length(recording: &Recording, quantum_ns: Nanoseconds) -> Result<(), RunError> {
     let duration_ns = recording.work_ns().max(recording.duration_ns);
-    let decisions = duration_ns / quantum_ns.max(1);
+    let decisions = duration_ns / quantum_ns.max(Nanoseconds::new(1));
     if decisions > MOST_DECISIONS {
         return Err(RunError::TooLong { duration_ns, quantum_ns, decisions });
     }
@@ -127,13 +127,13 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     };
     // Linux's scheduler ends slices at ticks, so its tick limits the number of decisions, not a quantum.
     let slices_ns = if let Under::Linux(_) = under { Nanoseconds::MAX } else { setup.quantum_ns };
-    check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns).get())?;
+    check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
     let watch = Watch::new(clients, hardware, fluid(clients, setup.processors), Nanoseconds::MAX);
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
-    run_to_the_end(&mut host, clients, Nanoseconds::new(recording.duration_ns))?;
+    run_to_the_end(&mut host, clients, recording.duration_ns)?;
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mete_policy::Nanoseconds;
+
 use super::machine::Machine;
 use super::text::Pid;
 
@@ -13,8 +15,8 @@ pub enum Action {
     /// It blocks for something outside the recorded threads (a timer, a device, a remote peer). `ns` is how
     /// long that took.
     Sleep {
-        /// How long, in nanoseconds.
-        ns: u64,
+        /// How long.
+        ns: Nanoseconds,
     },
     /// It blocks until a recorded thread wakes it.
     Await,
@@ -25,8 +27,8 @@ pub enum Action {
 /// Compute, then act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Processor time since the last step, in nanoseconds.
-    pub compute_ns: u64,
+    /// Processor time since the last step.
+    pub compute_ns: Nanoseconds,
     /// What follows.
     pub action: Action,
 }
@@ -40,12 +42,12 @@ pub struct Script {
     pub name: String,
     /// What it did, in order; the last action is [`Action::End`].
     pub steps: Vec<Step>,
-    /// How long it waited from each wake-up until it ran, as recorded, in nanoseconds.
-    pub waits_ns: Vec<u64>,
+    /// How long it waited from each wake-up until it ran, as recorded.
+    pub waits_ns: Vec<Nanoseconds>,
     /// Its priority as the kernel counts it: 120 is nice 0, below 100 is real time.
     pub priority: i32,
     /// The processors that it ran on, each with the time when it first came there.
-    pub processors: BTreeMap<u32, u64>,
+    pub processors: BTreeMap<u32, Nanoseconds>,
     /// Whether it was created during the recording.
     pub is_new: bool,
 }
@@ -68,8 +70,8 @@ impl Default for Script {
 }
 
 impl Script {
-    /// All processor time of the thread, in nanoseconds.
-    pub fn service_ns(&self) -> u64 {
+    /// All processor time of the thread.
+    pub fn service_ns(&self) -> Nanoseconds {
         self.steps.iter().map(|step| step.compute_ns).sum()
     }
 }
@@ -81,29 +83,29 @@ pub struct Recording {
     pub scripts: Vec<Script>,
     /// How many processors were seen.
     pub processors: usize,
-    /// From the first event to the last, in nanoseconds.
-    pub duration_ns: u64,
+    /// From the first event to the last.
+    pub duration_ns: Nanoseconds,
     /// How often the recording contradicts itself or says that events are missing. Unless it is zero, the
     /// recorded progress of some threads may be wrong.
     pub gaps: u64,
-    /// Processor time, in nanoseconds, that belongs to no known thread. If a switch is missing, it is the
+    /// Processor time that belongs to no known thread. If a switch is missing, it is the
     /// time from the last event that agrees with the one before it. It is not in the work of `scripts`; all
     /// work and this time together are at most `processors` times `duration_ns`.
-    pub uncertain_ns: u64,
-    /// How long each processor was seen to work, in nanoseconds, by its number.
-    pub busy_ns: Vec<u64>,
+    pub uncertain_ns: Nanoseconds,
+    /// How long each processor was seen to work, by its number.
+    pub busy_ns: Vec<Nanoseconds>,
     /// What the recording tells of the machine on which it was made.
     pub machine: Machine,
 }
 
 impl Recording {
-    /// The work of all threads, in nanoseconds.
-    pub fn work_ns(&self) -> u64 {
+    /// The work of all threads.
+    pub fn work_ns(&self) -> Nanoseconds {
         self.scripts.iter().map(Script::service_ns).sum()
     }
 
-    /// What the processors could have done in that time, in nanoseconds.
-    pub fn capacity_ns(&self) -> u64 {
+    /// What the processors could have done in that time.
+    pub fn capacity_ns(&self) -> Nanoseconds {
         self.duration_ns.saturating_mul(self.processors as u64)
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use mete_log::Row;
+use mete_policy::Nanoseconds;
 
 use super::text::{Event, Pid};
 use crate::trace::{IDLE, Trace, event};
@@ -20,7 +21,7 @@ enum LaneStep {
     Notify { from: Pid, to: Pid },
 }
 
-type Lane = VecDeque<(u64, LaneStep)>;
+type Lane = VecDeque<(Nanoseconds, LaneStep)>;
 
 /// The events of a trace in the order of time.
 pub(super) fn events(trace: &Trace<'_>) -> Vec<Event> {
@@ -37,9 +38,10 @@ pub(super) fn events(trace: &Trace<'_>) -> Vec<Event> {
     Merge { trace, lanes, running: HashSet::new(), notified: HashMap::new() }.events()
 }
 
-fn steps(row: &Row) -> [Option<(u64, LaneStep)>; 2] {
+fn steps(row: &Row) -> [Option<(Nanoseconds, LaneStep)>; 2] {
     let (Some(of), Some(domain), Some(at_ns)) = (row.event, row.domain, row.stamp) else { return [None; 2] };
-    let (who, ran_ns) = (Pid::from(domain.get()), row.counter.unwrap_or(0));
+    let (who, at_ns) = (Pid::from(domain.get()), Nanoseconds::new(at_ns));
+    let ran_ns = Nanoseconds::new(row.counter.unwrap_or(0));
     match of {
         event::SERVICE_TIME if domain != IDLE => {
             [Some((at_ns.saturating_sub(ran_ns), LaneStep::Enter(who))), Some((at_ns, LaneStep::Leave(who)))]
@@ -59,7 +61,7 @@ struct Merge<'a, 't> {
     lanes: Vec<Lane>,
     running: HashSet<Pid>,
     /// The client that last notified each client, and when.
-    notified: HashMap<Pid, (Pid, u64)>,
+    notified: HashMap<Pid, (Pid, Nanoseconds)>,
 }
 
 impl Merge<'_, '_> {
@@ -91,7 +93,7 @@ impl Merge<'_, '_> {
         }
     }
 
-    fn take(&mut self, processor: u32, at_ns: u64, step: LaneStep) -> Option<Event> {
+    fn take(&mut self, processor: u32, at_ns: Nanoseconds, step: LaneStep) -> Option<Event> {
         match step {
             LaneStep::Enter(who) => {
                 self.running.insert(who);
@@ -124,7 +126,7 @@ impl Merge<'_, '_> {
         }
     }
 
-    fn switch(&self, processor: u32, at_ns: u64, previous: Pid, next: Pid) -> Event {
+    fn switch(&self, processor: u32, at_ns: Nanoseconds, previous: Pid, next: Pid) -> Event {
         let (previous_name, next_name) = (self.name(previous), self.name(next));
         Event::Switch {
             at_ns,

@@ -12,32 +12,34 @@
 //! The first or the last stamp may be far off and still fit into a rising order. So a silence that is too
 //! long for any recorder of a whole machine is left out, too.
 
+use mete_policy::Nanoseconds;
+
 /// After a longer silence than this, one of the two stamps is wrong: the kernel's own threads run several
 /// times a minute, even on an idle machine.
-const MOST_SILENT_NS: u64 = 3_600_000_000_000;
+const MOST_SILENT_NS: Nanoseconds = Nanoseconds::from_secs(3_600);
 
 /// When an event happened, by the stamps that are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// In nanoseconds since the first event.
-    pub(super) at_ns: u64,
+    /// Since the first event.
+    pub(super) at_ns: Nanoseconds,
     /// Whether its own stamp says so.
     pub(super) is_believed: bool,
 }
 
 /// One for each stamp. An event without a stamp happened when the event before it did.
-pub(super) fn believed(stamps: &[Option<u64>]) -> Vec<Stamp> {
+pub(super) fn believed(stamps: &[Option<Nanoseconds>]) -> Vec<Stamp> {
     let rises = rising(stamps);
-    let (mut at_ns, mut before) = (0, None);
+    let (mut at_ns, mut before) = (Nanoseconds::ZERO, None);
     let stamps = stamps.iter().zip(rises).map(|(stamp, rises)| {
         let Some(stamp) = *stamp else { return Stamp { at_ns, is_believed: true } };
         if !rises {
             return Stamp { at_ns, is_believed: false };
         }
-        let silent_ns = before.replace(stamp).map_or(0, |before| stamp - before);
+        let silent_ns = before.replace(stamp).map_or(Nanoseconds::ZERO, |before| stamp - before);
         let is_believed = silent_ns <= MOST_SILENT_NS;
         if is_believed {
-            at_ns = u64::saturating_add(at_ns, silent_ns);
+            at_ns = at_ns.saturating_add(silent_ns);
         }
         Stamp { at_ns, is_believed }
     });
@@ -45,7 +47,7 @@ pub(super) fn believed(stamps: &[Option<u64>]) -> Vec<Stamp> {
 }
 
 /// Which of the stamps belong to the longest sequence that never falls.
-fn rising(stamps: &[Option<u64>]) -> Vec<bool> {
+fn rising(stamps: &[Option<Nanoseconds>]) -> Vec<bool> {
     // For each length, the place of the lowest end of a sequence of that length; and for each stamp, its
     // predecessor in the sequence that ends with it.
     let mut ends: Vec<usize> = Vec::new();
@@ -73,16 +75,17 @@ mod tests {
     use super::*;
 
     fn at(stamps: &[u64]) -> (Vec<u64>, usize) {
-        let stamps: Vec<_> = stamps.iter().copied().map(Some).collect();
+        let stamps: Vec<_> = stamps.iter().map(|&stamp| Some(Nanoseconds::new(stamp))).collect();
         let all = believed(&stamps);
-        (all.iter().map(|of| of.at_ns).collect(), all.iter().filter(|of| !of.is_believed).count())
+        (all.iter().map(|of| of.at_ns.get()).collect(), all.iter().filter(|of| !of.is_believed).count())
     }
 
     #[test]
     fn new_1_stamps_that_rise_are_believed() {
         assert_eq!(at(&[100, 110, 110, 130]), (vec![0, 10, 10, 30], 0));
         assert_eq!(at(&[]), (vec![], 0));
-        assert_eq!(believed(&[None, Some(5), None]).iter().map(|of| of.at_ns).collect::<Vec<_>>(), [0, 0, 0]);
+        let stamps = [None, Some(Nanoseconds::new(5)), None];
+        assert!(believed(&stamps).iter().all(|of| of.at_ns.is_zero()));
     }
 
     #[test]

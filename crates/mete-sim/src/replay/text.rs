@@ -7,6 +7,7 @@
 //!   …                     sched:sched_switch: a:1 [120] S ==> b:2 [120]  perf with its plug-ins
 //! ```
 
+use mete_policy::Nanoseconds;
 use thiserror::Error;
 
 /// A thread's number in the recording; 0 is the idle task of every processor.
@@ -28,8 +29,8 @@ pub struct RunningThread {
 pub enum Event {
     /// One thread left a processor and another took it.
     Switch {
-        /// When, in nanoseconds of the recording's clock.
-        at_ns: u64,
+        /// When, by the recording's clock.
+        at_ns: Nanoseconds,
         /// The processor.
         processor: u32,
         /// The thread that left.
@@ -49,8 +50,8 @@ pub enum Event {
     },
     /// A thread was woken.
     Wake {
-        /// When, in nanoseconds of the recording's clock.
-        at_ns: u64,
+        /// When, by the recording's clock.
+        at_ns: Nanoseconds,
         /// The thread that ran where the wake-up came from; `None` if the line does not say it.
         seen: Option<RunningThread>,
         /// The thread that woke it; `None` for an interrupt, if the line says so.
@@ -72,8 +73,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// When it happened, in nanoseconds of the recording's clock.
-    pub fn at_ns(&self) -> Option<u64> {
+    /// When it happened, by the recording's clock.
+    pub fn at_ns(&self) -> Option<Nanoseconds> {
         match self {
             Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => Some(*at_ns),
             Event::Lost => None,
@@ -104,14 +105,11 @@ pub fn parse_line(line: &str) -> Result<Option<Event>, LineError> {
     }
     let Some((head, name, fields)) = split_at_event(line) else { return Ok(None) };
     let head = parse_head(head).ok_or(LineError::Head)?;
-    match name {
-        "sched_switch" => switch(&head, fields).ok_or(LineError::Fields("sched_switch")).map(Some),
-        "sched_waking" => wake(&head, fields, false, true).ok_or(LineError::Fields("sched_waking")).map(Some),
-        "sched_wakeup" => {
-            wake(&head, fields, false, false).ok_or(LineError::Fields("sched_wakeup")).map(Some)
-        }
-        _ => wake(&head, fields, true, true).ok_or(LineError::Fields("sched_wakeup_new")).map(Some),
-    }
+    let event = match name {
+        "sched_switch" => switch(&head, fields),
+        _ => wake(&head, fields, name == "sched_wakeup_new", name != "sched_wakeup"),
+    };
+    event.ok_or(LineError::Fields(name)).map(Some)
 }
 
 const EVENTS: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
@@ -137,7 +135,7 @@ struct Head<'a> {
     pid: Option<Pid>,
     name: &'a str,
     processor: u32,
-    at_ns: u64,
+    at_ns: Nanoseconds,
     interrupt: bool,
 }
 
@@ -182,15 +180,16 @@ fn in_interrupt(flags: &str) -> bool {
     matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'z' | b'Z'))
 }
 
-/// Seconds with a decimal fraction of up to nine digits, in nanoseconds.
-fn nanoseconds(stamp: &str) -> Option<u64> {
+/// Seconds with a decimal fraction of up to nine digits.
+fn nanoseconds(stamp: &str) -> Option<Nanoseconds> {
     let (seconds, fraction) = stamp.split_once('.')?;
     if fraction.is_empty() || fraction.len() > 9 {
         return None;
     }
     let scale = 10u64.pow(9 - fraction.len() as u32);
     let seconds: u64 = seconds.parse().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(fraction.parse::<u64>().ok()? * scale)
+    let ns = seconds.checked_mul(1_000_000_000)?.checked_add(fraction.parse::<u64>().ok()? * scale)?;
+    Some(Nanoseconds::new(ns))
 }
 
 fn switch(head: &Head<'_>, fields: &str) -> Option<Event> {
@@ -268,7 +267,7 @@ mod tests {
     fn switch_of(line: &str) -> (u64, u32, Pid, bool, Pid) {
         match parse_line(line) {
             Ok(Some(Event::Switch { at_ns, processor, previous, runnable, next, .. })) => {
-                (at_ns, processor, previous, runnable, next)
+                (at_ns.get(), processor, previous, runnable, next)
             }
             other => panic!("{other:?}"),
         }
@@ -311,7 +310,7 @@ mod tests {
             let Ok(Some(Event::Wake { waker: found, pid, at_ns, .. })) = parse_line(&line) else {
                 panic!("{line}")
             };
-            assert_eq!((found, pid, at_ns), (waker, 42, 5_500_000_000));
+            assert_eq!((found, pid, at_ns.get()), (waker, 42, 5_500_000_000));
         }
     }
 

@@ -3,24 +3,23 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, Share};
+use mete_policy::{BvtSettings, CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, Share, Warp};
 use toml::Spanned;
 
-use super::bvt;
 use super::credit::CreditTable;
 use super::devices;
 use super::error::Fault;
 use super::names::{Names, Register, copies};
 use super::steps::program;
 use super::table::{
-    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, PolicyTable, ScenarioTable,
-    SchedulerTable, TaskTable,
+    BvtTable, ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, PolicyTable, ScenarioTable,
+    SchedulerTable, TaskTable, WarpTable,
 };
-use super::value::{NS_PER_MS, NS_PER_US, ns, whole};
+use super::value::{NS_PER_MS, NS_PER_US, ns, ns_if, ns_or, whole};
 use super::vcpus;
-use super::{Change, Client, ClientPlan, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
+use super::{Change, Client, ClientPlan, Domain, GuestPlan, GuestTask, Scenario};
 use crate::host::Hardware;
-use crate::scene::guest::KernelCosts;
+use crate::scene::guest::{Fair, Kernel, KernelCosts, Priority};
 use crate::scene::{Disk, Event};
 
 const MOST_PROCESSORS: u16 = 4096;
@@ -50,7 +49,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         policy: policy(&table.policy.name)?,
         quantum_ns: quantum_ns(&table.policy.quantum_ms)?,
         credit: credit(&table.policy)?,
-        bvt: bvt::settings(&table.policy.bvt, &names)?,
+        bvt: bvt(&table.policy.bvt, &names)?,
         domains,
         clients,
         disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
@@ -116,8 +115,7 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
             names.domains.find("parent", parent).map(|number| DomainIndex::at(number + 1))
         })?;
         names.domains.add(&table.name)?;
-        let io_threshold = table.io_threshold_ms.as_ref();
-        let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
+        let io_threshold_ns = ns_if("io_threshold_ms", &table.io_threshold_ms, NS_PER_MS)?;
         let (name, share) = (table.name.get_ref().clone(), names.share(&table.share)?);
         domains.push(Domain { name, parent, share, io_threshold_ns });
     }
@@ -152,8 +150,7 @@ fn guests(
     let vcpus = *table.vcpus.get_ref();
     names.ports.of(clients.len(), table.count.get_ref().saturating_mul(vcpus));
     let tasks = guest_tasks(&table.name, &table.task, names)?;
-    let io_threshold = table.io_threshold_ms.as_ref();
-    let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
+    let io_threshold_ns = ns_if("io_threshold_ms", &table.io_threshold_ms, NS_PER_MS)?;
     let (share, start_ns) = (names.share(&table.share)?, ns("start_ms", &table.start_ms, NS_PER_MS)?);
     for name in copies(&table.name, &table.count)? {
         let domain = match &table.domain {
@@ -184,7 +181,7 @@ fn guest_plan(
     Ok(GuestPlan {
         name: name.to_owned(),
         vcpus: *table.vcpus.get_ref(),
-        scheduler: scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?,
+        kernel: kernel(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?,
         costs,
         read_depth: table.read_depth,
         port_packets: table.port_packets,
@@ -192,15 +189,15 @@ fn guest_plan(
     })
 }
 
-fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
-    Ok(match table {
+fn kernel(scheduler: SchedulerTable) -> Result<Kernel, String> {
+    Ok(match scheduler {
         SchedulerTable::Priority { slice_ms } => {
-            SchedulerPlan::Priority { slice_ns: scheduler_ns("slice_ms", slice_ms)? }
+            Kernel::Priority(Priority::new(scheduler_ns("slice_ms", slice_ms)?))
         }
-        SchedulerTable::Fair { latency_ms, least_ms } => SchedulerPlan::Fair {
-            latency_ns: scheduler_ns("latency_ms", latency_ms)?,
-            least_ns: scheduler_ns("least_ms", least_ms)?,
-        },
+        SchedulerTable::Fair { latency_ms, least_ms } => {
+            let latency_ns = scheduler_ns("latency_ms", latency_ms)?;
+            Kernel::Fair(Fair::new(latency_ns, scheduler_ns("least_ms", least_ms)?))
+        }
     })
 }
 
@@ -263,6 +260,24 @@ fn credit(table: &PolicyTable) -> Result<CreditTable, Fault> {
         table.credit.get_ref().settings(base).map_err(|what| Fault::new(table.credit.span(), what))?;
     }
     Ok(table.credit.get_ref().clone())
+}
+
+/// The settings of borrowed virtual time: the table's keys over the defaults.
+fn bvt(table: &BvtTable, names: &Names) -> Result<BvtSettings, Fault> {
+    let usual = BvtSettings::default();
+    Ok(BvtSettings {
+        allowance_ns: ns_or("policy.bvt.allowance_ms", &table.allowance_ms, NS_PER_MS, usual.allowance_ns)?,
+        warp: table.warp.as_ref().map(|table| warp(table, names)).transpose()?,
+    })
+}
+
+fn warp(table: &WarpTable, names: &Names) -> Result<Warp, Fault> {
+    Ok(Warp {
+        domain: names.domain(Some(&table.domain))?,
+        warp_ns: ns("policy.bvt.warp.warp_ms", &table.warp_ms, NS_PER_MS)?,
+        limit_ns: ns("policy.bvt.warp.limit_ms", &table.limit_ms, NS_PER_MS)?,
+        rest_ns: ns("policy.bvt.warp.rest_ms", &table.rest_ms, NS_PER_MS)?,
+    })
 }
 
 fn quantum_ns(quantum_ms: &Spanned<f64>) -> Result<Nanoseconds, Fault> {

@@ -40,55 +40,51 @@ pub(super) struct CreditTable {
     charge_driver_time: Option<bool>,
 }
 
+/// Sets each of these settings to the key of its name, if the table has that.
+macro_rules! replace {
+    ($settings:ident by $table:ident: $($key:ident),* $(,)?) => {
+        $($settings.$key = $table.$key.unwrap_or($settings.$key);)*
+    };
+}
+
+/// As [`replace`], for numbers from `least` to `most`.
+macro_rules! replace_within {
+    ($settings:ident by $table:ident: $($key:ident in $least:literal..=$most:expr),* $(,)?) => {
+        $($settings.$key = within(stringify!($key), $table.$key.unwrap_or($settings.$key), $least, $most)?;)*
+    };
+}
+
+/// As [`replace`], for times: their keys end in `_ms`, and their settings in `_ns`.
+macro_rules! replace_times {
+    ($settings:ident by $table:ident: $($time_ns:ident by $key:ident),* $(,)?) => {
+        $($settings.$time_ns = time(stringify!($key), $table.$key, $settings.$time_ns)?;)*
+    };
+}
+
 impl CreditTable {
     /// `base` with the keys of the table. An error names the key and what is allowed.
     pub(super) fn settings(&self, base: CreditSettings) -> Result<CreditSettings, String> {
-        Ok(CreditSettings {
-            tick_ns: time("tick_ms", self.tick_ms, base.tick_ns)?,
-            accounting_ticks: within(
-                "accounting_ticks",
-                self.accounting_ticks,
-                base.accounting_ticks,
-                1,
-                1000,
-            )?,
-            slice_ns: time("slice_ms", self.slice_ms, base.slice_ns)?,
-            precise_accounting: self.precise_accounting.unwrap_or(base.precise_accounting),
-            tavs: self.tavs(base.tavs)?,
-        })
+        let mut settings = CreditSettings { tavs: self.tavs(base.tavs)?, ..base };
+        replace_times!(settings by self: tick_ns by tick_ms, slice_ns by slice_ms);
+        replace_within!(settings by self: accounting_ticks in 1..=1000);
+        replace!(settings by self: precise_accounting);
+        Ok(settings)
     }
 
     fn tavs(&self, base: TavsSettings) -> Result<TavsSettings, String> {
-        let settings = TavsSettings {
-            inference: self.inference.unwrap_or(base.inference),
-            io_threshold_ns: time("io_threshold_ms", self.io_threshold_ms, base.io_threshold_ns)?,
-            positive_evidence: evidence("positive_evidence", self.positive_evidence, base.positive_evidence)?,
-            negative_evidence: evidence("negative_evidence", self.negative_evidence, base.negative_evidence)?,
-            belief_threshold: self.belief_threshold.unwrap_or(base.belief_threshold),
-            belief_min: self.belief_min.unwrap_or(base.belief_min),
-            belief_max: self.belief_max.unwrap_or(base.belief_max),
-            aggressive_boosting: self.aggressive_boosting.unwrap_or(base.aggressive_boosting),
-            partial_boosting: self.partial_boosting.unwrap_or(base.partial_boosting),
-            boost_max_ns: time("boost_max_ms", self.boost_max_ms, base.boost_max_ns)?,
-            boost_ratio: self.boost_ratio.map_or(Ok(base.boost_ratio), permille)?,
-            skip_needless_boosts: self.skip_needless_boosts.unwrap_or(base.skip_needless_boosts),
-            block_correlation: self.block_correlation.unwrap_or(base.block_correlation),
-            inspection_window: within(
-                "inspection_window",
-                self.inspection_window,
-                base.inspection_window,
-                1,
-                16,
-            )?,
-            network_correlation: self.network_correlation.unwrap_or(base.network_correlation),
-            portmap_bits: within("portmap_bits", self.portmap_bits, base.portmap_bits, 1, 8)?,
-            ports_per_slice: self.ports_per_slice.unwrap_or(base.ports_per_slice),
-            learn_by_driver_slice: self.learn_by_driver_slice.unwrap_or(base.learn_by_driver_slice),
-            priority_inheritance: self.priority_inheritance.unwrap_or(base.priority_inheritance),
-            keep_on_run_queue: self.keep_on_run_queue.unwrap_or(base.keep_on_run_queue),
-            charge_driver_time: self.charge_driver_time.unwrap_or(base.charge_driver_time),
-            ..base
-        };
+        let mut settings = base;
+        replace_times!(settings by self: io_threshold_ns by io_threshold_ms, boost_max_ns by boost_max_ms);
+        // Both kinds of evidence are sizes: the policy subtracts the negative one from the belief.
+        replace_within!(settings by self:
+            positive_evidence in 0..=i16::MAX, negative_evidence in 0..=i16::MAX,
+            inspection_window in 1..=16, portmap_bits in 1..=8,
+        );
+        replace!(settings by self:
+            inference, belief_threshold, belief_min, belief_max, aggressive_boosting, partial_boosting,
+            skip_needless_boosts, block_correlation, network_correlation, ports_per_slice, learn_by_driver_slice,
+            priority_inheritance, keep_on_run_queue, charge_driver_time,
+        );
+        settings.boost_ratio = self.boost_ratio.map_or(Ok(base.boost_ratio), permille)?;
         if settings.belief_min > settings.belief_max {
             let (least, most) = (settings.belief_min, settings.belief_max);
             return Err(format!("policy.credit.belief_min: at most belief_max, {most}, not {least}"));
@@ -105,31 +101,14 @@ fn time(key: &str, ms: Option<f64>, otherwise: Nanoseconds) -> Result<Nanosecond
     }
 }
 
-fn within<N: Copy + PartialOrd + std::fmt::Display>(
-    key: &str,
-    number: Option<N>,
-    otherwise: N,
-    least: N,
-    most: N,
-) -> Result<N, String> {
-    let number = number.unwrap_or(otherwise);
-    if (least..=most).contains(&number) {
-        Ok(number)
-    } else {
-        Err(format!("policy.credit.{key}: {least} to {most}, not {number}"))
+fn within<N: PartialOrd + std::fmt::Display>(key: &str, number: N, least: N, most: N) -> Result<N, String> {
+    if least <= number && number <= most {
+        return Ok(number);
     }
-}
-
-/// Both kinds of evidence are sizes: the policy subtracts the negative one from the belief.
-fn evidence(key: &str, size: Option<i16>, otherwise: i16) -> Result<i16, String> {
-    within(key, size, otherwise, 0, i16::MAX)
+    Err(format!("policy.credit.{key}: {least} to {most}, not {number}"))
 }
 
 fn permille(ratio: f64) -> Result<Permille, String> {
-    let in_range = (0.0..=1.0).contains(&ratio);
-    if in_range {
-        Ok(Permille::new(libm::round(ratio * 1e3) as u32))
-    } else {
-        Err(format!("policy.credit.boost_ratio: 0 to 1, not {ratio}"))
-    }
+    let ratio = within("boost_ratio", ratio, 0.0, 1.0)?;
+    Ok(Permille::new(libm::round(ratio * 1e3) as u32))
 }

@@ -6,7 +6,7 @@ use toml::Spanned;
 use super::error::Fault;
 use super::names::{Names, copies};
 use super::table::{DriverTable, NetworkTable, RemoteTable, TellTable};
-use super::value::{NS_PER_MS, NS_PER_US, Varying, ns, small};
+use super::value::{NS_PER_MS, NS_PER_US, Varying, ns, ns_if, ns_or, small};
 use super::{Client, ClientPlan, Domain};
 use crate::random::LONGEST_NS;
 use crate::scene::{DriverCosts, Network, Remote, TellSent};
@@ -43,11 +43,11 @@ pub(super) fn driver(table: &DriverTable, names: &Names, domains: &mut Vec<Domai
 fn costs(table: &DriverTable) -> Result<DriverCosts, Fault> {
     let usual = DriverCosts::default();
     Ok(DriverCosts {
-        receive_ns: cost_ns("receive_us", &table.receive_us, usual.receive_ns)?,
-        transmit_ns: cost_ns("transmit_us", &table.transmit_us, usual.transmit_ns)?,
-        request_ns: cost_ns("request_us", &table.request_us, usual.request_ns)?,
-        complete_ns: cost_ns("complete_us", &table.complete_us, usual.complete_ns)?,
-        batch: table.batch.as_ref().map_or(Ok(usual.batch), |batch| one_or_more("batch", batch))?,
+        receive_ns: ns_or("receive_us", &table.receive_us, NS_PER_US, usual.receive_ns)?,
+        transmit_ns: ns_or("transmit_us", &table.transmit_us, NS_PER_US, usual.transmit_ns)?,
+        request_ns: ns_or("request_us", &table.request_us, NS_PER_US, usual.request_ns)?,
+        complete_ns: ns_or("complete_us", &table.complete_us, NS_PER_US, usual.complete_ns)?,
+        batch: table.batch.as_ref().map_or(Ok(usual.batch), batch)?,
         tell_sent: match table.tell_sent {
             TellTable::Middle(false) | TellTable::After(0) => TellSent::Never,
             TellTable::Middle(true) => TellSent::Middle,
@@ -57,15 +57,11 @@ fn costs(table: &DriverTable) -> Result<DriverCosts, Fault> {
     })
 }
 
-fn cost_ns(key: &str, us: &Option<Spanned<f64>>, usual: Nanoseconds) -> Result<Nanoseconds, Fault> {
-    us.as_ref().map_or(Ok(usual), |us| ns(key, us, NS_PER_US))
-}
-
-fn one_or_more<N: Copy + Default + PartialEq>(key: &str, number: &Spanned<N>) -> Result<N, Fault> {
-    if *number.get_ref() == N::default() {
-        return Err(Fault::new(number.span(), format!("{key}: 1 or more, not 0")));
+fn batch(jobs: &Spanned<u32>) -> Result<u32, Fault> {
+    match *jobs.get_ref() {
+        0 => Err(Fault::new(jobs.span(), "batch: 1 or more, not 0")),
+        jobs => Ok(jobs),
     }
-    Ok(*number.get_ref())
 }
 
 /// A stream's window: at least the segments of one acknowledgement, at most about TCP's 1 GiB (RFC 7323,
@@ -107,10 +103,7 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
             port: asks.port,
             bytes: varying("bytes", &asks.bytes, 1.0)?,
             think: varying("think_ms", &asks.think_ms, NS_PER_MS)?,
-            acknowledge_ns: match &asks.acknowledge_ms {
-                Some(ms) => Some(ns("acknowledge_ms", ms, NS_PER_MS)?),
-                None => None,
-            },
+            acknowledge_ns: ns_if("acknowledge_ms", &asks.acknowledge_ms, NS_PER_MS)?,
         }),
         (None, Some(sends), None) => Ok(Remote::Sends {
             to: client(&sends.to, sends.port)?,

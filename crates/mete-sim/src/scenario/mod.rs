@@ -8,7 +8,6 @@
 //!
 //! A [`Scenario`] is right as a whole: a text that cannot be run makes no scenario.
 
-mod bvt;
 mod check;
 mod credit;
 mod devices;
@@ -33,7 +32,7 @@ use mete_policy::{
 use crate::host::{Hardware, Host};
 use crate::random::Stream;
 use crate::recorder::Recorder;
-use crate::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
+use crate::scene::guest::{Guest, Kernel, KernelCosts};
 use crate::scene::{Disk, DriverCosts, Event, Io, Network, Program, Remote, Scene};
 use credit::CreditTable;
 use error::Fault;
@@ -96,17 +95,11 @@ enum ClientPlan {
 struct GuestPlan {
     name: String,
     vcpus: u32,
-    scheduler: SchedulerPlan,
+    kernel: Kernel,
     costs: KernelCosts,
     read_depth: usize,
     port_packets: usize,
     tasks: Vec<GuestTask>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum SchedulerPlan {
-    Priority { slice_ns: Nanoseconds },
-    Fair { latency_ns: Nanoseconds, least_ns: Nanoseconds },
 }
 
 /// A task inside a guest.
@@ -293,11 +286,7 @@ impl Scenario {
 
 impl GuestPlan {
     fn guest(&self, seed: u64) -> Guest {
-        let kernel = match self.scheduler {
-            SchedulerPlan::Priority { slice_ns } => Kernel::Priority(Priority::new(slice_ns)),
-            SchedulerPlan::Fair { latency_ns, least_ns } => Kernel::Fair(Fair::new(latency_ns, least_ns)),
-        };
-        let mut guest = Guest::with_vcpus(self.vcpus as usize, kernel, self.costs);
+        let mut guest = Guest::new(self.vcpus as usize, self.kernel.clone(), self.costs);
         guest.set_read_depth(self.read_depth);
         guest.set_port_packets(self.port_packets);
         for task in &self.tasks {

@@ -73,9 +73,16 @@ struct LockUse {
     number: usize,
     /// The place of its first use.
     span: Range<usize>,
-    is_taken: bool,
-    is_spun_for: bool,
-    is_handed_on: bool,
+    /// Which of the [`LockStep`]s there are.
+    steps: [bool; 3],
+}
+
+/// What a step of a program does with a lock.
+#[derive(Clone, Copy)]
+pub(super) enum LockStep {
+    Take,
+    SpinFor,
+    HandOn,
 }
 
 impl Names {
@@ -119,34 +126,18 @@ impl Names {
         name.map_or(Ok(DomainIndex::ROOT), |name| Ok(DomainIndex::at(self.domains.find("domain", name)? + 1)))
     }
 
-    pub(super) fn take(&mut self, lock: &str, span: Range<usize>) -> usize {
-        let lock = self.lock(lock, span);
-        lock.is_taken = true;
-        lock.number
-    }
-
-    pub(super) fn hand_on(&mut self, lock: &str, span: Range<usize>) -> usize {
-        let lock = self.lock(lock, span);
-        lock.is_handed_on = true;
-        lock.number
-    }
-
-    pub(super) fn spin_for(&mut self, lock: &str, span: Range<usize>) -> usize {
-        let lock = self.lock(lock, span);
-        lock.is_spun_for = true;
-        lock.number
-    }
-
     /// A share, in the units in which it is given to policies.
     pub(super) fn share(&self, share: &Spanned<u32>) -> Result<Share, Fault> {
         vcpus::share(share, self.unit)
     }
 
-    fn lock(&mut self, name: &str, span: Range<usize>) -> &mut LockUse {
+    /// The number of a lock, which is used in this way at this place.
+    pub(super) fn lock(&mut self, name: &str, span: Range<usize>, step: LockStep) -> usize {
         let number = self.locks.len();
-        let new = LockUse { number, span, is_taken: false, is_spun_for: false, is_handed_on: false };
         // A lock that is known keeps its number and its first place.
-        self.locks.entry(name.to_owned()).or_insert(new)
+        let lock = self.locks.entry(name.to_owned()).or_insert(LockUse { number, span, steps: [false; 3] });
+        lock.steps[step as usize] = true;
+        lock.number
     }
 
     /// Checks how locks are used. It goes by their numbers, so that of several mistakes the same one is named
@@ -164,15 +155,15 @@ impl LockUse {
     /// What is wrong with the use of this lock. A lock that a task spins for is unlocked, too: other programs
     /// are refused.
     fn fault(&self, name: &str) -> Option<String> {
-        let step = if self.is_taken { "lock" } else { "unlock" };
-        match (self.is_taken, self.is_spun_for, self.is_handed_on) {
-            (true, true, _) => Some(format!(
-                "{step}: {name:?} is in a spin_lock, too; all programs have to wait for a lock in one way"
-            )),
-            (true, false, false) => Some(format!("{step}: {name:?} is in no unlock of any program")),
-            (false, false, _) => Some(format!("{step}: {name:?} is in no lock or spin_lock of any program")),
-            (true, false, true) | (false, true, _) => None,
-        }
+        let (step, what) = match self.steps {
+            [true, true, _] => {
+                ("lock", "is in a spin_lock, too; all programs have to wait for a lock in one way")
+            }
+            [true, false, false] => ("lock", "is in no unlock of any program"),
+            [false, false, _] => ("unlock", "is in no lock or spin_lock of any program"),
+            [true, false, true] | [false, true, _] => return None,
+        };
+        Some(format!("{step}: {name:?} {what}"))
     }
 }
 

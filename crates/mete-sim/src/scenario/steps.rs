@@ -7,7 +7,7 @@ use mete_policy::ClientId;
 use toml::Spanned;
 
 use super::error::Fault;
-use super::names::Names;
+use super::names::{LockStep, Names};
 use super::table::StepTable;
 use super::value::{NS_PER_MS, NS_PER_US, Varying};
 use crate::random::Distribution;
@@ -49,19 +49,17 @@ fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) 
 }
 
 fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names) -> Result<(), Fault> {
-    let at = StepPlace(step.span());
-    let span = step.span();
+    let (at, span) = (StepPlace(step.span()), step.span());
     let op = match step.get_ref() {
         StepTable::ComputeMs(length) => Op::Compute(at.number("compute_ms", length, NS_PER_MS)?),
         StepTable::ComputeUs(length) => Op::Compute(at.number("compute_us", length, NS_PER_US)?),
         StepTable::SleepMs(length) => Op::Sleep(at.number("sleep_ms", length, NS_PER_MS)?),
         StepTable::SleepUs(length) => Op::Sleep(at.number("sleep_us", length, NS_PER_US)?),
-        StepTable::Read { disk, kb } => {
-            Op::Read { disk: names.disks.find("disk", disk)?, bytes: at.number("kb", kb, BYTES_PER_KB)? }
-        }
-        StepTable::ReadOn { disk, kb } => {
-            Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: at.number("kb", kb, BYTES_PER_KB)? }
-        }
+        StepTable::Read { disk, kb } | StepTable::ReadOn { disk, kb } => Op::Read {
+            disk: names.disks.find("disk", disk)?,
+            bytes: at.number("kb", kb, BYTES_PER_KB)?,
+            goes_on: matches!(step.get_ref(), StepTable::ReadOn { .. }),
+        },
         &StepTable::Receive { port } => Op::Receive { port: names.ports.receive(port, span) },
         StepTable::ReceiveAll { port, each_us } => {
             let each = at.number("each_us", each_us, NS_PER_US)?;
@@ -70,9 +68,9 @@ fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names)
         StepTable::Request { remote, port, bytes } => at.request(remote, *port, bytes, names)?,
         StepTable::Reply { bytes } => Op::Reply { bytes: at.number("bytes", bytes, 1.0)? },
         StepTable::Send { to, port, bytes } => at.send(to, *port, bytes, names)?,
-        StepTable::Lock(lock) => Op::Lock(names.take(lock, span)),
-        StepTable::SpinLock(lock) => Op::SpinLock(names.spin_for(lock, span)),
-        StepTable::Unlock(lock) => Op::Unlock(names.hand_on(lock, span)),
+        StepTable::Lock(lock) => Op::Lock(names.lock(lock, span, LockStep::Take)),
+        StepTable::SpinLock(lock) => Op::SpinLock(names.lock(lock, span, LockStep::SpinFor)),
+        StepTable::Unlock(lock) => Op::Unlock(names.lock(lock, span, LockStep::HandOn)),
         StepTable::Yield => Op::Yield,
         StepTable::Done => Op::Done,
         StepTable::Repeat { times, program: steps } => {

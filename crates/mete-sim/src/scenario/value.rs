@@ -93,6 +93,25 @@ pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanos
     small(key, value, per_unit).map(Nanoseconds::new)
 }
 
+/// As [`ns`], of a key that may be missing.
+pub(super) fn ns_if(
+    key: &str,
+    value: &Option<Spanned<f64>>,
+    per_unit: f64,
+) -> Result<Option<Nanoseconds>, Fault> {
+    value.as_ref().map(|value| ns(key, value, per_unit)).transpose()
+}
+
+/// As [`ns`], of a key in whose place `usual` counts if it is missing.
+pub(super) fn ns_or(
+    key: &str,
+    value: &Option<Spanned<f64>>,
+    per_unit: f64,
+    usual: Nanoseconds,
+) -> Result<Nanoseconds, Fault> {
+    Ok(ns_if(key, value, per_unit)?.unwrap_or(usual))
+}
+
 /// A number in whole small units, of which `per_unit` make one of the key's. An error names the key.
 pub(super) fn small(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<u64, Fault> {
     // A time's key ends in its unit, as in `start_ms`.

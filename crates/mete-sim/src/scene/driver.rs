@@ -114,8 +114,9 @@ pub(super) enum DriverAction {
 }
 
 /// The driver's rings, and how far it has come with its work.
+#[derive(Default)]
 pub(super) struct Driver {
-    client: ClientId,
+    pub(super) client: ClientId,
     costs: DriverCosts,
     jobs: VecDeque<DriverJob>,
     current: Option<DriverJob>,
@@ -127,9 +128,9 @@ pub(super) struct Driver {
     sent: VecDeque<ClientId>,
     /// The driver is answering them.
     is_answering: bool,
-    /// How many packets the network card keeps, and how many it has thrown away.
+    /// How many packets the network card keeps, and how many it had no room for.
     received: u32,
-    lost: u64,
+    pub(super) lost: u64,
     /// How many jobs of each guest are in the queue and not taken.
     asked: Vec<u32>,
     /// What each guest has asked to hear of its packets.
@@ -138,25 +139,8 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(client: ClientId, costs: DriverCosts) -> Driver {
-        Driver {
-            client,
-            costs,
-            jobs: VecDeque::with_capacity(RING),
-            current: None,
-            left_ns: Nanoseconds::ZERO,
-            answers: Vec::new(),
-            in_batch: 0,
-            sent: VecDeque::with_capacity(RING),
-            is_answering: false,
-            received: 0,
-            lost: 0,
-            asked: Vec::new(),
-            rings: Vec::new(),
-        }
-    }
-
-    pub(super) fn client(&self) -> ClientId {
-        self.client
+        let (jobs, sent) = (VecDeque::with_capacity(RING), VecDeque::with_capacity(RING));
+        Driver { client, costs, jobs, sent, ..Driver::default() }
     }
 
     /// A packet has come from the network.
@@ -168,11 +152,6 @@ impl Driver {
         }
         self.received += 1;
         self.interrupt(DriverJob::Receive(packet), context);
-    }
-
-    /// How many packets the network card had no room for.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost
     }
 
     /// A device has something. It interrupts a driver that has nothing to do.
@@ -227,7 +206,7 @@ impl Driver {
         }
         let Some(job) = self.jobs.pop_front() else { return DriverAction::Step(Step::Block) };
         self.take(job);
-        DriverAction::Step(if !self.left_ns.is_zero() { Step::Compute(self.left_ns) } else { Step::Continue })
+        DriverAction::Step(if self.left_ns.is_zero() { Step::Continue } else { Step::Compute(self.left_ns) })
     }
 
     /// A guest is told this at the end of the batch.

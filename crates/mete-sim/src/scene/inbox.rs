@@ -8,6 +8,7 @@ use super::packet::{Packet, PacketKind};
 use super::read::Read;
 use super::tcp::{Arrival, Receiver};
 
+#[derive(Default)]
 struct Port {
     port: u16,
     packets: VecDeque<Packet>,
@@ -93,12 +94,7 @@ impl Inbox {
     pub(super) fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         for port in ports {
             if !self.ports.iter().any(|known| known.port == port) {
-                self.ports.push(Port {
-                    port,
-                    packets: VecDeque::new(),
-                    streams: Vec::new(),
-                    is_timed: false,
-                });
+                self.ports.push(Port { port, ..Port::default() });
             }
         }
     }
@@ -114,7 +110,7 @@ impl Inbox {
             // These packets concern only the kernel: no task is woken.
             return Arrived::default();
         }
-        let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
+        let Some(known) = self.port(port) else {
             self.dropped += 1;
             return Arrived::default();
         };
@@ -132,7 +128,7 @@ impl Inbox {
     /// Checks a port for acknowledgements that have not been sent: whether one has waited long enough, and
     /// otherwise when to check again.
     pub(super) fn owes(&mut self, port: u16, now_ns: Nanoseconds) -> (bool, Option<Nanoseconds>) {
-        let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
+        let Some(known) = self.port(port) else {
             return (false, None);
         };
         let due_ns = known.due_ns();
@@ -144,10 +140,14 @@ impl Inbox {
 
     /// The next acknowledgement that has waited long enough at a port.
     pub(super) fn overdue(&mut self, port: u16, now_ns: Nanoseconds) -> Option<Packet> {
-        let known = self.ports.iter_mut().find(|known| known.port == port)?;
+        let known = self.port(port)?;
         let mut streams = known.streams.iter_mut();
         let overdue = streams.find(|stream| stream.due_ns().is_some_and(|due_ns| due_ns <= now_ns))?;
         Some(overdue.acknowledgement(now_ns))
+    }
+
+    fn port(&mut self, port: u16) -> Option<&mut Port> {
+        self.ports.iter_mut().find(|known| known.port == port)
     }
 
     /// From now on a port holds at most this number of packets of the client's own tasks; 0: any number.
@@ -173,13 +173,13 @@ impl Inbox {
 
     /// The oldest packet for a port.
     pub(super) fn take(&mut self, port: u16) -> Option<Packet> {
-        self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
+        self.port(port)?.packets.pop_front()
     }
 
     /// The acknowledgement that is due for a packet that a task has taken, if one is due.
     pub(super) fn acknowledge(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Option<Packet> {
         let PacketKind::Segment { .. } = packet.kind else { return None };
-        self.ports.iter_mut().find(|known| known.port == port)?.stream(packet).take(packet, now_ns)
+        self.port(port)?.stream(packet).take(packet, now_ns)
     }
 
     /// A free request number, for a read by `task`.

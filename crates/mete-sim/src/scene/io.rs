@@ -105,15 +105,13 @@ impl Drive {
         // The head stays where the last read ended, so only the same task's read can go on there.
         let is_there = read.goes_on && self.last.replace(read.who) == Some(read.who);
         self.last = Some(read.who);
-        let seek_ns = if is_there { 0 } else { self.disk.seek.sample(&mut self.stream) };
-        self.line.serve(
-            now_ns,
-            Nanoseconds::new(seek_ns).saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)),
-        )
+        let seek_ns = if is_there { Nanoseconds::ZERO } else { self.disk.seek.sample_ns(&mut self.stream) };
+        self.line.serve(now_ns, seek_ns.saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)))
     }
 }
 
 /// All devices, the remote machines and the driver.
+#[derive(Default)]
 pub struct Io {
     disks: Vec<Drive>,
     network: Network,
@@ -127,15 +125,8 @@ pub struct Io {
 impl Io {
     /// These devices, without a driver or remote machines; `seed` is the run's.
     pub fn new(disks: Vec<Disk>, network: Network, seed: u64) -> Io {
-        Io {
-            disks: (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect(),
-            network,
-            link_out: Line::default(),
-            link_in: Line::default(),
-            remotes: Vec::new(),
-            driver: None,
-            seed,
-        }
+        let disks = (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect();
+        Io { disks, network, seed, ..Io::default() }
     }
 
     /// Adds a remote machine and returns its number, counted from 0.
@@ -154,7 +145,7 @@ impl Io {
     /// Reports the driver to the host and lets the remote machines begin.
     pub(super) fn start(&mut self, context: &mut Context<Scene>) {
         if let Some(driver) = &self.driver {
-            context.observe(Observation::Driver { client: driver.client() });
+            context.observe(Observation::Driver { client: driver.client });
         }
         // The policy knows the driver before any machine sends.
         for machine in &mut self.remotes {
@@ -167,7 +158,7 @@ impl Io {
         let client = read.on;
         context.observe(Observation::BlockRead { client, request: read.request });
         // The driver's own reads do not go through its rings.
-        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+        match self.driver.as_mut().filter(|driver| driver.client != client) {
             Some(driver) => driver.ask(client, DriverJob::Request(read), context),
             None => self.position(read, context),
         }
@@ -184,7 +175,7 @@ impl Io {
 
     /// A disk has completed a read.
     pub(super) fn read_done(&mut self, client: ClientId, request: RequestId, context: &mut Context<Scene>) {
-        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+        match self.driver.as_mut().filter(|driver| driver.client != client) {
             Some(driver) => driver.interrupt(DriverJob::Complete(client, request), context),
             None => context.notify(client, Signal::Read { request }),
         }
@@ -193,7 +184,7 @@ impl Io {
     /// A client sends a message, through the driver if there is one and the client is not the driver. For a
     /// guest, `on` is the virtual processor that sends.
     pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<Scene>) {
-        let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client() != on);
+        let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client != on);
         // Each packet is a job of its own, so the driver's time is charged packet by packet.
         self.cut(message, |io, packet| match &mut io.driver {
             Some(driver) if through_driver => driver.ask(on, DriverJob::Transmit(on, packet), context),
@@ -286,7 +277,7 @@ impl Io {
     pub fn troubles(&self) -> (Troubles, u64) {
         let mut all = Troubles::default();
         self.remotes.iter().flat_map(RemoteMachine::troubles).for_each(|one| all.add(one));
-        (all, self.driver.as_ref().map_or(0, Driver::lost))
+        (all, self.driver.as_ref().map_or(0, |driver| driver.lost))
     }
 
     /// The driver has the processor: what it does next.

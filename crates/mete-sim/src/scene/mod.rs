@@ -175,7 +175,7 @@ impl Scene {
     /// the one that asked.
     pub fn add_guest(&mut self, mut guest: Guest) -> ClientId {
         let (first, vcpus) = (ClientId::at(self.bodies.len()), guest.vcpus());
-        guest.begin_at(first);
+        guest.first = first;
         self.add(ClientBody::Guest(guest));
         // The siblings only refer to the guest at its first number.
         for _ in 1..vcpus {
@@ -203,8 +203,8 @@ impl Scene {
     fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<Scene>) {
         let now_ns = context.now_ns();
         let inbox = match self.bodies.get_mut(client.index()) {
-            Some(ClientBody::Single(single)) => single.inbox(),
-            Some(ClientBody::Guest(guest)) => guest.inbox(),
+            Some(ClientBody::Single(single)) => &mut single.inbox,
+            Some(ClientBody::Guest(guest)) => &mut guest.inbox,
             // Packets come only to a guest's first virtual processor.
             Some(ClientBody::Sibling(_) | ClientBody::Driver) | None => return,
         };
@@ -250,7 +250,7 @@ impl Scene {
     /// How long a client has spun for locks.
     pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
         match self.bodies.get(client.index()) {
-            Some(ClientBody::Single(single)) => single.spun_ns(),
+            Some(ClientBody::Single(single)) => single.spun_ns,
             Some(ClientBody::Guest(_) | ClientBody::Sibling(_)) => {
                 self.guest(client).map_or(Nanoseconds::ZERO, |guest| guest.spun_ns(client))
             }
@@ -261,8 +261,8 @@ impl Scene {
     /// How many packets a client has thrown away because no task listened on their ports.
     pub fn dropped(&self, client: ClientId) -> u64 {
         self.bodies.get(client.index()).map_or(0, |body| match body {
-            ClientBody::Single(single) => single.dropped(),
-            ClientBody::Guest(guest) => guest.dropped(),
+            ClientBody::Single(single) => single.inbox.dropped(),
+            ClientBody::Guest(guest) => guest.inbox.dropped(),
             ClientBody::Sibling(_) | ClientBody::Driver => 0,
         })
     }
@@ -274,12 +274,10 @@ fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context
     context.after(at_ns.saturating_sub(context.now_ns()), event);
 }
 
-/// The guest whose first virtual processor is `first`.
-fn guest_at(bodies: &mut [ClientBody], first: ClientId) -> Option<&mut Guest> {
-    match bodies.get_mut(first.index()) {
-        Some(ClientBody::Guest(guest)) => Some(guest),
-        _ => None,
-    }
+/// A client's body; that of its guest for a virtual processor other than the first.
+fn body_of(bodies: &mut [ClientBody], client: ClientId) -> &mut ClientBody {
+    let at = if let ClientBody::Sibling(first) = bodies[client.index()] { first } else { client };
+    &mut bodies[at.index()]
 }
 
 impl World {
@@ -316,37 +314,29 @@ impl Model for Scene {
 
     fn next(&mut self, client: ClientId, context: &mut Context<Self>) -> Step {
         let Scene { bodies, world } = self;
-        match &mut bodies[client.index()] {
+        match body_of(bodies, client) {
             ClientBody::Single(single) => single.next(client, world, context),
             ClientBody::Guest(guest) => guest.next(client, world, context),
-            // A sibling always names a guest; the other answers are never used.
-            &mut ClientBody::Sibling(first) => {
-                guest_at(bodies, first).map_or(Step::Exit, |guest| guest.next(client, world, context))
-            }
+            // A sibling always names a guest; this answer is never used.
+            ClientBody::Sibling(_) => Step::Exit,
             ClientBody::Driver => world.io.drive(context),
         }
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        match &mut self.bodies[client.index()] {
+        match body_of(&mut self.bodies, client) {
             ClientBody::Single(single) => single.advance(ran_ns),
             ClientBody::Guest(guest) => guest.advance(client, ran_ns),
-            &mut ClientBody::Sibling(first) => {
-                if let Some(guest) = guest_at(&mut self.bodies, first) {
-                    guest.advance(client, ran_ns);
-                }
-            }
+            ClientBody::Sibling(_) => {}
             ClientBody::Driver => self.world.io.driver_advance(ran_ns),
         }
     }
 
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<Self>) -> Reaction {
-        let now_ns = context.now_ns();
-        match &mut self.bodies[client.index()] {
+        match body_of(&mut self.bodies, client) {
             ClientBody::Single(single) => single.deliver(client, signal, &mut self.world, context),
-            ClientBody::Guest(guest) => guest.deliver(client, signal, now_ns),
-            &mut ClientBody::Sibling(first) => guest_at(&mut self.bodies, first)
-                .map_or(Reaction::Pending, |guest| guest.deliver(client, signal, now_ns)),
+            ClientBody::Guest(guest) => guest.deliver(client, signal, context.now_ns()),
+            ClientBody::Sibling(_) => Reaction::Pending,
             // The driver looks at its rings after any signal.
             ClientBody::Driver => Reaction::Wake,
         }

@@ -15,14 +15,9 @@ pub enum Op {
         disk: usize,
         /// How many bytes.
         bytes: Distribution,
-    },
-    /// Read from a disk where this task's last read ended. The disk needs no positioning unless it has served
-    /// another task since.
-    ReadOn {
-        /// The disk's number.
-        disk: usize,
-        /// How many bytes.
-        bytes: Distribution,
+        /// It reads where this task's last read ended: the disk needs no positioning unless it has served another
+        /// task since.
+        goes_on: bool,
     },
     /// Ask a remote machine; its answer comes to this port.
     Request {
@@ -124,7 +119,7 @@ impl Program {
     pub fn takes_time(&self) -> bool {
         self.ops.iter().any(|op| match op {
             Op::Compute(length) | Op::Sleep(length) => !length.is_zero(),
-            Op::Read { .. } | Op::ReadOn { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
+            Op::Read { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
             // All others may be done at one instant.
             _ => false,
         })

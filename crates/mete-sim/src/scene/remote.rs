@@ -155,7 +155,7 @@ impl RemoteMachine {
     /// the time that is already set, as it is after most acknowledgements, nothing is changed: the early call
     /// finds nothing due and sets the timer again.
     pub(super) fn set_timer(&mut self, context: &mut Context<Scene>) {
-        let Some(due_ns) = self.senders.iter().filter_map(Sender::due_ns).min() else { return };
+        let Some(due_ns) = self.senders.iter().filter_map(|sender| sender.due_ns).min() else { return };
         if self.timer.is_some_and(|(timer_ns, _)| timer_ns <= due_ns) {
             return;
         }
@@ -168,7 +168,7 @@ impl RemoteMachine {
     }
 
     pub(super) fn troubles(&self) -> impl Iterator<Item = Troubles> {
-        self.senders.iter().map(Sender::troubles)
+        self.senders.iter().map(|sender| sender.troubles)
     }
 
     /// The sender to a port. There is one for the whole run.
@@ -182,8 +182,8 @@ impl RemoteMachine {
 
     /// Begins to think; the answer is how long that takes.
     fn think(&mut self, think: Distribution, context: &mut Context<Scene>) -> Nanoseconds {
-        let thinks_ns = think.sample(&mut self.stream);
-        context.after(Nanoseconds::new(thinks_ns), Event::Thought(self.number));
-        Nanoseconds::new(thinks_ns)
+        let thinks_ns = think.sample_ns(&mut self.stream);
+        context.after(thinks_ns, Event::Thought(self.number));
+        thinks_ns
     }
 }

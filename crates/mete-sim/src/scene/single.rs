@@ -10,10 +10,10 @@ use crate::model::{Context, Reaction, Step};
 
 pub(super) struct Single {
     task: Task,
-    inbox: Inbox,
+    pub(super) inbox: Inbox,
     wait: Option<Wait>,
     waits_from_ns: Nanoseconds,
-    spun_ns: Nanoseconds,
+    pub(super) spun_ns: Nanoseconds,
 }
 
 impl Single {
@@ -35,7 +35,7 @@ impl Single {
         let (inbox, locks, io) = (&mut self.inbox, &mut world.locks, &mut world.io);
         let mut at_hand = AtHand { on: client, inbox, locks, io, context };
         match self.task.next(TaskId { client, task: 0 }, &mut at_hand) {
-            Turn::Compute => Step::Compute(self.task.left_ns()),
+            Turn::Compute => Step::Compute(self.task.left_ns),
             // Without end: only a signal or the policy ends the spinning.
             Turn::Spin => Step::Compute(Nanoseconds::MAX),
             Turn::Act => Step::Continue,
@@ -50,14 +50,10 @@ impl Single {
     }
 
     pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
-        if self.task.is_spinning() {
+        if self.task.is_spinning {
             self.spun_ns += ran_ns;
         }
         self.task.advance(ran_ns);
-    }
-
-    pub(super) fn inbox(&mut self) -> &mut Inbox {
-        &mut self.inbox
     }
 
     pub(super) fn deliver(
@@ -75,11 +71,11 @@ impl Single {
                 false
             }
             Signal::Released => return Reaction::Wake,
-            Signal::Granted { .. } => self.wait == Some(Wait::Lock),
+            Signal::Granted { .. } => self.wait == Some(Wait::For(Awaited::Lock)),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 world.put(client, &mut self.inbox, (port, packet), context)
-                    && self.wait == Some(Wait::Packet { port })
+                    && self.wait == Some(Wait::For(Awaited::Packet { port }))
             }
         };
         if is_awaited {
@@ -93,13 +89,5 @@ impl Single {
     /// What it waits for that others have to do, and since when.
     pub(super) fn awaited(&self) -> Option<(Awaited, Nanoseconds)> {
         Some((self.wait?.awaited()?, self.waits_from_ns))
-    }
-
-    pub(super) fn spun_ns(&self) -> Nanoseconds {
-        self.spun_ns
-    }
-
-    pub(super) fn dropped(&self) -> u64 {
-        self.inbox.dropped()
     }
 }

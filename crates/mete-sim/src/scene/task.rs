@@ -20,9 +20,7 @@ use crate::recorder::Note;
 pub(super) enum Wait {
     Timer,
     Read,
-    Packet { port: u16 },
-    Room { port: u16 },
-    Lock,
+    For(Awaited),
 }
 
 /// What a task waits for that another has to do. It may wait for ever.
@@ -45,12 +43,7 @@ pub enum Awaited {
 impl Wait {
     /// `None`: it comes without anything that another task or machine has to do.
     pub(super) fn awaited(self) -> Option<Awaited> {
-        match self {
-            Wait::Timer | Wait::Read => None,
-            Wait::Packet { port } => Some(Awaited::Packet { port }),
-            Wait::Room { port } => Some(Awaited::Room { port }),
-            Wait::Lock => Some(Awaited::Lock),
-        }
+        if let Wait::For(awaited) = self { Some(awaited) } else { None }
     }
 }
 
@@ -99,12 +92,14 @@ pub(super) struct Task {
     counters: Vec<u64>,
     rounds: u64,
     stream: Stream,
-    left_ns: Nanoseconds,
+    /// What is left of the present computation.
+    pub(super) left_ns: Nanoseconds,
     /// The last packet that it took: it says where a reply goes.
     peer: Option<Packet>,
     /// The spin lock that it holds or wants.
     spin: Option<usize>,
-    is_spinning: bool,
+    /// It spins until a lock is free.
+    pub(super) is_spinning: bool,
 }
 
 impl Task {
@@ -123,18 +118,8 @@ impl Task {
         }
     }
 
-    /// What is left of the present computation.
-    pub(super) fn left_ns(&self) -> Nanoseconds {
-        self.left_ns
-    }
-
     pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
         self.left_ns = self.left_ns.saturating_sub(ran_ns);
-    }
-
-    /// Whether it spins until a lock is free.
-    pub(super) fn is_spinning(&self) -> bool {
-        self.is_spinning
     }
 
     /// Whether it holds a spin lock or waits for one: then no guest kernel takes the processor from it.
@@ -174,12 +159,11 @@ impl Task {
     /// Carries out one instruction. `None`: it concerned only the task.
     fn carry_out(&mut self, op: &Op, who: TaskId, at_hand: &mut AtHand<'_>) -> Option<Turn> {
         match *op {
-            Op::Compute(length) => self.left_ns = Nanoseconds::new(length.sample(&mut self.stream)),
+            Op::Compute(length) => self.left_ns = length.sample_ns(&mut self.stream),
             Op::Repeat { start, times, counter } => self.repeat(start, times, counter),
             Op::Done => at_hand.context.note(Note::Done { client: who.client, task: who.task }),
             Op::Sleep(length) => return Some(self.sleep(who, length, at_hand)),
-            Op::Read { disk, bytes } => return Some(self.read(who, disk, bytes, false, at_hand)),
-            Op::ReadOn { disk, bytes } => return Some(self.read(who, disk, bytes, true, at_hand)),
+            Op::Read { disk, bytes, goes_on } => return Some(self.read(who, disk, bytes, goes_on, at_hand)),
             Op::Receive { port } => return self.receive(port, at_hand),
             Op::ReceiveAll { port, each } => return self.receive_all(who, port, each, at_hand),
             Op::Reply { bytes } => return self.reply(who, bytes, at_hand),
@@ -189,7 +173,9 @@ impl Task {
             Op::Request { remote, port, bytes } => {
                 return self.send(who, Peer::Remote(remote), port, bytes, at_hand);
             }
-            Op::Lock(lock) => return (!at_hand.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
+            Op::Lock(lock) => {
+                return (!at_hand.locks.take(lock, who)).then_some(Turn::Wait(Wait::For(Awaited::Lock)));
+            }
             Op::SpinLock(lock) => return self.spin(lock, who, at_hand),
             Op::Unlock(lock) => return self.unlock(lock, who, at_hand),
             Op::Yield => return Some(Turn::Yield),
@@ -198,12 +184,8 @@ impl Task {
     }
 
     fn sleep(&mut self, who: TaskId, length: Distribution, at_hand: &mut AtHand<'_>) -> Turn {
-        let length_ns = length.sample(&mut self.stream);
-        at_hand.context.notify_after(
-            Nanoseconds::new(length_ns),
-            at_hand.on,
-            Signal::Timer { task: who.task },
-        );
+        let length_ns = length.sample_ns(&mut self.stream);
+        at_hand.context.notify_after(length_ns, at_hand.on, Signal::Timer { task: who.task });
         Turn::Wait(Wait::Timer)
     }
 
@@ -270,7 +252,7 @@ impl Task {
         if who.is_at(to) && at_hand.inbox.is_full(port) {
             // The instruction is carried out again once there is room.
             self.at -= 1;
-            return Some(Turn::Wait(Wait::Room { port }));
+            return Some(Turn::Wait(Wait::For(Awaited::Room { port })));
         }
         let bytes = bytes.sample(&mut self.stream);
         // The answer comes to the guest as a whole, wherever the task runs by then.
@@ -284,7 +266,7 @@ impl Task {
         let Some(packet) = at_hand.inbox.take(port) else {
             // The instruction is carried out again once a packet has come.
             self.at -= 1;
-            return Some(Turn::Wait(Wait::Packet { port }));
+            return Some(Turn::Wait(Wait::For(Awaited::Packet { port })));
         };
         self.peer = Some(packet);
         if at_hand.inbox.has_room_again(port) {
@@ -306,7 +288,7 @@ impl Task {
         if matches!(turn, Some(Turn::Wait(_))) {
             return turn;
         }
-        self.left_ns = Nanoseconds::new(each.sample(&mut self.stream));
+        self.left_ns = each.sample_ns(&mut self.stream);
         match self.peer {
             Some(packet) if packet.is_last() => {
                 let took_ns = at_hand.context.now_ns().saturating_sub(packet.sent_ns);

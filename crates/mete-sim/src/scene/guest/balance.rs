@@ -46,11 +46,10 @@ impl Guest {
         let others = self.vcpus.iter().enumerate().filter(|(from, _)| *from != to);
         let loaded = others.filter(|(_, vcpu)| vcpu.load() >= least_load && vcpu.waiting() > 0);
         // `Reverse`: of several equally loaded ones, the first is taken.
-        let Some((_, from)) = loaded.max_by_key(|(from, vcpu)| (vcpu.waiting(), std::cmp::Reverse(*from)))
-        else {
-            return false;
-        };
-        let Some(task) = from.kernel.spare(&from.ready, from.current) else { return false };
+        let busiest = loaded.max_by_key(|(from, vcpu)| (vcpu.waiting(), std::cmp::Reverse(*from)));
+        let Some(from) = busiest.map(|(from, _)| from) else { return false };
+        let from = &mut self.vcpus[from];
+        let Some(task) = from.kernel.scheduler().spare(&from.ready, from.current) else { return false };
         self.settle(task, to);
         true
     }

@@ -11,14 +11,14 @@ use super::scheduler::Scheduler;
 /// The weight with which virtual time runs as fast as real time.
 const UNIT_WEIGHT: u64 = 1024;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct FairTask {
     weight: u64,
     virtual_ns: u64,
 }
 
 /// Least virtual run time first, as in Linux's completely fair scheduler (2.6.23 on).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Fair {
     /// The time in which every task runs once, if there are not too many tasks.
     latency_ns: Nanoseconds,

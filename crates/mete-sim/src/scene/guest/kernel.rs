@@ -7,7 +7,7 @@ use super::priority::Priority;
 use super::scheduler::Scheduler;
 
 /// Which scheduler a guest has.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Kernel {
     /// Priorities with a bonus for tasks that sleep much.
     Priority(Priority),
@@ -20,13 +20,6 @@ impl Kernel {
         match self {
             Kernel::Priority(scheduler) => scheduler,
             Kernel::Fair(scheduler) => scheduler,
-        }
-    }
-
-    pub(super) fn spare(&self, ready: &[bool], current: Option<usize>) -> Option<usize> {
-        match self {
-            Kernel::Priority(scheduler) => scheduler.spare(ready, current),
-            Kernel::Fair(scheduler) => scheduler.spare(ready, current),
         }
     }
 

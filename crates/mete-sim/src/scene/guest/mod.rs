@@ -59,24 +59,19 @@ pub struct Guest {
     costs: KernelCosts,
     vcpus: Vec<Vcpu>,
     /// The first virtual processor's number as a client; the others have the numbers after it.
-    first: ClientId,
+    pub(super) first: ClientId,
     tasks: Vec<GuestTask>,
     /// How many tasks have not exited.
     left: usize,
-    inbox: Inbox,
+    pub(super) inbox: Inbox,
     /// The locks between the guest's own tasks.
     locks: Locks,
 }
 
 impl Guest {
-    /// A guest without tasks on one virtual processor.
-    pub fn new(kernel: Kernel, costs: KernelCosts) -> Guest {
-        Guest::with_vcpus(1, kernel, costs)
-    }
-
     /// A guest without tasks on this number of virtual processors, at least one. Each has a run queue like
     /// `kernel`.
-    pub fn with_vcpus(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
+    pub fn new(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
         Guest {
             costs,
             vcpus: vec![kernel; vcpus.max(1)].into_iter().map(Vcpu::new).collect(),
@@ -144,19 +139,6 @@ impl Guest {
         self.vcpus.get(self.at(client)).map_or(Nanoseconds::ZERO, |vcpu| vcpu.spun_ns)
     }
 
-    /// Sets the client that the first virtual processor is.
-    pub(super) fn begin_at(&mut self, first: ClientId) {
-        self.first = first;
-    }
-
-    pub(super) fn inbox(&mut self) -> &mut Inbox {
-        &mut self.inbox
-    }
-
-    pub(super) fn dropped(&self) -> u64 {
-        self.inbox.dropped()
-    }
-
     /// The tasks that wait for what others have to do: the task's number, what it waits for, and since when.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (u16, Awaited, Nanoseconds)> {
         let tasks = (0..).zip(&self.tasks);
@@ -190,7 +172,7 @@ impl Guest {
         let of_task_ns = ran_ns - of_kernel_ns;
         let Some(current) = vcpu.current.filter(|_| !of_task_ns.is_zero()) else { return };
         let task = &mut self.tasks[current];
-        if task.task.is_spinning() {
+        if task.task.is_spinning {
             vcpu.spun_ns += of_task_ns;
         }
         task.task.advance(of_task_ns);
@@ -281,7 +263,7 @@ impl Guest {
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 let is_heard = world.put(on, &mut self.inbox, (port, packet), context);
-                if is_heard { self.waiting_for(Wait::Packet { port }) } else { None }
+                if is_heard { self.waiting_for(Wait::For(Awaited::Packet { port })) } else { None }
             }
         }
     }
@@ -294,7 +276,7 @@ impl Guest {
     /// Makes all tasks ready that wait for room at a port.
     fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<Scene>) {
         // Each wake-up clears the task's wait, so the search ends.
-        while let Some(task) = self.waiting_for(Wait::Room { port }) {
+        while let Some(task) = self.waiting_for(Wait::For(Awaited::Room { port })) {
             self.wake(at, task, came_ns, context);
         }
     }
@@ -397,7 +379,7 @@ impl Guest {
     fn burst_ns(&self, at: usize, current: usize, now_ns: Nanoseconds) -> Nanoseconds {
         let GuestTask { task, slice_left_ns, .. } = &self.tasks[current];
         // The end of a slice takes no processor from a task with a spin lock.
-        let left_ns = if task.is_atomic() { task.left_ns() } else { task.left_ns().min(*slice_left_ns) };
+        let left_ns = if task.is_atomic() { task.left_ns } else { task.left_ns.min(*slice_left_ns) };
         if self.vcpus.len() == 1 {
             return left_ns;
         }

@@ -21,7 +21,7 @@ const INTERACTIVE_BONUS: i32 = 2;
 /// The priority of a task of niceness 0.
 const NEUTRAL: i32 = 120;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct PriorityTask {
     static_priority: i32,
     sleep_ns: Nanoseconds,
@@ -48,7 +48,7 @@ impl PriorityTask {
 }
 
 /// Priorities with a bonus for tasks that sleep much, as in Linux 2.6's O(1) scheduler.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Priority {
     slice_ns: Nanoseconds,
     tasks: Vec<PriorityTask>,

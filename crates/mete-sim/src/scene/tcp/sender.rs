@@ -86,8 +86,9 @@ pub(crate) struct Sender {
     grown: u64,
     recovery: Option<Recovery>,
     timer: Timer,
-    due_ns: Option<Nanoseconds>,
-    troubles: Troubles,
+    /// When its timer runs out.
+    pub(crate) due_ns: Option<Nanoseconds>,
+    pub(crate) troubles: Troubles,
 }
 
 impl Sender {
@@ -114,10 +115,6 @@ impl Sender {
     /// Whether it sends to that port.
     pub(crate) fn is_to(&self, to: Peer) -> bool {
         self.to == to
-    }
-
-    pub(crate) fn troubles(&self) -> Troubles {
-        self.troubles
     }
 
     /// Sends this number of bytes, at least 1, after all others. After a pause it begins slowly again, as a
@@ -201,11 +198,6 @@ impl Sender {
         // Nothing counts as under way now, so the one segment that the window allows may go.
         self.board.lose_all();
         self.due_ns = Some(now_ns.saturating_add(self.timer.wait_ns()));
-    }
-
-    /// When its timer runs out.
-    pub(crate) fn due_ns(&self) -> Option<Nanoseconds> {
-        self.due_ns
     }
 
     /// All segments before `next` have come.
@@ -339,7 +331,7 @@ mod tests {
             sender.look_at_timer(2_999 * MS);
             assert_eq!(sender.troubles.ran_out, 0, "nothing is known of the round trip: 3 s");
             sender.look_at_timer(3_000 * MS);
-            assert_eq!((send(&mut sender, 3_001 * MS), sender.due_ns()), (vec![0], Some(9_000 * MS)));
+            assert_eq!((send(&mut sender, 3_001 * MS), sender.due_ns), (vec![0], Some(9_000 * MS)));
             sender.acknowledged(told(1, echo_ns, &[]), 3_002 * MS);
             assert_eq!((sender.troubles.in_vain, sender.allowed), (in_vain, allowed));
             let goes = if in_vain == 1 { vec![8] } else { vec![1, 2] };
@@ -356,7 +348,7 @@ mod tests {
             next += send(&mut sender, Nanoseconds::ZERO).len() as u64;
             sender.acknowledged(told(next, Nanoseconds::ZERO, &[]), MS);
         }
-        assert!(sender.allowed > FIRST_SEGMENTS && sender.due_ns().is_none());
+        assert!(sender.allowed > FIRST_SEGMENTS && sender.due_ns.is_none());
         sender.answer(0, 5 * MS);
         assert_eq!(sender.allowed, FIRST_SEGMENTS);
         sender.acknowledged(told(u64::MAX, Nanoseconds::ZERO, &[(u32::MAX, u32::MAX)]), 5 * MS);
