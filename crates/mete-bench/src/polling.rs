@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use mete_base::processors::thread_time_ns;
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 use mete_measure::Bar;
@@ -64,12 +65,12 @@ fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason
 
 /// Percent of a processor that the polls of a sample use.
 fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reason> {
-    let before = processor_time_ns();
+    let before = thread_time_ns();
     for _ in 0..POLLS {
         std::thread::sleep(INTERVAL);
         turn()?;
     }
-    let used_ns = processor_time_ns() - before;
+    let used_ns = thread_time_ns() - before;
     Ok(100.0 * used_ns as f64 / (INTERVAL * POLLS).as_nanos() as f64)
 }
 
@@ -108,9 +109,4 @@ fn bare_turn() -> Result<Turn, Reason> {
         }
         Ok(())
     }))
-}
-
-fn processor_time_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

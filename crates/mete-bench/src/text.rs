@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use mete_base::processors::thread_time_ns;
 use mete_convert::{Ctf, CtfVersion, Text, convert};
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor;
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
-use mete_trace::thread::processor_time_ns;
 use mete_trace::{Filter, Trace};
 
 use crate::child::{Owned, check_installed};
@@ -89,9 +89,9 @@ impl Files {
     fn ours(&mut self, events: u64) -> Result<f64, Reason> {
         let trace = self.trace(events)?;
         let to = File::create("/dev/null")?;
-        let before = processor_time_ns();
+        let before = thread_time_ns();
         let done = convert(&trace, Filter::default(), &mut Text::new(to))?;
-        Ok(per_event(processor_time_ns() - before, done.events))
+        Ok(per_event(thread_time_ns() - before, done.events))
     }
 
     fn babeltrace(&mut self, events: u64) -> Result<f64, Reason> {

@@ -36,12 +36,6 @@ pub fn set_priority(realtime: bool) -> String {
     }
 }
 
-/// Processor time that the calling thread has used.
-pub fn processor_time_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// Lets other threads run for a moment.
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(1));
