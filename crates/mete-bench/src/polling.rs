@@ -20,7 +20,7 @@ const DOMAINS: usize = 16;
 const POLLS: u32 = 10;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    let (turn, what) = match context.scheduler {
+    let (turn, what) = match &context.options.scheduler {
         Some(make) => (make(), "the scheduler's whole turn"),
         None => (bare_turn(), "reading alone, without analysis and policy"),
     };
@@ -48,7 +48,7 @@ struct Samples {
 
 /// What this thread uses while it only sleeps, and what it uses while it takes its turns; samples alternate.
 fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason> {
-    let rounds = if context.is_quick { 6 } else { 20 };
+    let rounds = if context.options.is_quick { 6 } else { 20 };
     context.progress.begin("polling", rounds);
     let mut samples = Samples::default();
     for _ in 0..rounds {
