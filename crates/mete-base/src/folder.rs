@@ -458,31 +458,15 @@ fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
-    use std::{env, fs, process};
 
     use super::*;
 
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(test: &str) -> Scratch {
-            let path = env::temp_dir().join(format!("mete-folder-{}-{test}", process::id()));
-            fs::create_dir(&path).unwrap();
-            Scratch(path)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn a_path_leads_where_the_kernel_says_it_does() {
-        let scratch = Scratch::new("path");
-        let at = |name: &str| scratch.0.join(name);
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
         fs::create_dir_all(at("a/b")).unwrap();
         symlink("a", at("relative")).unwrap();
         symlink(at("a/b"), at("absolute")).unwrap();
@@ -512,8 +496,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_was_found_stays_the_same_when_another_one_takes_its_place() {
-        let scratch = Scratch::new("exchange");
-        let at = |name: &str| scratch.0.join(name);
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
         fs::create_dir_all(at("mine")).unwrap();
         fs::create_dir_all(at("other")).unwrap();
         let place = PathPlace::find(&at("mine/new"), PathTrust::Links).unwrap();
@@ -526,13 +510,13 @@ mod tests {
 
     #[test]
     fn folders_are_created_for_their_owner_and_removed_again() {
-        let scratch = Scratch::new("make");
-        let path = scratch.0.join("a/b/c");
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a/b/c");
         let (_, made) = Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(made.len(), 3);
         made.iter().for_each(CreatedFolder::remove);
-        assert!(fs::read_dir(&scratch.0).unwrap().next().is_none());
+        assert!(fs::read_dir(scratch.path()).unwrap().next().is_none());
         assert!(Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap().1.len() == 3);
         assert!(Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap().1.is_empty());
     }
@@ -544,10 +528,10 @@ mod tests {
             println!("SKIPPED: links_of_another_user_are_followed_where_the_kernel_would: not root");
             return;
         }
-        let scratch = Scratch::new("links");
-        let shared = scratch.0.join("shared");
+        let scratch = tempfile::tempdir().unwrap();
+        let shared = scratch.path().join("shared");
         fs::create_dir(&shared).unwrap();
-        fs::create_dir(scratch.0.join("target")).unwrap();
+        fs::create_dir(scratch.path().join("target")).unwrap();
         symlink("../target", shared.join("link")).unwrap();
         lchown(shared.join("link"), Some(OTHER), None).unwrap();
         for (mode, owner, is_followed) in [(0o1777, 0, false), (0o1777, OTHER, true), (0o755, 0, true)] {
@@ -563,8 +547,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_may_exchange_is_not_trusted() {
-        let scratch = Scratch::new("own");
-        let open = scratch.0.join("open");
+        let scratch = tempfile::tempdir().unwrap();
+        let open = scratch.path().join("open");
         fs::create_dir_all(open.join("mine")).unwrap();
         for (mode, is_believed) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();

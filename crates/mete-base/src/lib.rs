@@ -6,7 +6,7 @@
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
 //! | [`nearest`] | the name that may have been meant |
-//! | [`processors`] | the machine's processors |
+//! | [`processors`] | the machine's processors, and how long a thread has used them |
 //! | [`progress`] | how long work reports what it does, and how it is stopped |
 //! | [`size`] | numbers of bytes, as people write and read them |
 //! | [`sentence`] | an error and its causes as one sentence |

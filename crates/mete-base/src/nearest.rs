@@ -32,6 +32,11 @@ pub fn few<'a>(written: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Vec
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
+/// The end of a sentence about an unknown name: `; did you mean x?`, or nothing if no name is close enough.
+pub fn question<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(written, known).map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
+}
+
 /// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close
 /// to one that it contains (`old_pid` and `pid`), and to one whose parts it has all (`l2_cache_misses` and
 /// `l2_misses`).

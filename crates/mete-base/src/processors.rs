@@ -1,9 +1,10 @@
-//! The machine's processors.
+//! The machine's processors, and how long a thread has used them.
 
 use std::fs;
 use std::ops::RangeInclusive;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The processors that this thread may run on, in order.
 ///
@@ -13,6 +14,12 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 pub fn allowed() -> rustix::io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
+}
+
+/// The processor time that the calling thread has used.
+pub fn thread_time_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The processors that are online now, of `possible` ones. No performance event can be opened on the others.

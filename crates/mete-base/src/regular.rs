@@ -44,13 +44,13 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_regular_is_not_opened() {
-        let path = std::env::temp_dir().join(format!("mete-regular-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
         mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&watch, &path, inotify::WatchFlags::OPEN).unwrap();
         let refused = open(&path);
         let nothing = rustix::io::read(&watch, &mut [0; 1024]).err();
-        std::fs::remove_file(&path).unwrap();
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert_eq!(nothing, Some(rustix::io::Errno::AGAIN), "the file was opened");
     }

@@ -58,9 +58,7 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 /// row that says so. Nothing stays switched on.
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
-    let scheduler = options.scheduler.as_deref();
-    let &Options { is_quick, request_placement, requests_for, .. } = options;
-    let mut context = Context { is_quick, scheduler, request_placement, requests_for, progress };
+    let mut context = Context { options, progress };
     // After a cancellation the remaining groups have no rows, not even rows that say why.
     for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
         if !context.is_cancelled() {

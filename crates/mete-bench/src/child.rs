@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mete_measure::processor::Pinned;
 use mete_measure::reason::Reason;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A child process. It is killed and waited for at the latest when this is dropped. On a machine with setpriv it also
 /// dies with this process.
@@ -67,10 +68,9 @@ impl Owned {
 
     /// Asks the process to end, as Ctrl-C does.
     pub fn interrupt(&mut self) {
-        if let (Ok(None), Ok(pid)) = (self.0.try_wait(), libc::pid_t::try_from(self.0.id())) {
-            // SAFETY: no memory is passed. The process has not been waited for yet, so the number is still that of
-            // this child.
-            unsafe { libc::kill(pid, libc::SIGINT) };
+        // It has not been waited for yet, so the number is still that of this child.
+        if let (Ok(None), Some(pid)) = (self.0.try_wait(), Pid::from_raw(self.0.id() as i32)) {
+            let _ = kill_process(pid, Signal::INT);
         }
     }
 }

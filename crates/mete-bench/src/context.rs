@@ -1,10 +1,9 @@
 //! What all measurements of one run share.
 
-use std::time::Duration;
-
 use mete_base::progress::Progress;
-use mete_demo::Placement;
 use mete_measure::Reason;
+
+use crate::bench::Options;
 
 /// One periodic turn of a scheduler: it reads all logs, analyses them and decides.
 pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
@@ -14,13 +13,7 @@ pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
 
 /// How a run is done, and to whom it reports.
 pub(crate) struct Context<'a> {
-    pub is_quick: bool,
-    /// Makes the scheduler whose polling is measured.
-    pub scheduler: Option<&'a MakeScheduler>,
-    /// Where the processes run whose requests are counted.
-    pub request_placement: Option<Placement>,
-    /// The longest time for which requests are counted.
-    pub requests_for: Option<Duration>,
+    pub options: &'a Options,
     pub progress: &'a mut dyn Progress,
 }
 
@@ -28,7 +21,7 @@ impl Context<'_> {
     /// The number of repetitions in this run, for `full` ones in a full run. A quick run has enough of them for a
     /// verdict, which takes six samples.
     pub fn rounds(&self, full: usize) -> usize {
-        if self.is_quick { (full / 6).max(6) } else { full }
+        if self.options.is_quick { (full / 6).max(6) } else { full }
     }
 
     pub fn is_cancelled(&self) -> bool {

@@ -23,7 +23,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 const COMMON: usize = 8;
 const GO: usize = 0;
 const STOP: usize = 1;
-/// Each member's first word: its process id, once it runs.
+/// Each member's first word: its process id, once it runs, or the negative number of the error by which it may not run on
+/// its processor.
 const PID: usize = 0;
 /// The longest time until all members run.
 const START: Duration = Duration::from_secs(5);
@@ -81,7 +82,7 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// If there is no memory or no process, or the members do not start in time.
+    /// If there is no memory or no process, a member may not run on its processor, or the members do not start in time.
     pub fn start(places: &[Option<usize>], words: usize, work: Work) -> Result<Crew, Reason> {
         let members = places.len();
         let memory = Shared::new(COMMON + members * (words + 1))?;
@@ -91,13 +92,20 @@ impl Crew {
         let crew = Crew { leader, memory, members, words };
         let begin = Instant::now();
         // A member stores its process id last, so none of them is 0 once all wait for the start.
-        while crew.pids().contains(&0) {
+        loop {
+            let pids = crew.pids();
+            if let Some((pid, place)) = pids.iter().zip(places).find(|(pid, _)| **pid < 0) {
+                let what = format!("run a process on processor {}", place.unwrap_or_default());
+                return Err(Reason::while_trying(what)(io::Error::from_raw_os_error(-pid)));
+            }
+            if !pids.contains(&0) {
+                return Ok(crew);
+            }
             if begin.elapsed() > START {
                 return Err(Reason::new("processes of the study do not start"));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Ok(crew)
     }
 
     /// Makes the members begin.
@@ -160,11 +168,10 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
         libc::alarm(LIFE_S);
     }
-    if let Some(processor) = place {
-        let _ = processor::pin_bare(processor);
-    }
+    // Elsewhere it would measure something else, and other members would meet it on their processors.
+    let refused = place.and_then(|processor| processor::pin_bare(processor).err()?.raw_os_error());
     // SAFETY: a query, which takes no memory.
-    let pid = unsafe { libc::syscall(libc::SYS_getpid) };
+    let pid = refused.map_or_else(|| unsafe { libc::syscall(libc::SYS_getpid) }, |error| -i64::from(error));
     all[COMMON + nth * (words + 1) + PID].store(pid as u64, Ordering::Release);
     // Acquire: a member that sees the start also sees the words that were written before.
     while all[GO].load(Ordering::Acquire) == 0 {
@@ -188,21 +195,21 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Clones this process by the system call itself. The C library's fork would make the clone a component of its own,
+/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would make the clone a component of its own,
 /// with a socket and a thread.
 ///
 /// # Safety
 ///
 /// The child must only make system calls, on memory that was made before. Other threads of this process may have held
 /// any lock at the time of the clone.
-unsafe fn clone_bare(child: impl FnOnce()) -> io::Result<Pid> {
+pub(crate) unsafe fn clone_bare(child: impl FnOnce()) -> io::Result<Pid> {
     let flags = libc::c_long::from(libc::SIGCHLD);
     // SAFETY: no memory is passed, and the child has its own copy of the stack.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     if pid == 0 {
         child();
         // SAFETY: as in `serve`.
-        unsafe { libc::_exit(1) }
+        unsafe { libc::_exit(0) }
     }
     Pid::from_raw(pid as libc::pid_t).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
 }
@@ -245,6 +252,12 @@ mod tests {
         while !desk.is_over() {
             sleep_ns(100_000);
         }
+    }
+
+    #[test]
+    fn klog_9_a_processor_that_a_member_may_not_run_on_is_the_reason() {
+        let refused = Crew::start(&[None, Some(100_000)], 1, count).err().map(|reason| reason.to_string());
+        assert!(refused.as_ref().is_some_and(|why| why.contains("processor 100000")), "{refused:?}");
     }
 
     #[test]

@@ -7,9 +7,9 @@
 //! |---|---|
 //! | what is measured | [`user`], [`kernel`], [`policy`], `reader`, `text`, `polling`, `requests` |
 //! | what gives work | [`load`], [`traffic`], [`busy`], [`crew`], [`child`], [`synthetic`] |
-//! | what is recorded | [`recording`], `recorded`, `tracing_mount` |
+//! | what is recorded | [`recording`], `tracing_mount` |
 //! | what watches | [`realtime`], [`watch`] |
-//! | what all share | [`bench()`], `context`, [`scratch`] |
+//! | what all share | [`bench()`], `context`, [`scratch`], `background` |
 //! | policies in the simulator | [`beside`] |
 //!
 //! Principles:
@@ -23,6 +23,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod background;
 mod bench;
 pub mod beside;
 pub mod busy;
@@ -35,7 +36,6 @@ pub mod policy;
 mod polling;
 mod reader;
 pub mod realtime;
-mod recorded;
 pub mod recording;
 mod requests;
 pub mod scratch;

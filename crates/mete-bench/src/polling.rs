@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use mete_base::processors::thread_time_ns;
 use mete_kernel::{Characteristic, Kernel, Principal, event};
 use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 use mete_measure::Bar;
@@ -19,7 +20,7 @@ const DOMAINS: usize = 16;
 const POLLS: u32 = 10;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    let (turn, what) = match context.scheduler {
+    let (turn, what) = match &context.options.scheduler {
         Some(make) => (make(), "the scheduler's whole turn"),
         None => (bare_turn(), "reading alone, without analysis and policy"),
     };
@@ -47,7 +48,7 @@ struct Samples {
 
 /// What this thread uses while it only sleeps, and what it uses while it takes its turns; samples alternate.
 fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason> {
-    let rounds = if context.is_quick { 6 } else { 20 };
+    let rounds = if context.options.is_quick { 6 } else { 20 };
     context.progress.begin("polling", rounds);
     let mut samples = Samples::default();
     for _ in 0..rounds {
@@ -64,12 +65,12 @@ fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason
 
 /// Percent of a processor that the polls of a sample use.
 fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reason> {
-    let before = processor_time_ns();
+    let before = thread_time_ns();
     for _ in 0..POLLS {
         std::thread::sleep(INTERVAL);
         turn()?;
     }
-    let used_ns = processor_time_ns() - before;
+    let used_ns = thread_time_ns() - before;
     Ok(100.0 * used_ns as f64 / (INTERVAL * POLLS).as_nanos() as f64)
 }
 
@@ -108,8 +109,4 @@ fn bare_turn() -> Result<Turn, Reason> {
         }
         Ok(())
     }))
-}
-
-fn processor_time_ns() -> u64 {
-    mete_log::clock::nanoseconds(rustix::time::ClockId::ThreadCPUTime)
 }

@@ -191,7 +191,7 @@ fn passes(context: &mut Context<'_>) -> Row {
     const NAME: &str = "reader: passes, writer at full speed";
     let row = |samples| Row::new(NAME, "passes", samples).bar_of_each(Bar::AtMost(1.0));
     context.progress.begin(NAME, 1);
-    let duration = Duration::from_millis(if context.is_quick { 100 } else { 500 });
+    let duration = Duration::from_millis(if context.options.is_quick { 100 } else { 500 });
     match observe(duration) {
         Ok(seen) if seen.sum.rows + seen.sum.overwritten == seen.written => {
             let note = format!(

@@ -26,8 +26,7 @@ impl Realtime {
     ///
     /// If this process may not have such a priority, or the watchdog's thread cannot be started.
     pub fn begin(limit: Duration) -> Result<Realtime, Reason> {
-        // SAFETY: the call takes no argument.
-        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let (done, until) = channel();
         let (tell, told) = channel();
         let watchdog = thread::Builder::new().name("watchdog".into()).spawn(move || {

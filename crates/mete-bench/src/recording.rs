@@ -1,16 +1,17 @@
 //! Records a shipped schema's events from the running kernel into a trace, with the recorder that `mete record` uses.
 
+use std::ops::Deref;
+use std::path::Path;
+
 use mete_base::sentence;
 use mete_measure::reason::Reason;
 use mete_record::{Plan, RecordedSchema, RecordingError};
 use mete_schema::{Source, shipped};
 use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
-use mete_trace::{FormerTrace, Report};
+use mete_trace::{FormerTrace, NamedTrace, Report};
 
 use crate::scratch::Scratch;
 use crate::tracing_mount;
-
-pub use crate::recorded::Recorded;
 
 /// The default of `mete record`.
 pub const BUFFER_BYTES: u64 = 4 << 20;
@@ -45,15 +46,15 @@ impl Session {
     pub fn begin(schema: &str, events: &[&str]) -> Result<Session, Reason> {
         let shipped =
             shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
-        Session::of_source(shipped.source(), events, BUFFER_BYTES)
+        Session::of_source(shipped.source(), events)
     }
 
-    /// The same for any schema, with buffers of this size.
+    /// The same for any schema.
     ///
     /// # Errors
     ///
     /// As [`Session::begin`].
-    pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
+    pub fn of_source(source: Source, events: &[&str]) -> Result<Session, Reason> {
         let schema = tracing_mount::with_tracing_file_system(|| read(source))?;
         let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
         // No name stands for all events.
@@ -70,7 +71,7 @@ impl Session {
             directory: scratch.path().join("trace"),
             former: FormerTrace::Stays,
             domains: Vec::new(),
-            buffer_bytes,
+            buffer_bytes: BUFFER_BYTES,
             low_water_percent: DEFAULT_LOW_WATER_PERCENT,
             flight: None,
             has_command: false,
@@ -144,4 +145,36 @@ fn read(source: Source) -> Result<RecordedSchema, Reason> {
         RecordingError::Schema(problems) => Reason::from_error(problems.render(&sources, false)),
         error => Reason::new(sentence(&error)),
     })
+}
+
+/// A trace that was recorded, with the directory of its files. It can be read any number of times.
+pub struct Recorded {
+    trace: NamedTrace,
+    // The directory must live as long as its files are read.
+    _scratch: Option<Scratch>,
+}
+
+impl Recorded {
+    /// Opens the trace in a directory.
+    ///
+    /// # Errors
+    ///
+    /// If there is no trace.
+    pub fn open(directory: &Path) -> Result<Recorded, Reason> {
+        Ok(Recorded { trace: NamedTrace::open(directory)?, _scratch: None })
+    }
+
+    /// Opens a trace in a scratch directory, which lives as long as the result.
+    pub fn in_scratch(scratch: Scratch, name: &str) -> Result<Recorded, Reason> {
+        let trace = NamedTrace::open(scratch.path().join(name))?;
+        Ok(Recorded { trace, _scratch: Some(scratch) })
+    }
+}
+
+impl Deref for Recorded {
+    type Target = NamedTrace;
+
+    fn deref(&self) -> &NamedTrace {
+        &self.trace
+    }
 }

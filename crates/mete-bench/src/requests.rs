@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mete_demo::{Piece, Requests, Setting};
+use mete_demo::{Piece, Placement, Requests, Setting};
 use mete_measure::Bar;
 use mete_measure::pairs::{Goal, PIECES, Pairs, several_pairs};
 use mete_measure::reason::Reason;
@@ -14,7 +14,7 @@ use crate::context::Context;
 const WITHIN: f64 = 0.01;
 /// The longest time for up to three settings, unless the caller gives another one. Up to six settings have twice as
 /// long.
-pub const USUAL_TIME: Duration = Duration::from_secs(120);
+const USUAL_TIME: Duration = Duration::from_secs(120);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
 const NOTE: &str = "a pair is a second of each, in tenths that alternate in random order, so that each second of logging \
@@ -35,7 +35,7 @@ pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
             Setting::Logged,
             "as in the row of the demo, in the rounds of those below",
         ),
-        ("floor: requests, logged and not read / nothing", Setting::Unread, "nobody polls meanwhile"),
+        ("floor: requests, logged and not read / nothing", Setting::Unread, "no reader polls meanwhile"),
         ("floor: requests, only the kernel logged / nothing", Setting::Kernel, "without the drivers' probes"),
         ("floor: requests, only probes logged / nothing", Setting::Probes, "one probe a request"),
         (
@@ -66,13 +66,16 @@ fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -
         let found = found.as_ref().map(|found| found[nth].clone()).map_err(Reason::clone);
         nth += 1;
         let words = found.as_ref().map_or(String::new(), |found| found.rates.in_words());
-        let placement = found.as_ref().map_or("", |found| found.placement);
+        let placement = found.as_ref().ok().and(context.options.request_placement);
         let (rates, used) = found
             .map(|found| (found.rates.quotients, found.used))
             .map_or_else(|reason| (Err(reason.clone()), Err(reason)), |(rates, used)| (Ok(rates), Ok(used)));
         let of_time = name.replace("requests", "processor time of a request");
         [
-            Row::new(name, "ratio", rates).note(words).note(note).note(placement),
+            Row::new(name, "ratio", rates)
+                .note(words)
+                .note(note)
+                .note(placement.map_or("", Placement::in_words)),
             Row::new(of_time, "ratio", used)
                 .note("of clients and drivers, without what polling takes from them"),
         ]
@@ -86,21 +89,20 @@ struct RequestCosts {
     rates: Pairs,
     /// The quotients of a request's processor time, pair by pair.
     used: Vec<f64>,
-    /// See [`mete_demo::Requests::placement`].
-    placement: &'static str,
 }
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
     let placement = context
+        .options
         .request_placement
         .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?;
     let mut requests = Requests::start(placement).map_err(reason)?;
     // Each setting beyond three takes its share of pieces, so the time grows in steps of three settings.
-    let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
-    let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
+    let usual =
+        if context.options.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
+    let goal = Goal { within: WITHIN, at_most: context.options.requests_for.unwrap_or(usual) };
 
     let mut pieces = vec![Vec::new(); settings.len() + 1];
-    let placement = requests.placement();
     let all = several_pairs(
         goal,
         settings.len(),
@@ -120,11 +122,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCos
         .map(|(rates, pieces)| {
             let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
             // A stretch without any answered request says nothing about the time of one: its quotient is not finite.
-            RequestCosts {
-                rates,
-                used: quotients.filter(|quotient| quotient.is_finite()).collect(),
-                placement,
-            }
+            RequestCosts { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect() }
         })
         .collect())
 }

@@ -1,12 +1,15 @@
 //! A directory for the files of one measurement.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, fs, io, process};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::{io, process};
+
+use tempfile::{Builder, TempDir};
 
 /// A new directory. When this is dropped, it is removed with all files in it.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct Scratch(TempDir);
 
 impl Scratch {
     /// Makes the directory, with access for this user only.
@@ -15,17 +18,14 @@ impl Scratch {
     ///
     /// The error of the file system.
     pub fn new() -> io::Result<Scratch> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("mete-bench-{}-{number}", process::id()));
-        let mode = 0o700;
-        std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), mode).create(&path)?;
-        Ok(Scratch(path))
+        let prefix = format!("mete-bench-{}-", process::id());
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).permissions(Permissions::from_mode(0o700)).tempdir().map(Scratch)
     }
 
     /// The directory's path.
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// Writes a file in the directory.
@@ -34,14 +34,7 @@ impl Scratch {
     ///
     /// The error of the file system.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        fs::write(self.0.join(name), text)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Files that cannot be removed stay in the system's directory for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
+        fs::write(self.path().join(name), text)
     }
 }
 

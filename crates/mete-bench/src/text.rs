@@ -3,22 +3,22 @@
 //! each reader has one thread and none of them waits.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use mete_base::processors::thread_time_ns;
 use mete_convert::{Ctf, CtfVersion, Text, convert};
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor;
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
-use mete_trace::thread::processor_time_ns;
 use mete_trace::{Filter, Trace};
 
 use crate::child::{Owned, check_installed};
 use crate::context::Context;
-use crate::kernel::perf_record::{check_tracing, with_tracing};
+use crate::kernel::perf_record::record_messages;
 use crate::scratch::Scratch;
 use crate::synthetic::write_trace;
 
@@ -37,8 +37,8 @@ enum Reader {
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     use Reader::{Babeltrace, Ours, PerfScript};
-    let events = if context.is_quick { EVENTS / 5 } else { EVENTS };
-    let rounds = if context.is_quick { 2 } else { 7 };
+    let events = if context.options.is_quick { EVENTS / 5 } else { EVENTS };
+    let rounds = if context.options.is_quick { 2 } else { 7 };
     let mut files = Files::default();
     let variants = [Ours, Babeltrace, PerfScript];
     let samples = interleave("events to text", rounds, &variants, context.progress, |reader| match reader {
@@ -70,16 +70,15 @@ struct Files {
 }
 
 impl Files {
-    fn path(&mut self, name: &str) -> Result<PathBuf, Reason> {
+    fn folder(&mut self) -> Result<&Path, Reason> {
         if self.scratch.is_none() {
             self.scratch = Some(Scratch::new()?);
         }
-        let folder = self.scratch.as_ref().map(|scratch| scratch.path().join(name));
-        folder.ok_or_else(|| Reason::new("there is no folder"))
+        self.scratch.as_ref().map(Scratch::path).ok_or_else(|| Reason::new("there is no folder"))
     }
 
     fn trace(&mut self, events: u64) -> Result<Trace, Reason> {
-        let path = self.path("trace")?;
+        let path = self.folder()?.join("trace");
         if !path.exists() {
             write_trace(&path, events, 2)?;
         }
@@ -89,14 +88,14 @@ impl Files {
     fn ours(&mut self, events: u64) -> Result<f64, Reason> {
         let trace = self.trace(events)?;
         let to = File::create("/dev/null")?;
-        let before = processor_time_ns();
+        let before = thread_time_ns();
         let done = convert(&trace, Filter::default(), &mut Text::new(to))?;
-        Ok(per_event(processor_time_ns() - before, done.events))
+        Ok(per_event(thread_time_ns() - before, done.events))
     }
 
     fn babeltrace(&mut self, events: u64) -> Result<f64, Reason> {
         check_installed("babeltrace2")?;
-        let path = self.path("ctf")?;
+        let path = self.folder()?.join("ctf");
         if !path.exists() {
             fs::create_dir(&path)?;
             let trace = self.trace(events)?;
@@ -107,31 +106,13 @@ impl Files {
     }
 
     fn perf_script(&mut self) -> Result<f64, Reason> {
-        check_tracing()?;
-        let path = self.path("data")?.to_string_lossy().into_owned();
+        let folder = self.folder()?.to_owned();
         let events = match self.perfs {
             Some(events) => events,
-            None => *self.perfs.insert(perf_record(&path)?),
+            None => *self.perfs.insert(record_messages(&folder, processor::quietest(), MESSAGES)?),
         };
-        Ok(per_event(run(&["perf", "script", "--input", &path])?, events))
-    }
-}
-
-/// Records `perf bench sched pipe` on one processor. Returns the number of recorded events.
-fn perf_record(path: &str) -> Result<u64, Reason> {
-    let processor = processor::quietest();
-    let record = format!(
-        "perf record --quiet --all-cpus --event sched:sched_switch,sched:sched_waking --output {path} -- \
-         taskset -c {processor} perf bench sched pipe --loop {MESSAGES} > /dev/null
-         perf script --input {path} --fields event | wc -l > {path}.events"
-    );
-    run(&["unshare", "--mount", "setsid", "-w", "sh", "-c", &with_tracing(&record)])?;
-    let events = fs::read_to_string(format!("{path}.events"))?;
-    let events = events.trim().parse().unwrap_or(0);
-    if events < u64::from(MESSAGES) {
-        Err(Reason::new(format!("only {events} events were recorded")))
-    } else {
-        Ok(events)
+        let data = folder.join("data");
+        Ok(per_event(run(&["perf", "script", "--input", &data.to_string_lossy()])?, events))
     }
 }
 

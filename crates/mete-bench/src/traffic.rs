@@ -1,12 +1,14 @@
 //! Traffic that causes events at a known rate: system calls, and messages between two tasks.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::thread::{self, JoinHandle};
-use std::{fs, ptr};
 
 use mete_measure::processor;
 use mete_measure::reason::Reason;
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use crate::crew::clone_bare;
 
 /// Makes `times` system calls that do hardly any work.
 #[inline(never)]
@@ -66,14 +68,14 @@ pub enum Partner {
 
 /// A task that sends each byte back that it gets through a pipe. It ends when this is dropped.
 pub struct Echo {
-    to: Option<fs::File>,
-    from: fs::File,
+    to: Option<PipeWriter>,
+    from: PipeReader,
     task: Task,
 }
 
 enum Task {
     Thread(Option<JoinHandle<()>>),
-    Process(libc::pid_t),
+    Process(Pid),
 }
 
 impl Echo {
@@ -84,7 +86,7 @@ impl Echo {
     ///
     /// If the pipes or the task cannot be made, or this thread may not run on the processor.
     pub fn start(partner: Partner, processor: usize) -> Result<Echo, Reason> {
-        let ((there_in, there_out), (back_in, back_out)) = (pipe()?, pipe()?);
+        let ((there_in, there_out), (back_in, back_out)) = (io::pipe()?, io::pipe()?);
         // The task inherits the processor. This thread is let go when the task has started.
         let _pinned = processor::Pinned::to(processor)?;
         let task = match partner {
@@ -132,43 +134,34 @@ impl Drop for Echo {
         self.to = None;
         match &mut self.task {
             Task::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
-            // SAFETY: this is our child, for which no other code waits.
-            Task::Process(pid) => drop(unsafe { libc::waitpid(*pid, ptr::null_mut(), 0) }),
+            // This is our child, for which no other code waits.
+            Task::Process(pid) => drop(waitpid(Some(*pid), WaitOptions::empty())),
         }
     }
 }
 
-fn start_thread(mut from: fs::File, mut to: fs::File) -> Result<Task, Reason> {
-    let echo = move || {
-        let _batch = processor::Batch::begin();
-        let mut byte = [0];
-        while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
-    };
-    let thread = thread::Builder::new().name("echo".into()).spawn(echo)?;
+fn start_thread(from: PipeReader, to: PipeWriter) -> Result<Task, Reason> {
+    let thread = thread::Builder::new().name("echo".into()).spawn(move || echo(from, to))?;
     Ok(Task::Thread(Some(thread)))
 }
 
-/// Starts a bare child by the system call itself. The C library's fork would make the child a component of its own,
-/// with a socket and a thread.
-fn start_process(mut from: fs::File, mut to: fs::File) -> Result<Task, Reason> {
-    // SAFETY: the child only makes system calls, on what was made before the clone, and never returns.
-    unsafe {
-        let flags = libc::c_long::from(libc::SIGCHLD);
-        let pid = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
-        if pid != 0 {
-            return if pid > 0 {
-                Ok(Task::Process(pid as libc::pid_t))
-            } else {
-                Err(Reason::while_trying("start a process")(io::Error::last_os_error()))
-            };
-        }
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        close_all_but([from.as_raw_fd(), to.as_raw_fd()]);
-        let _batch = processor::Batch::begin();
-        let mut byte = [0];
-        while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
-        libc::_exit(0)
-    }
+fn start_process(from: PipeReader, to: PipeWriter) -> Result<Task, Reason> {
+    // SAFETY: the child only makes system calls, on what was made before the clone.
+    let child = unsafe {
+        clone_bare(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            close_all_but([from.as_raw_fd(), to.as_raw_fd()]);
+            echo(from, to);
+        })
+    };
+    child.map(Task::Process).map_err(Reason::while_trying("start a process"))
+}
+
+/// Sends each byte back.
+fn echo(mut from: PipeReader, mut to: PipeWriter) {
+    let _batch = processor::Batch::begin();
+    let mut byte = [0];
+    while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
 }
 
 /// Closes all descriptors except these. If ends of other pipes stayed open here, their readers would never see the
@@ -181,16 +174,6 @@ fn close_all_but(keep: [RawFd; 2]) {
             unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
     }
-}
-
-fn pipe() -> Result<(fs::File, fs::File), Reason> {
-    let mut fds = [0; 2];
-    // SAFETY: the call writes two descriptors into an array of two.
-    if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Reason::while_trying("make a pipe")(io::Error::last_os_error()));
-    }
-    // SAFETY: these are new descriptors, which have no other owner.
-    Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into())
 }
 
 #[cfg(test)]
@@ -217,7 +200,7 @@ mod tests {
                 Task::Thread(_) => None,
             };
             drop(echo);
-            let is_there = |pid| std::path::Path::new(&format!("/proc/{pid}")).exists();
+            let is_there = |pid| std::path::Path::new(&format!("/proc/{}", Pid::as_raw(Some(pid)))).exists();
             assert!(!pid.is_some_and(is_there));
         }
     }

@@ -1,9 +1,10 @@
 //! The command line of `mete`: its subcommands, and what is common to their help and their error messages.
 
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use mete_command::command_line::{self, Mistake, refined, refusal};
+use clap::Parser;
+use mete_command::command_line::Mistake;
 use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
+use crate::parse::check_domains;
 use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
 
 /// Measure what schedulers need to know, and schedule by it
@@ -69,47 +70,29 @@ pub enum Subcommand {
 }
 
 impl Arguments {
-    /// The arguments that were typed, if they go together.
-    ///
-    /// # Errors
-    ///
-    /// The help that was asked for, or the message about a mistyped command line.
-    pub fn read() -> Result<Arguments, clap::Error> {
-        let command = command();
-        let arguments = Arguments::from_arg_matches(&command_line::matches(&command)?)?;
-        let (subcommand, checked) = arguments.subcommand.check();
-        checked.map_err(|(kind, mistake)| refusal(&command, subcommand, kind, &mistake))?;
-        Ok(arguments)
-    }
-}
-
-impl Subcommand {
-    /// Whether the options go together, and the name of the subcommand. What can be told from the command line alone is
-    /// told here, so that it has the exit status of a mistyped command line and not that of a failure.
-    fn check(&self) -> (&'static str, Result<(), Mistake>) {
-        match self {
-            Subcommand::Log(options) => ("log", options.check()),
+    /// Whether the options go together, and the name of the subcommand.
+    pub fn check(&self) -> (&'static str, Result<(), Mistake>) {
+        match &self.subcommand {
+            Subcommand::Log(options) => ("log", check_domains(&options.domains)),
             Subcommand::Schedule(options) => ("schedule", options.check()),
             Subcommand::Sim(options) => ("sim", options.check()),
-            Subcommand::Record(options) => ("record", options.check()),
-            Subcommand::Show(options) => ("show", options.check()),
+            Subcommand::Record(options) => ("record", check_domains(&options.domains)),
+            Subcommand::Show(options) => ("show", options.choice.check()),
             Subcommand::Convert(options) => ("convert", options.check()),
             _ => ("", Ok(())),
         }
     }
 }
 
-/// The definition of the whole command line, from which arguments are read and help is written.
-pub fn command() -> Command {
-    refined(Arguments::command())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::CommandFactory;
+    use mete_command::command_line::refined;
+
+    use super::Arguments;
 
     #[test]
     fn the_command_line_is_consistent() {
-        command().debug_assert();
+        refined(Arguments::command()).debug_assert();
     }
 }

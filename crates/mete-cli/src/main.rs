@@ -42,25 +42,25 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use mete_command::output::Output;
-use mete_command::{command_line, failure, interrupt, lab};
+use mete_command::{command_line, lab};
 
 use arguments::{Arguments, Subcommand};
 
 fn main() -> ExitCode {
-    interrupt::settle_limits();
-    // A scheduler that moves processes starts this program a second time. That second process ends up in this call:
-    // it puts the processor masks back if the scheduler is killed.
+    command_line::run(take_over_if_asked, Arguments::check, |arguments| {
+        // Other runs must not find this program as a component.
+        mete_probe::withdraw();
+        recovery::run();
+        run(arguments.subcommand)
+    })
+}
+
+/// A scheduler that moves processes starts this program a second time. That second process ends up here: it puts the
+/// processor masks back if the scheduler is killed. In the same way, a recorder that mounts its parameters starts a
+/// process that unmounts them.
+fn take_over_if_asked() {
     mete_sched::actuator::watcher::take_over_if_asked();
-    // In the same way, a recorder that mounts its parameters starts a process that unmounts them.
     mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
-    let arguments = match Arguments::read() {
-        Ok(arguments) => arguments,
-        Err(help_or_mistake) => return command_line::answer(&help_or_mistake),
-    };
-    // Other runs must not find this program as a component.
-    mete_probe::withdraw();
-    recovery::run();
-    run(arguments.subcommand).unwrap_or_else(|error| failure::end(&error))
 }
 
 fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {

@@ -64,22 +64,13 @@ struct WhichRecorder {
     recorder: Option<PathBuf>,
 }
 
-/// The parameters of a recorder. They are reached through an open descriptor of their root, so they stay the recorder's
-/// even if something else is mounted at the path later.
-struct Tree {
-    root: Root,
-}
-
-impl Tree {
-    fn files(&self) -> PathBuf {
-        self.root.path()
-    }
-}
-
 impl WhichRecorder {
-    /// The parameters of the recorder that is meant. Recorders of other users do not count: the kernel lets only their
+    /// The parameters of the recorder that is meant. They are reached through an open descriptor of their root, so they
+    /// stay the recorder's even if something else is mounted at the path later.
+    ///
+    /// Recorders of other users do not count: the kernel lets only their
     /// owners in, and another user could mount files that only look like those of a recorder.
-    fn tree(&self) -> anyhow::Result<Tree> {
+    fn tree(&self) -> anyhow::Result<Root> {
         let user = rustix::process::getuid().as_raw();
         let (trees, of_root): (Vec<_>, Vec<_>) =
             found().context("cannot read the mount table")?.into_iter().partition(|tree| tree.user == user);
@@ -103,9 +94,8 @@ impl WhichRecorder {
     }
 }
 
-fn open(tree: &FoundTree) -> anyhow::Result<Tree> {
-    let root = tree.open().with_context(|| format!("cannot look into {}", tree.path.display()))?;
-    Ok(Tree { root })
+fn open(tree: &FoundTree) -> anyhow::Result<Root> {
+    tree.open().with_context(|| format!("cannot look into {}", tree.path.display()))
 }
 
 fn list(trees: &[FoundTree]) -> String {
@@ -120,7 +110,7 @@ fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
         return true;
     }
-    let status = open(tree).ok().and_then(|tree| fs::read_to_string(tree.files().join("status")).ok());
+    let status = open(tree).ok().and_then(|tree| fs::read_to_string(tree.path().join("status")).ok());
     let status = status.unwrap_or_default();
     let trace = status.lines().find_map(|line| line.strip_prefix("trace: ")).map(PathBuf::from);
     trace.is_some_and(|trace| fs::canonicalize(&trace).unwrap_or(trace) == wanted_path)
@@ -141,7 +131,7 @@ fn is_name(name: &str) -> bool {
 /// Sets parameters.
 pub fn set(options: &SetOptions) -> anyhow::Result<()> {
     let tree = options.which.tree()?;
-    options.assignments.iter().try_for_each(|(name, value)| set_one(&tree.files(), name, value))
+    options.assignments.iter().try_for_each(|(name, value)| set_one(&tree.path(), name, value))
 }
 
 fn set_one(tree: &Path, name: &str, value: &str) -> anyhow::Result<()> {
@@ -171,8 +161,8 @@ fn unknown(tree: &Path, name: &str) -> anyhow::Error {
 
 /// One line of JSON.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "parameter")]
 struct Parameter<'a> {
-    kind: &'static str,
     name: &'a str,
     value: &'a str,
 }
@@ -180,12 +170,12 @@ struct Parameter<'a> {
 /// Prints parameters.
 pub fn get(options: &GetOptions, output: &mut Output) -> anyhow::Result<()> {
     let found = options.which.tree()?;
-    let tree = found.files();
+    let tree = found.path();
     let names = if options.names.is_empty() { settings(&tree)? } else { options.names.clone() };
     for name in &names {
         let value = read(&tree, name)?;
         let value = value.trim_end();
-        output.object(&Parameter { kind: "parameter", name, value })?;
+        output.object(&Parameter { name, value })?;
         let is_list = value.contains('\n');
         output.verbatim(if is_list { value.to_owned() } else { format!("{name}={value}") })?;
     }

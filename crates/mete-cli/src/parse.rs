@@ -2,7 +2,7 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use mete_base::nearest::nearest;
+use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
 use mete_policy::CATALOG;
 use mete_sched::{DomainSpec, Domains};
@@ -18,8 +18,7 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
     if known.contains(&name) {
         return Ok(name.to_owned());
     }
-    let meant = nearest(name, known.iter().copied());
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    let meant = question(name, known.iter().copied());
     Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
 }
 

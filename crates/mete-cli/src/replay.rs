@@ -156,18 +156,18 @@ fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
 }
 
 fn kernel(options: &ReplayOptions, recording: &Recording) -> Kernel {
-    Kernel::of(recording, options.processors.unwrap_or(recorded_processors(recording)))
+    Kernel::of(recording, processors(options, recording))
 }
 
-fn recorded_processors(recording: &Recording) -> u16 {
-    u16::try_from(recording.processors).unwrap_or(u16::MAX)
+fn processors(options: &ReplayOptions, recording: &Recording) -> u16 {
+    options.processors.unwrap_or(u16::try_from(recording.processors).unwrap_or(u16::MAX))
 }
 
 fn outcomes(options: &ReplayOptions, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {
     let policies = policies(options, recording, kernel(options, recording));
     let nanoseconds = |time: Duration| Nanoseconds::new(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let settings = Settings {
-        processors: options.processors.unwrap_or(recorded_processors(recording)),
+        processors: processors(options, recording),
         quantum_ns: nanoseconds(options.quantum).max(Nanoseconds::new(1)),
         switch_ns: options.switch.map_or(Nanoseconds::ZERO, nanoseconds),
         seed: options.seed,
@@ -229,8 +229,7 @@ const AS_RECORDED: &str = "as recorded";
 /// One line for each policy: the waits of all threads, and when the work was done.
 fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
     let heads = ["wake-ups", "median ms", "mean ms", "99 % ms", "max ms", "done after", "switches"];
-    let heads = heads.into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("policy", heads);
     let row = |name: &str, threads: &[ClientReport], end_ns, switches| {
         let waits = replay::all_waits(threads);
         let figures = [0.5, 0.99, 1.0].map(|part| quantile(Some(&waits), part));
@@ -293,8 +292,8 @@ fn threads(
 
 /// What `--json` prints for the recording and for each policy.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "run")]
 struct RunObject<'a> {
-    kind: &'static str,
     policy: &'a str,
     processors: Option<usize>,
     gaps: Option<u64>,
@@ -311,8 +310,8 @@ struct RunObject<'a> {
 
 /// What `--json` prints for each thread, as recorded and under each policy.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "thread")]
 struct ThreadObject<'a> {
-    kind: &'static str,
     policy: &'a str,
     thread: &'a str,
     pid: u32,
@@ -340,7 +339,6 @@ fn objects(
     for (policy, threads, end_ns, is_recording) in std::iter::once(recorded).chain(policies) {
         let waits = replay::all_waits(threads);
         output.object(&RunObject {
-            kind: "run",
             policy,
             processors: is_recording.then_some(recording.processors),
             gaps: is_recording.then_some(recording.gaps),
@@ -365,7 +363,6 @@ fn objects(
 fn thread_object<'a>(policy: &'a str, thread: &'a ClientReport, pid: u32) -> ThreadObject<'a> {
     let quantile = |part| thread.wake_to_run.as_ref().and_then(|waits| waits.quantile_ns(part));
     ThreadObject {
-        kind: "thread",
         policy,
         thread: &thread.name,
         pid,

@@ -248,23 +248,21 @@ impl Shown<'_> {
     /// Prints what has happened since the last poll.
     fn tell(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
         let notices: Vec<_> = scheduler.notices().collect();
-        notices.iter().try_for_each(|notice| match notice {
-            Notice::Moved(decision, threads) => {
-                let what = if stays(decision) { "kept" } else { "moved" };
-                self.print(scheduler, decision, what, number(*threads as u64, "thread"))
-            }
-            Notice::WouldMove(decision) => {
-                let what = if stays(decision) { "would keep" } else { "would move" };
-                self.print(scheduler, decision, what, String::new())
-            }
-            Notice::NotMoved(decision, why) => {
-                let what = if stays(decision) { "not kept" } else { "not moved" };
-                self.print(scheduler, decision, what, why.to_string())
-            }
-            other => {
-                self.progress.aside(|| self.told.tell(other));
-                Ok(())
-            }
+        notices.iter().try_for_each(|notice| {
+            let (decision, [moves, keeps], note) = match notice {
+                Notice::Moved(decision, threads) => {
+                    (decision, ["moved", "kept"], number(*threads as u64, "thread"))
+                }
+                Notice::WouldMove(decision) => (decision, ["would move", "would keep"], String::new()),
+                Notice::NotMoved(decision, why) => (decision, ["not moved", "not kept"], why.to_string()),
+                other => {
+                    self.progress.aside(|| self.told.tell(other));
+                    return Ok(());
+                }
+            };
+            // A client that is on the right processor already is only bound to it.
+            let what = if decision.from == Some(decision.to) { keeps } else { moves };
+            self.print(scheduler, decision, what, note)
         })
     }
 
@@ -278,7 +276,6 @@ impl Shown<'_> {
         self.moves += 1;
         let domains = scheduler.domains();
         let line = Decision {
-            kind: "decision",
             at_s: self.begin.elapsed().as_secs_f64(),
             what,
             client: domains.name(of_policy(decision.domain)),
@@ -296,8 +293,8 @@ impl Shown<'_> {
 
 /// One decision, which is printed as a line.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "decision")]
 struct Decision<'a> {
-    kind: &'static str,
     at_s: f64,
     what: &'a str,
     client: &'a str,
@@ -320,22 +317,13 @@ impl Decision<'_> {
     }
 }
 
-/// Whether the client is on the right processor already: then it is only bound to it.
-fn stays(decision: &Move) -> bool {
-    decision.from == Some(decision.to)
-}
-
 fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return report::whole(logged, interval, output);
     }
     output.text(format!("\nscheduled for {}", seconds(logged.to - logged.from)))?;
     tables::print("", placement(logged), output)?;
-    tables::print(
-        "transactions, as drivers report them or as wake-ups show them",
-        tables::transactions(logged),
-        output,
-    )?;
+    tables::print(tables::TRANSACTIONS, tables::transactions(logged), output)?;
     output.text(tables::completeness(logged, interval))
 }
 
@@ -375,7 +363,7 @@ fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
     let Some(restored) = ended.restored else {
         return output.text("nothing was moved: this was a dry run");
     };
-    output.object(&Restoration { kind: "restored", threads: restored.restored, failed: restored.failed })?;
+    output.object(&Restoration { threads: restored.restored, failed: restored.failed })?;
     output.text(restoration(restored))?;
     if restored.failed > 0 {
         failure::say("some processor masks could not be put back: see taskset -p PID");
@@ -384,8 +372,8 @@ fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
 }
 
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "restored")]
 struct Restoration {
-    kind: &'static str,
     threads: usize,
     failed: usize,
 }
@@ -415,16 +403,8 @@ mod tests {
     #[test]
     fn a_client_that_is_where_it_should_be_is_kept() {
         let text = |from, what| {
-            let line = Decision {
-                kind: "decision",
-                at_s: 1.0,
-                what,
-                client: "web",
-                driver: "db",
-                from,
-                to: 0,
-                note: String::new(),
-            };
+            let line =
+                Decision { at_s: 1.0, what, client: "web", driver: "db", from, to: 0, note: String::new() };
             line.text()
         };
         assert!(text(Some(0), "kept").contains("kept web on processor 0, where db is"));

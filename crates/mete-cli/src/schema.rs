@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use mete_base::draft::Draft;
-use mete_base::nearest::nearest;
+use mete_base::nearest::question;
 use mete_command::failure;
 use mete_command::output::Output;
+use mete_command::table::number;
 use mete_kernel::record::{absent_counters, absent_points};
 use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
@@ -155,15 +156,21 @@ fn read(path: &Path) -> anyhow::Result<Source> {
 }
 
 fn not_there(path: &Path) -> String {
-    let names = shipped::SHIPPED.map(|shipped| shipped.name).join(", ");
-    let near = path.to_str().and_then(|name| nearest(name, shipped::SHIPPED.map(|shipped| shipped.name)));
-    let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-    format!("cannot read the schema {} (a file, or one of {names}{meant})", path.display())
+    let names = shipped::SHIPPED.map(|shipped| shipped.name);
+    let meant = path.to_str().map_or_else(String::new, |name| question(name, names));
+    format!("cannot read the schema {} (a file, or one of {}{meant})", path.display(), names.join(", "))
 }
 
 /// The files of a schema, or shipped schemata.
 pub fn sources(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     files.iter().map(|path| read(path)).collect()
+}
+
+/// A schema and its files. Problems are printed.
+fn read_all(files: &[PathBuf], output: &mut Output) -> anyhow::Result<(Schema, Vec<Source>)> {
+    let sources = sources(files)?;
+    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    Ok((schema, sources))
 }
 
 /// The kernel to check against. If the running kernel does not describe its types, says so, and nothing is checked
@@ -185,8 +192,7 @@ fn kernel(options: &CheckOptions) -> anyhow::Result<Option<Box<dyn KernelTypes>>
 }
 
 fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> {
-    let sources = sources(&options.files)?;
-    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let (schema, sources) = read_all(&options.files, output)?;
     let kernel = kernel(options)?;
     let checked =
         check(&schema, kernel.as_deref()).or_else(|problems| refuse(&problems, &sources, output))?;
@@ -228,8 +234,7 @@ pub fn refuse<T>(problems: &Problems, sources: &[Source], output: &mut Output) -
 }
 
 fn run_explain(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> {
-    let sources = sources(&options.files)?;
-    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let (schema, _) = read_all(&options.files, output)?;
     let kernel = kernel(options)?;
     // A schema that does not fit this kernel can be explained as well, except for the types of the arguments.
     let checked = check(&schema, kernel.as_deref());
@@ -264,8 +269,7 @@ fn run_format(options: &FormatOptions, output: &mut Output) -> anyhow::Result<()
 }
 
 fn run_generate(options: &SchemaGenerateOptions, output: &mut Output) -> anyhow::Result<()> {
-    let sources = sources(&options.files)?;
-    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let (schema, _) = read_all(&options.files, output)?;
     let text = match options.language {
         Language::C => generate::c(&schema),
         Language::Rust => generate::rust(&schema),
@@ -294,8 +298,8 @@ fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// What `--json` prints of a correct schema.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "schema")]
 struct Summary<'a> {
-    kind: &'static str,
     events: usize,
     points: usize,
     largest_record_bytes: usize,
@@ -314,7 +318,6 @@ struct Summary<'a> {
 impl<'a> Summary<'a> {
     fn new(schema: &Schema, checked: &'a Checked, kernel: Option<&dyn KernelTypes>) -> Summary<'a> {
         Summary {
-            kind: "schema",
             events: schema.events.len(),
             points: schema.points.len(),
             largest_record_bytes: schema.events.iter().map(|event| event.layout.size).max().unwrap_or(0),
@@ -328,13 +331,11 @@ impl<'a> Summary<'a> {
     }
 
     fn text(&self) -> String {
-        let counted =
-            |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let first = format!(
             "The schema is correct: {} in records of up to {} bytes, {}{}.",
-            counted(self.events, "event"),
+            number(self.events as u64, "event"),
             self.largest_record_bytes,
-            counted(self.points, "point"),
+            number(self.points as u64, "point"),
             self.of_points(),
         );
         let absent = self.absent.iter().map(|sentence| format!("It cannot be recorded here: {sentence}"));
@@ -389,8 +390,8 @@ fn is_in_program(target: &Target, kernel: &dyn KernelTypes) -> bool {
 
 /// What `--json` prints for each problem.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "problem")]
 struct ProblemObject<'a> {
-    kind: &'static str,
     title: &'a str,
     place: SourcePlace<'a>,
     label: &'a str,
@@ -408,7 +409,6 @@ struct SourcePlace<'a> {
 impl<'a> ProblemObject<'a> {
     fn new(problem: &'a mete_schema::Problem, sources: &'a [Source]) -> ProblemObject<'a> {
         ProblemObject {
-            kind: "problem",
             title: &problem.title,
             place: SourcePlace::new(problem.span, sources),
             label: &problem.label,
@@ -428,8 +428,8 @@ impl<'a> SourcePlace<'a> {
 
 /// What `--json` prints for each event.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "event")]
 struct EventObject<'a> {
-    kind: &'static str,
     name: &'a str,
     id: u16,
     bytes: usize,
@@ -448,8 +448,8 @@ struct FieldObject<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "counter")]
 struct CounterObject<'a> {
-    kind: &'static str,
     number: u8,
     arch: &'a str,
     name: &'a str,
@@ -457,8 +457,8 @@ struct CounterObject<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "point")]
 struct PointObject<'a> {
-    kind: &'static str,
     target: String,
     when: Option<String>,
     docs: &'a str,
@@ -482,7 +482,7 @@ fn objects(schema: &Schema, output: &mut Output) -> anyhow::Result<()> {
             Perf::ByMaker { amd, intel } => vec![amd, intel],
         };
         let (number, arch, name) = (binding.number, binding.arch.as_str(), binding.counter.name);
-        output.object(&CounterObject { kind: "counter", number, arch, name, perf })?;
+        output.object(&CounterObject { number, arch, name, perf })?;
     }
     schema.points.iter().try_for_each(|point| output.object(&point_object(point, schema)))
 }
@@ -497,7 +497,6 @@ fn event_object(event: &mete_schema::schema::Event) -> EventObject<'_> {
         docs: &field.docs,
     });
     EventObject {
-        kind: "event",
         name: &event.name,
         id: event.id,
         bytes: event.layout.size,
@@ -514,7 +513,6 @@ fn point_object<'a>(point: &'a mete_schema::schema::Point, schema: &'a Schema) -
         values: log.arguments.iter().map(expression).collect(),
     });
     PointObject {
-        kind: "point",
         target: point.target.to_string(),
         when: point.when.as_ref().map(expression),
         docs: &point.docs,

@@ -166,14 +166,19 @@ pub fn run(options: &SimOptions, output: &mut Output) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock.
+/// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock; `None` for
+/// each policy if that is not asked for.
 fn costs(
     options: &SimOptions,
     scenario: &Scenario,
     policies: &[String],
     seed: u64,
 ) -> anyhow::Result<Vec<Option<Cost>>> {
-    policies.iter().map(|policy| cost_of(options, scenario, policy, seed)).collect()
+    let measured = policies.iter().map(|policy| match options.cost {
+        true => cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled)),
+        false => Ok(None),
+    });
+    measured.collect()
 }
 
 fn show(
@@ -213,21 +218,8 @@ fn say_who_waits(report: &Report) {
     failure::say(&format!("{}: at the end {}{more}", report.policy, named.join(", ")));
 }
 
-fn cost_of(
-    options: &SimOptions,
-    scenario: &Scenario,
-    policy: &str,
-    seed: u64,
-) -> anyhow::Result<Option<Cost>> {
-    if !options.cost {
-        return Ok(None);
-    }
-    cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled))
-}
-
 fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
-    let heads = ["ns", "calls", "decisions"].into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("policy", ["ns", "calls", "decisions"]);
     for (report, cost) in reports.iter().zip(costs) {
         let figure = |value: &dyn Fn(&Cost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
         table.row([
@@ -365,8 +357,7 @@ fn left_out(clients: usize) -> String {
 
 fn clients(report: &Report) -> String {
     let heads = ["wanted %", "got %", "switches", "wakes", "median ms", "99 % ms", "max ms", "wait ms"];
-    let heads = heads.into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("client", heads);
     for client in report.clients.iter().take(MOST_CLIENTS) {
         table.row([
             shorten(&client.name, NAME),
@@ -393,8 +384,7 @@ fn clients(report: &Report) -> String {
 /// How far each client's service was from what its share promises.
 fn errors(report: &Report) -> String {
     let heads = ["error ms", "lowest ms", "highest ms", "starved", "starved ms"];
-    let heads = heads.into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("client", heads);
     for client in report.clients.iter().take(MOST_CLIENTS) {
         let figures = [client.error.last_ns, client.error.lowest_ns, client.error.highest_ns];
         let starved =
@@ -413,8 +403,7 @@ fn errors(report: &Report) -> String {
 
 /// A table of answered requests; empty if there are none.
 fn responses(report: &Report) -> String {
-    let heads = ["answers", "median ms", "99 % ms", "max ms"].into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("client", ["answers", "median ms", "99 % ms", "max ms"]);
     for client in &report.clients {
         if let Some(response) = &client.response {
             let figures = [0.5, 0.99, 1.0].map(|part| quantile(Some(response), part));
@@ -426,8 +415,7 @@ fn responses(report: &Report) -> String {
 
 /// A table of the time that clients spun for spin locks; empty if none did.
 fn spins(report: &Report) -> String {
-    let heads = ["spun ms", "of its time %"].into_iter().map(Head::Number);
-    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    let mut table = Table::of_numbers("client", ["spun ms", "of its time %"]);
     for client in report.clients.iter().filter(|client| !client.spun_ns.is_zero()) {
         let part = percent(client.spun_ns.part_of(client.ran_ns));
         table.row([shorten(&client.name, NAME), milliseconds(client.spun_ns.get()), part]);
@@ -526,8 +514,8 @@ fn percent(part: f64) -> String {
 
 /// What `--json` prints for each policy.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "run")]
 struct RunObject<'a> {
-    kind: &'static str,
     scenario: &'a str,
     policy: &'a str,
     seed: u64,
@@ -561,8 +549,8 @@ struct CostObject {
 
 /// What `--json` prints for each client under a policy.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "client")]
 struct ClientObject<'a> {
-    kind: &'static str,
     scenario: &'a str,
     policy: &'a str,
     client: &'a str,
@@ -609,7 +597,6 @@ impl Times {
 
 fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Output) -> anyhow::Result<()> {
     output.object(&RunObject {
-        kind: "run",
         scenario,
         policy: &report.policy,
         seed: report.seed,
@@ -637,7 +624,6 @@ fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Out
 
 fn object<'a>(scenario: &'a str, policy: &'a str, client: &'a ClientReport) -> ClientObject<'a> {
     ClientObject {
-        kind: "client",
         scenario,
         policy,
         client: &client.name,

@@ -135,7 +135,7 @@ pub fn run(
         draft::check_folder(folder)?;
     }
     let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::default();
     steps.begin(scenario, sweep.runs() as u64);
     let cells = sweep.run(all_processors(), interrupt::go_on, || steps.step());
     drop(steps);
@@ -301,8 +301,8 @@ fn estimate(samples: &[f64]) -> String {
 
 /// What `--json` prints for each client of each cell.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "estimate")]
 struct EstimateObject<'a> {
-    kind: &'static str,
     scenario: &'a str,
     values: &'a [String],
     policy: &'a str,
@@ -325,7 +325,6 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
             Some((*name, FigureObject { mean, half_width, median }))
         });
         output.object(&EstimateObject {
-            kind: "estimate",
             scenario,
             values: &cell.values,
             policy: &cell.policy,

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use common::{
     PATIENCE, Running, SCHEDULER_PROGRAMS, assert_described, bpf_links, events, fuse_is_there,
-    kernel_is_there, mete, program, wait_until,
+    kernel_is_there, mete, printed_by, program, said_by, says, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -25,14 +25,18 @@ struct Flight {
 }
 
 impl Flight {
-    fn start(options: &[&str]) -> Flight {
+    /// Starts it; `None` if the kernel cannot be recorded here.
+    fn start(options: &[&str]) -> Option<Flight> {
+        if !kernel_is_there() {
+            return None;
+        }
         let place = tempfile::tempdir().unwrap();
         let keep = KEPT_BYTES.to_string();
         let mut command = program(&["record", "--schema", "scheduler", "--keep", &keep, "--json", "-o"]);
         command.arg(place.path().join("trace")).args(options).current_dir(place.path());
         let process = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
         wait_until("it records", || bpf_links(process.pid()).len() >= SCHEDULER_PROGRAMS);
-        Flight { place, process }
+        Some(Flight { place, process })
     }
 
     fn trace(&self, name: &str) -> PathBuf {
@@ -64,10 +68,7 @@ fn is_whole(trace: &Path) {
 
 #[test]
 fn klog_6_flight_recorder_writes_what_it_keeps_when_asked_by_a_signal_and_at_the_end() {
-    if !kernel_is_there() {
-        return;
-    }
-    let mut flight = Flight::start(&[]);
+    let Some(mut flight) = Flight::start(&[]) else { return };
     for name in ["trace", "trace.2"] {
         assert!(!flight.trace(name).exists(), "nothing is written before");
         flight.process.signal(Signal::USR1);
@@ -84,7 +85,7 @@ fn klog_6_flight_recorder_writes_what_it_keeps_when_asked_by_a_signal_and_at_the
 /// The number of records in a trace, the recorder's own marks included.
 fn records(trace: &Path) -> u64 {
     let shown = mete(&["show", trace.to_str().unwrap(), "--json"]).assert().success();
-    String::from_utf8_lossy(&shown.get_output().stdout).matches("\"kind\":\"event\"").count() as u64
+    printed_by(&shown).matches("\"kind\":\"event\"").count() as u64
 }
 
 /// A recorder that writes everything as it comes has nothing to dump. The request does no harm there.
@@ -105,10 +106,10 @@ fn klog_6_request_to_dump_ends_no_recorder_that_keeps_nothing() {
 
 #[test]
 fn klog_4_flight_recorder_writes_what_it_keeps_when_asked_by_its_file() {
-    if !fuse_is_there() || !kernel_is_there() {
+    if !fuse_is_there() {
         return;
     }
-    let mut flight = Flight::start(&["--parameters", "parameters"]);
+    let Some(mut flight) = Flight::start(&["--parameters", "parameters"]) else { return };
     wait_until("its parameters are there", || flight.trace("parameters/dump").exists());
     fs::write(flight.trace("parameters/dump"), "1").unwrap();
     is_whole(&flight.trace("trace"));
@@ -207,8 +208,7 @@ fn klog_6_flight_recorders_trace_goes_where_there_is_nothing() {
     let path = place.path().to_str().unwrap();
     let refused =
         mete(&["record", "--schema", "scheduler", "--keep", "1M", "-o", path, "--for", "1s"]).assert();
-    let said = String::from_utf8_lossy(&refused.code(1).get_output().stderr).into_owned();
-    assert!(said.contains("is not empty; a trace needs a directory of its own"), "{said}");
+    says(&refused.code(1), "is not empty; a trace needs a directory of its own");
     for options in [&["--dump-on", "EXIT"][..], &["--off"], &["--keep", "0"], &["--low-water", "0"]] {
         let options = [&["record", "--schema", "scheduler", "-o", "x"], options].concat();
         mete(&options).timeout(PATIENCE).assert().code(2);
@@ -223,14 +223,9 @@ fn klog_6_flight_recorder_keeps_what_can_be_kept_and_says_what_cannot() {
         let options = ["record", "--schema", "stopwatch", "-o", trace.to_str().unwrap(), "--keep", keep];
         mete(&[&options[..], &["--", "true"]].concat()).assert()
     };
-    let refused = record("99999G").code(1);
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let said = said_by(&record("99999G").code(1));
     assert!(said.contains("--keep takes up to 97 TiB of memory") && said.lines().count() == 1, "{said}");
     assert!(!trace.exists());
     let kept = record("1K").success();
-    let said = String::from_utf8_lossy(&kept.get_output().stderr).into_owned();
-    assert!(
-        said.contains(" are kept instead of 1024 B: less than a block of each buffer cannot be"),
-        "{said}"
-    );
+    says(&kept, " are kept instead of 1024 B: less than a block of each buffer cannot be");
 }

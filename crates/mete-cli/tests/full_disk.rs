@@ -5,86 +5,71 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use common::{PATIENCE, fuse_is_there, kernel_is_there, mask, program};
-
-fn run(command: Command) -> Output {
-    assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap()
-}
+use common::{Ended, fuse_is_there, has_two_processors, kernel_is_there, program, run};
 
 /// It fails and ends with a sentence that names the file.
-fn fails(output: &Output, expected: &[&str]) {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
+fn fails(ended: &Ended, expected: &[&str]) {
+    let said = &ended.said;
     let sentences: Vec<_> = said.lines().filter(|line| line.contains("cannot")).collect();
-    assert!(output.status.code() == Some(1) && !said.contains("panicked"), "{said}");
-    assert!(sentences.len() == 1 && said.lines().last() == Some(sentences[0]), "{said}");
-    assert!(sentences[0].starts_with("mete: "), "{said}");
+    assert!(ended.code == Some(1) && sentences.len() == 1, "{said}");
+    assert!(said.lines().last() == Some(sentences[0]) && sentences[0].starts_with("mete: "), "{said}");
     assert!(expected.iter().all(|expected| sentences[0].contains(expected)), "{said}");
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[test]
 fn a_demo_whose_report_finds_no_room_fails_and_shows_its_tables() {
-    if mask(std::process::id()).len() < 2 {
-        eprintln!("SKIPPED: this needs two processors");
+    if !has_two_processors() {
         return;
     }
     let arguments = ["demo", "--no-kernel", "--rounds", "1", "--stretch", "1s", "--report", "/dev/full"];
     let output = run(program(&arguments));
     fails(&output, &["cannot write the report /dev/full", "No space left"]);
-    let printed = printed(&output);
+    let printed = output.printed;
     assert!(printed.contains("log rows was read.") && printed.contains("requests/s"), "{printed}");
 }
 
 #[test]
 fn a_study_whose_folder_finds_no_room_fails_prints_its_results_and_leaves_the_ones_before() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "4k") else { return };
-    let mete = env!("CARGO_BIN_EXE_mete");
-    const KEPT: &str = "mkdir -p vtrr-micro && echo kept > vtrr-micro/schedules.svg; \"$0\" \"$@\"; status=$?; \
-                        ls -A vtrr-micro >&2; cat vtrr-micro/* >&2; exit $status";
-    let script = format!("cd {path} && {KEPT}");
-    let output = run(in_a_small_place(&["sh", "-c", &script, mete, "study", "vtrr-micro", "--out", path]));
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(output.status.code() == Some(1) && said.contains("No space left"), "{said}");
-    assert!(said.contains(&format!("mete: cannot write into {path}")), "{said}");
+    const STUDY: &str = "\
+        cd \"$1\" && mkdir -p vtrr-micro && echo kept > vtrr-micro/schedules.svg
+        \"$0\" study vtrr-micro --out \"$1\"; status=$?; ls -A vtrr-micro >&2; cat vtrr-micro/* >&2; exit $status";
+    let Some(Ended { code, printed, said }) = in_a_small_place("4k", STUDY) else { return };
+    assert!(code == Some(1) && said.contains("No space left"), "{said}");
+    assert!(said.contains("mete: cannot write into /"), "{said}");
     assert!(said.ends_with("schedules.svg\nkept\n"), "what was there stays, and nothing comes to it: {said}");
-    assert!(printed(&output).contains("mete study vtrr-micro"));
-    assert!(is_empty(directory.path()), "nothing was written beside the small file system");
+    assert!(printed.contains("mete study vtrr-micro"));
 }
 
 #[test]
 fn new_1_trace_of_a_simulation_that_finds_no_room_is_told_once_and_leaves_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "4k") else { return };
-    let script =
-        format!("cd {path} && \"$0\" sim mix --policy vtrr --trace mix.rows; status=$?; ls -A; exit $status");
-    let output = run(in_a_small_place(&["sh", "-c", &script, env!("CARGO_BIN_EXE_mete")]));
-    fails(&output, &["mete: cannot write the trace mix.rows: No space left"]);
-    assert_eq!(printed(&output), "");
+    const SIMULATE: &str =
+        "cd \"$1\" && \"$0\" sim mix --policy vtrr --trace mix.rows; status=$?; ls -A; exit $status";
+    let Some(ended) = in_a_small_place("4k", SIMULATE) else { return };
+    fails(&ended, &["mete: cannot write the trace mix.rows: No space left"]);
+    assert_eq!(ended.printed, "");
 }
 
-/// Commands that run with a small file system at this place, which is their own and ends with them, if there can be one.
-fn small_place(path: &str, size: &'static str) -> Option<impl Fn(&[&str]) -> Command> {
+/// Runs a script with the command and the path of a small file system, which is the script's own and ends with it; `None`
+/// if there can be none.
+fn in_a_small_place(size: &str, script: &str) -> Option<Ended> {
     const MOUNT: &str = "mount -t tmpfs -o size=$2 none \"$1\" && shift 2 && exec \"$@\"";
-    let path = path.to_owned();
-    let within = move |arguments: &[&str]| {
+    let directory = tempfile::tempdir().unwrap();
+    let within = |arguments: &[&str]| {
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", MOUNT, "sh", &path, size]).args(arguments);
+        command.args(["--mount", "sh", "-c", MOUNT, "sh"]).arg(directory.path()).arg(size).args(arguments);
         command
     };
-    if within(&["true"]).output().is_ok_and(|tried| tried.status.success()) {
-        return Some(within);
+    if !within(&["true"]).output().is_ok_and(|tried| tried.status.success()) {
+        eprintln!("SKIPPED: this may not mount a small file system");
+        return None;
     }
-    eprintln!("SKIPPED: this may not mount a small file system");
-    None
+    let path = directory.path().to_str().unwrap();
+    let ended = run(within(&["sh", "-c", script, env!("CARGO_BIN_EXE_mete"), path]));
+    let mut beside = directory.path().read_dir().unwrap();
+    assert!(beside.next().is_none(), "nothing was written beside the small file system");
+    Some(ended)
 }
 
 /// Records a command that starts this number of processes. Returns what is there of the trace, and what is left of the
@@ -102,11 +87,7 @@ fn klog_6_recording_onto_a_full_disk_says_so_and_leaves_a_trace_that_can_be_read
     if !kernel_is_there() || !fuse_is_there() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "256k") else { return };
-    let output = run(in_a_small_place(&["sh", "-c", RECORD, env!("CARGO_BIN_EXE_mete"), path]));
-    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let Some(Ended { printed, said, .. }) = in_a_small_place("256k", RECORD) else { return };
     let (before, behind) = printed.split_once("status 1\n").unwrap_or_else(|| panic!("{printed}{said}"));
     assert!(before.contains("not written: No space left on device"), "{before}");
     let has_summary =
@@ -117,7 +98,6 @@ fn klog_6_recording_onto_a_full_disk_says_so_and_leaves_a_trace_that_can_be_read
     let [forks, trees] = behind.lines().collect::<Vec<_>>()[..] else { panic!("{behind}") };
     assert!((1..1000).contains(&forks.parse::<u32>().unwrap()), "what found room can be read: {forks}");
     assert_eq!(trees, "0", "the parameters are gone");
-    assert!(is_empty(directory.path()), "nothing was written beside the small file system");
 }
 
 /// Has a command fill the disk while it is recorded, and records another one when it is full.
@@ -129,11 +109,7 @@ const FILL: &str = "\
 
 #[test]
 fn klog_6_disk_that_is_full_at_the_end_hides_no_summary_and_one_that_is_full_at_first_gets_no_trace() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "512k") else { return };
-    let output = run(in_a_small_place(&["sh", "-c", FILL, env!("CARGO_BIN_EXE_mete"), path]));
-    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let Some(Ended { printed, said, .. }) = in_a_small_place("512k", FILL) else { return };
     let lines: Vec<_> = printed.lines().collect();
     assert!(
         lines[0].contains(" records in ") && lines[0].contains("See: mete show trace"),
@@ -158,11 +134,7 @@ fn klog_6_flight_recorder_on_a_full_disk_says_so_and_goes_on() {
     if !kernel_is_there() || !fuse_is_there() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "512k") else { return };
-    let output = run(in_a_small_place(&["sh", "-c", DUMP, env!("CARGO_BIN_EXE_mete"), path]));
-    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let Some(Ended { printed, said, .. }) = in_a_small_place("512k", DUMP) else { return };
     let (before, behind) =
         printed.split_once("\nfilled\ntree\n").unwrap_or_else(|| panic!("{printed}{said}"));
     assert!(!before.contains("refused 0"), "{before}");
@@ -183,11 +155,7 @@ fn klog_6_flight_recorder_whose_last_dump_finds_no_room_says_what_it_had() {
     if !kernel_is_there() || !fuse_is_there() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let Some(in_a_small_place) = small_place(path, "512k") else { return };
-    let output = run(in_a_small_place(&["sh", "-c", LAST_DUMP, env!("CARGO_BIN_EXE_mete"), path]));
-    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let Some(Ended { printed, said, .. }) = in_a_small_place("512k", LAST_DUMP) else { return };
     let (summary, behind) =
         printed.split_once("status 1\nfilled\n").unwrap_or_else(|| panic!("{printed}{said}"));
     assert_eq!(behind, "trace\ntree\n", "the first dump, and nothing of the last");
@@ -197,10 +165,6 @@ fn klog_6_flight_recorder_whose_last_dump_finds_no_room_says_what_it_had() {
         ["records", "lost", "unwritten"].map(|name| summary[name].as_u64().unwrap());
     assert!(records == 0 && lost >= unwritten && unwritten >= 100, "{summary}");
     assert!(said.contains("No space left on device"), "{said}");
-}
-
-fn is_empty(directory: &Path) -> bool {
-    directory.read_dir().unwrap().next().is_none()
 }
 
 #[test]
@@ -216,7 +180,7 @@ fn a_study_that_cannot_have_its_folder_fails_before_the_work() {
     for (place, why) in places {
         let output = run(program(&["study", "log-cost", "--out", place]));
         fails(&output, &[why, place]);
-        assert!(output.stdout.is_empty(), "nothing was measured");
+        assert_eq!(output.printed, "", "nothing was measured");
     }
 }
 
@@ -235,8 +199,7 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", LIMIT, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
-    let output = run(command);
-    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let Ended { printed, said, .. } = run(command);
     let lines: Vec<_> = printed.lines().collect();
     assert!(lines[0].contains(" of which could not be written. See"), "{printed}{said}");
     assert_eq!(lines[1..3], ["status 1", "shown 1"], "{printed}{said}");
@@ -251,7 +214,7 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
     let script = "cd \"$1\" && ulimit -f 0 && for form in perfetto parquet arrow ctf perl json csv text; do \
                   \"$0\" convert trace --to $form -o made-of-it.$form; done";
     command.args(["-c", script, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
-    let said = String::from_utf8(run(command).stderr).unwrap();
+    let said = run(command).said;
     for form in ["perfetto", "parquet", "arrow", "ctf", "perl", "json", "csv", "text"] {
         let name = format!("made-of-it.{form}");
         assert!(said.lines().any(|line| line.contains(&name)), "{form}: {said}");
@@ -262,6 +225,6 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
     let script = "cd \"$1\" && ulimit -f 60000 && \
                   \"$0\" record --schema stopwatch --buffer 64K -o of-dd -- dd if=/dev/zero of=filled bs=64k";
     command.args(["-c", script, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
-    let output = run(command);
-    assert_eq!(output.status.code(), Some(128 + 25), "{}", String::from_utf8_lossy(&output.stderr));
+    let Ended { code, said, .. } = run(command);
+    assert_eq!(code, Some(128 + 25), "{said}");
 }

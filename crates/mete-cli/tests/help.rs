@@ -6,18 +6,13 @@ mod common;
 
 use std::fs;
 
-use common::mete;
+use common::{mete, printed_by, stdout};
 
 /// All subcommands that are shown.
 const SHOWN: [&str; 14] = [
     "doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "record", "set", "get",
     "show", "convert",
 ];
-
-fn stdout(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
-}
 
 #[test]
 fn help_of_every_subcommand_has_examples_that_name_it() {
@@ -34,7 +29,7 @@ fn help_of_every_subcommand_has_examples_that_name_it() {
 /// The help as it is printed for this number of columns.
 fn help_within(columns: usize, name: &str) -> String {
     let assert = mete(&[name, "--help"]).env("COLUMNS", columns.to_string()).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    printed_by(&assert)
 }
 
 #[test]

@@ -6,21 +6,20 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{Running, kernel_is_there, mete, program};
+use common::{Running, kernel_is_there, mete, objects, printed_by, program};
 use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
 
-fn objects(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .collect()
-}
-
 /// What is printed, with or without losses on a busy machine.
 fn stdout(arguments: &[&str]) -> String {
     let assert = mete(arguments).assert().code(predicates::ord::eq(0).or(predicates::ord::eq(3)));
-    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    printed_by(&assert)
+}
+
+/// The objects of a run; `None` where the kernel cannot be logged.
+fn log(arguments: &[&str]) -> Option<Vec<Value>> {
+    kernel_is_there().then(|| objects(&stdout(&[&["log", "--json"], arguments].concat())))
 }
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -29,12 +28,9 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 #[test]
 fn log_13_a_command_is_a_domain_of_its_own_and_its_children_with_it() {
-    if !kernel_is_there() {
-        return;
-    }
     // A grandchild does the work; the domain has the command's name.
     let script = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'";
-    let objects = objects(&stdout(&["log", "--json", "--", "sh", "-c", script]));
+    let Some(objects) = log(&["--", "sh", "-c", script]) else { return };
     let domains = of_kind(&objects, "domain");
     let command = domains.iter().find(|domain| domain["domain"] == "sh").expect("a domain for the command");
     assert!(command["service_ns"].as_u64().unwrap() > 1_000_000, "{command}");
@@ -129,10 +125,7 @@ fn log_13_a_process_that_does_nothing_has_its_memory() {
 
 #[test]
 fn log_13_what_is_not_logged_is_null_and_no_zero() {
-    if !kernel_is_there() {
-        return;
-    }
-    let objects = objects(&stdout(&["log", "--json", "--for", "100ms", "--event", "service"]));
+    let Some(objects) = log(&["--for", "100ms", "--event", "service"]) else { return };
     assert!(of_kind(&objects, "domain").iter().all(|domain| domain["memory_bytes"].is_null()), "{objects:?}");
 }
 
@@ -164,7 +157,7 @@ fn tables_fit_80_and_120_columns() {
     for columns in [80, 120] {
         let mut command = mete(&["log", "--for", "300ms", "--event", events]);
         let assert = command.env("COLUMNS", columns.to_string()).assert().success();
-        let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        let text = printed_by(&assert);
         assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
     }
 }
@@ -422,32 +415,29 @@ fn with_json_only_objects_go_to_stdout() {
 
 #[test]
 fn ctrl_c_ends_with_the_results_so_far() {
-    if !kernel_is_there() {
-        return;
-    }
-    let (mut running, mut lines) = long_run();
+    let Some((mut running, mut lines)) = long_run() else { return };
     running.signal(Signal::INT);
     let rest: Vec<_> = lines.by_ref().map_while(Result::ok).collect();
     assert_eq!(running.wait().code(), Some(130));
     assert!(objects(&rest.join("\n")).iter().any(|object| object["scope"] == "whole"), "{rest:?}");
 }
 
-/// A run that would take ten minutes, when it has printed its first line.
-fn long_run() -> (Running, impl Iterator<Item = std::io::Result<String>>) {
+/// A run that would take ten minutes, when it has printed its first line; `None` where the kernel cannot be logged.
+fn long_run() -> Option<(Running, impl Iterator<Item = std::io::Result<String>>)> {
+    if !kernel_is_there() {
+        return None;
+    }
     let arguments = ["log", "--json", "--for", "10m", "--every", "100ms"];
     let mut running = Running::start(program(&arguments).stdout(Stdio::piped()));
     let mut lines = running.lines();
     lines.next().unwrap().unwrap();
-    (running, lines)
+    Some((running, lines))
 }
 
 #[test]
 fn nothing_stays_attached_after_ctrl_c_or_kill_9() {
-    if !kernel_is_there() {
-        return;
-    }
     for signal in [Signal::INT, Signal::KILL] {
-        let (mut running, _lines) = long_run();
+        let Some((mut running, _lines)) = long_run() else { return };
         let links = common::bpf_links(running.pid());
         assert!(!links.is_empty(), "a run holds its links");
         running.signal(signal);
@@ -460,10 +450,7 @@ fn nothing_stays_attached_after_ctrl_c_or_kill_9() {
 
 #[test]
 fn a_pipe_that_closes_while_logging_ends_the_run() {
-    if !kernel_is_there() {
-        return;
-    }
-    let (mut running, lines) = long_run();
+    let Some((mut running, lines)) = long_run() else { return };
     drop(lines);
     assert_eq!(running.wait().code(), Some(141), "as SIGPIPE would");
 }
@@ -521,10 +508,7 @@ fn what_json_prints_is_described() {
 /// The parts follow one another without a gap. The last one is shorter, and ends with the whole.
 #[test]
 fn log_13_the_parts_of_a_log_are_all_of_it() {
-    if !kernel_is_there() {
-        return;
-    }
-    let objects = objects(&stdout(&["log", "--json", "--for", "700ms", "--every", "300ms"]));
+    let Some(objects) = log(&["--for", "700ms", "--every", "300ms"]) else { return };
     let rows = |object: &Value| {
         let files = object["files"].as_array().unwrap();
         files.iter().map(|file| file["rows"].as_u64().unwrap()).sum::<u64>()
@@ -539,16 +523,27 @@ fn log_13_the_parts_of_a_log_are_all_of_it() {
     assert_eq!(parts.iter().copied().map(rows).sum::<u64>(), rows(whole));
 }
 
+/// Without a context switch, only the tick tells. Here it comes once a second, and the command ends long before.
+#[test]
+fn log_13_the_end_waits_for_the_tick_that_is_in_force() {
+    let arguments = ["--event", "service,run-queue=1", "--", "true"];
+    let Some(objects) = log(&arguments) else { return };
+    let statement = of_kind(&objects, "completeness")[0];
+    let files = statement["files"].as_array().unwrap();
+    let ticks = files.iter().find(|file| file["file"] == "run queue").unwrap();
+    // Each processor is asked for, whether it may run this test or not.
+    let processors =
+        of_kind(&objects, "processor").iter().filter(|it| it["busy_percent"].is_number()).count();
+    assert!(ticks["rows"].as_u64() >= Some(processors as u64) && processors > 0, "{statement}");
+}
+
 /// A task that runs from before the logging until after it, and never leaves its processor, is charged for the time in
 /// between.
 #[test]
 fn log_13_service_time_alone_is_what_has_passed_on_all_processors() {
-    if !kernel_is_there() {
-        return;
-    }
     let busy = Busy::new("mete-busy");
     let _running = [busy.start(), busy.start()];
-    let objects = objects(&stdout(&["log", "--json", "--event", "service", "--", "sleep", "1"]));
+    let Some(objects) = log(&["--event", "service", "--", "sleep", "1"]) else { return };
     let whole: Vec<_> = objects.iter().filter(|object| object["scope"] == "whole").collect();
     let of_domains = whole.iter().filter(|object| object["kind"] == "domain");
     let used: u64 = of_domains.map(|domain| domain["service_ns"].as_u64().unwrap()).sum();

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{is_root, mete, program};
+use common::{is_root, mete, program, said_by, says};
 
 const NOBODY: u32 = 65534;
 
@@ -47,8 +47,7 @@ impl Place {
     /// Checks that nothing is written there, and that the reason is given.
     fn refuses(&self, to: &Path, why: &str) {
         for form in ["csv", "ctf"] {
-            let said = self.convert(form, to).code(1);
-            let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+            let said = said_by(&self.convert(form, to).code(1));
             assert!(said.lines().count() == 1, "{said}");
             let is_there_already = form == "ctf" && said.contains("it exists already");
             assert!(said.contains(why) || is_there_already, "{form}: {said}");
@@ -149,8 +148,7 @@ fn the_demos_report_does_not_go_through_another_users_link() {
     fs::write(place.at("victim"), "kept").unwrap();
     symlink(place.at("victim"), shared.join("mete-demo.html")).unwrap();
     lchown(shared.join("mete-demo.html"), Some(NOBODY), Some(NOBODY)).unwrap();
-    let said = mete(&["demo", "--rounds", "1"]).current_dir(&shared).assert().code(1).stdout("");
-    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    let said = said_by(&mete(&["demo", "--rounds", "1"]).current_dir(&shared).assert().code(1).stdout(""));
     assert!(said.contains("mete-demo.html is a link of another user, and is not followed"), "{said}");
     assert!(said.contains("--report") && fs::read_to_string(place.at("victim")).unwrap() == "kept");
 }
@@ -188,9 +186,10 @@ fn new_6_no_trace_is_recorded_through_another_users_link() {
     for below in ["trace", "trace/below"] {
         let output = shared.join(below);
         let record = ["record", "--schema", "stopwatch", "-o", output.to_str().unwrap(), "--", "true"];
-        let said = mete(&record).assert().code(1).stdout("");
-        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
-        assert!(said.contains("trace is a link of another user, and is not followed"), "{said}");
+        says(
+            &mete(&record).assert().code(1).stdout(""),
+            "trace is a link of another user, and is not followed",
+        );
     }
     assert!(fs::read_dir(place.at("victim")).unwrap().next().is_none());
 }

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use common::{
     Running, SCHEDULER_PROGRAMS, assert_described, bpf_link_exists, bpf_links, events, fuse_is_there,
-    is_root, kernel_is_there, mete, program, wait_until,
+    is_root, kernel_is_there, mete, objects, printed_by, program, said_by, says, stdout, wait_until,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{
@@ -34,7 +34,11 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn start(options: &[&str]) -> Recorder {
+    /// Starts it; `None` if the kernel cannot be recorded here, or parameters cannot be files.
+    fn start(options: &[&str]) -> Option<Recorder> {
+        if !can_run() {
+            return None;
+        }
         let place = tempfile::tempdir().unwrap();
         let mut command = program(&["record", "--schema", "scheduler", "-o"]);
         command.arg(place.path().join("trace")).arg("--parameters").arg(place.path().join("parameters"));
@@ -45,7 +49,7 @@ impl Recorder {
         let process = Running::start(command.args(options).stdout(Stdio::null()));
         let recorder = Recorder { place, process };
         wait_until("its parameters are there", || recorder.file("status").exists());
-        recorder
+        Some(recorder)
     }
 
     fn tree(&self) -> PathBuf {
@@ -91,9 +95,7 @@ impl Recorder {
     fn end_with(&mut self, event: &str) -> (Vec<Value>, u64) {
         self.stop();
         let trace = self.place.path().join("trace");
-        let shown = mete(&["show", trace.to_str().unwrap(), "--event", event, "--json"]).assert().success();
-        let lines = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
-        let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let objects = objects(&stdout(&["show", trace.to_str().unwrap(), "--event", event, "--json"]));
         let sum = |kind: &str, field: &str| {
             let of_kind = objects.iter().filter(|object| object["kind"] == kind);
             of_kind.map(|object| object[field].as_u64().unwrap()).sum::<u64>()
@@ -169,10 +171,7 @@ fn klog_4_program_switches_recording_on_for_one_of_its_phases() {
 
 #[test]
 fn klog_4_event_that_is_off_has_no_program_attached() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&["--off"]);
+    let Some(mut recorder) = Recorder::start(&["--off"]) else { return };
     assert_eq!((recorder.links().len(), recorder.get("enable")), (0, "0".into()));
     recorder.set("enable", "1").unwrap();
     assert_eq!((recorder.links().len(), recorder.get("enable")), (SCHEDULER_PROGRAMS, "1".into()));
@@ -200,10 +199,7 @@ fn klog_4_event_that_is_off_has_no_program_attached() {
 
 #[test]
 fn klog_4_event_is_switched_off_and_on_beside_others_of_its_place() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&[]);
+    let Some(mut recorder) = Recorder::start(&[]) else { return };
     let work = || std::thread::sleep(std::time::Duration::from_millis(50));
     recorder.set("SCHEDOUT", "0").unwrap();
     let off = monotonic_ns();
@@ -232,10 +228,7 @@ fn klog_4_event_is_switched_off_and_on_beside_others_of_its_place() {
 #[test]
 fn klog_4_all_that_happens_while_an_event_is_on_is_recorded_and_nothing_else() {
     const ROUNDS: usize = 20;
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&["--off", "--buffer", "1M"]);
+    let Some(mut recorder) = Recorder::start(&["--off", "--buffer", "1M"]) else { return };
     let program = |name: &str| {
         let path = recorder.place.path().join(name);
         symlink("/bin/true", &path).unwrap();
@@ -270,7 +263,7 @@ fn klog_4_no_tree_outlives_its_recorder() {
         return;
     }
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::ABORT, Signal::KILL] {
-        let mut recorder = Recorder::start(&[]);
+        let mut recorder = Recorder::start(&[]).unwrap();
         let (links, open) = (recorder.links(), File::open(recorder.file("enable")).unwrap());
         assert!(recorder.is_mounted() && links.len() >= SCHEDULER_PROGRAMS);
         recorder.process.signal(signal);
@@ -293,7 +286,7 @@ fn klog_4_recorder_ends_in_order_while_many_ask() {
         return;
     }
     for signal in [Signal::INT, Signal::KILL] {
-        let mut recorder = Recorder::start(&[]);
+        let mut recorder = Recorder::start(&[]).unwrap();
         let ask = |nth: &str| {
             let mut shell = Command::new("sh");
             shell
@@ -345,10 +338,7 @@ const KEEPERS: usize = 3;
 
 #[test]
 fn klog_4_a_keeper_that_ends_is_replaced_at_once_and_knows_the_mount() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&[]);
+    let Some(mut recorder) = Recorder::start(&[]) else { return };
     for _ in 0..2 {
         let before = keepers_of(recorder.process.pid());
         kill_all(&before);
@@ -373,9 +363,7 @@ fn klog_4_dead_tree_of_a_recorder_and_keepers_killed_together_is_taken_away_by_t
     have_own_mounts();
     let recorder = killed_with_its_keepers();
     assert!(recorder.is_mounted());
-    let next = mete(&["doctor"]).assert().success();
-    let said = String::from_utf8_lossy(&next.get_output().stderr).into_owned();
-    assert!(said.contains(&format!("{} is unmounted now", recorder.tree().display())), "{said}");
+    says(&mete(&["doctor"]).assert().success(), &format!("{} is unmounted now", recorder.tree().display()));
     assert!(!recorder.is_mounted() && !recorder.tree().exists());
 }
 
@@ -389,7 +377,7 @@ fn have_own_mounts() {
 
 /// A recorder that was stopped, so that it has started no other keepers in place of those that were killed.
 fn killed_with_its_keepers() -> Recorder {
-    let mut recorder = Recorder::start(&[]);
+    let mut recorder = Recorder::start(&[]).unwrap();
     // On a busy machine the last one may begin late. It would undo the mount after the others were killed.
     wait_until("its keepers are there", || keepers_of(recorder.process.pid()).len() == KEEPERS);
     recorder.process.signal(Signal::STOP);
@@ -489,7 +477,7 @@ fn klog_4_mounts_of_others_are_left_alone_however_they_are_called() {
     }
     have_own_mounts();
     for signal in [Signal::INT, Signal::KILL, Signal::STOP] {
-        let mut recorder = Recorder::start(&[]);
+        let mut recorder = Recorder::start(&[]).unwrap();
         let mut forger = Forger::start(&recorder.source());
         let get = mete(&["get", "--recorder", &recorder.process.pid().to_string(), "enable"]);
         assert_eq!(String::from_utf8_lossy(&{ get }.assert().success().get_output().stdout), "enable=1\n");
@@ -531,8 +519,7 @@ fn klog_4_parameters_never_hide_the_sockets_of_programs() {
     for at in ["run/sockets", "run", "link/sockets", "run/sockets/.", "link/../run/sockets"] {
         let options = ["record", "--schema", "scheduler", "-o", &path("trace"), "--parameters", &path(at)];
         let mut refused = mete(&[&options[..], &["--", "true"]].concat());
-        let refused = refused.env("METE_RUNTIME_DIR", path("run/sockets")).assert().code(1);
-        let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        let said = said_by(&refused.env("METE_RUNTIME_DIR", path("run/sockets")).assert().code(1));
         assert!(said.starts_with("mete: programs with probes have their sockets in "), "{at}: {said}");
         assert!(!Path::new(&path("trace")).exists(), "{at}: nothing is recorded");
     }
@@ -545,15 +532,11 @@ fn klog_4_parameters_never_hide_the_sockets_of_programs() {
 
 #[test]
 fn klog_4_place_of_a_running_recorders_tree_is_refused() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&[]);
+    let Some(mut recorder) = Recorder::start(&[]) else { return };
     let path = |name: &str| recorder.place.path().join(name).to_str().unwrap().to_owned();
     let options =
         ["record", "--schema", "scheduler", "-o", &path("second"), "--parameters", &path("parameters")];
-    let refused = mete(&[&options[..], &["--", "true"]].concat()).assert().code(1);
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let said = said_by(&mete(&[&options[..], &["--", "true"]].concat()).assert().code(1));
     let expected = format!("mete: the parameters of process {} are at ", recorder.process.pid());
     assert!(said.starts_with(&expected), "{said}");
     assert_eq!(recorder.get("enable"), "1");
@@ -631,18 +614,16 @@ fn klog_4_tree_of_a_recorder_that_cannot_start_is_gone() {
     assert!(!Path::new(&tree).exists() && !Path::new(&trace).exists());
     fs::create_dir(&tree).unwrap();
     fs::write(path("parameters/file"), "").unwrap();
-    let refused = mete(&[&options[..], &["--", "true"]].concat()).assert().code(1);
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(said.contains("parameters is not empty, and what is in it would be hidden"), "{said}");
+    says(
+        &mete(&[&options[..], &["--", "true"]].concat()).assert().code(1),
+        "parameters is not empty, and what is in it would be hidden",
+    );
     assert!(!Path::new(&trace).exists());
 }
 
 #[test]
 fn klog_4_refusal_is_an_error_of_the_writer_and_a_sentence() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&[]);
+    let Some(mut recorder) = Recorder::start(&[]) else { return };
     let error = |name: &str, value: &str| recorder.set(name, value).unwrap_err().raw_os_error();
     for (name, value, why) in [
         ("enable", "2", "it takes 0 or 1"),
@@ -663,10 +644,7 @@ fn klog_4_refusal_is_an_error_of_the_writer_and_a_sentence() {
 
 #[test]
 fn klog_4_nobody_but_the_recorders_user_may_look() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&[]);
+    let Some(mut recorder) = Recorder::start(&[]) else { return };
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(recorder.tree()), 0o700);
     let modes = ["enable", "SCHEDIN", "status", "dump"].map(|name| mode(recorder.file(name)));
@@ -683,14 +661,13 @@ fn klog_4_nobody_but_the_recorders_user_may_look() {
 
 #[test]
 fn klog_4_parameters_are_set_and_got_by_commands() {
-    if !can_run() {
+    let Some(mut recorder) = Recorder::start(&["--events", "SCHEDIN,FORK", "--low-water", "20"]) else {
         return;
-    }
-    let mut recorder = Recorder::start(&["--events", "SCHEDIN,FORK", "--low-water", "20"]);
+    };
     let which = recorder.place.path().join("trace").to_str().unwrap().to_owned();
     let get = |names: &[&str]| {
         let got = mete(&[&["get", "--recorder", &which], names].concat()).assert().success();
-        String::from_utf8_lossy(&got.get_output().stdout).into_owned()
+        printed_by(&got)
     };
     let set = |assignments: &[&str]| mete(&[&["set", "--recorder", &which], assignments].concat()).assert();
     let off =
@@ -699,9 +676,7 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
     set(&["SCHEDIN=0", "EXIT=1", "lowwater=33"]).success();
     assert_eq!(get(&["SCHEDIN", "EXIT", "lowwater"]), "SCHEDIN=0\nEXIT=1\nlowwater=33\n");
     assert!(get(&["status"]).contains("events: FORK EXIT\n"));
-    let said = |assert: assert_cmd::assert::Assert| {
-        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
-    };
+    let said = |assert: assert_cmd::assert::Assert| said_by(&assert);
     let refused = said(set(&["lowwater=0", "enable=0"]).code(1));
     assert_eq!(refused, "mete: cannot set lowwater=0: it takes a percentage from 1 to 99\n");
     assert_eq!(recorder.get("enable"), "1", "nothing is set behind a refusal");
@@ -721,10 +696,7 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
 /// KLogger §4.4: what logging an event costs is in a file, and is measured when it is read.
 #[test]
 fn klog_4_cost_of_an_event_is_measured_when_its_file_is_read() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&["--off"]);
+    let Some(mut recorder) = Recorder::start(&["--off"]) else { return };
     let events = fs::read_dir(recorder.file("benchmarks")).unwrap();
     let names: Vec<_> = events.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names.len(), 8);
@@ -743,10 +715,7 @@ fn klog_4_cost_of_an_event_is_measured_when_its_file_is_read() {
 /// KLogger §4.3: another number in the file gives each processor another buffer, and what is recorded goes on.
 #[test]
 fn klog_4_buffers_get_another_size_while_recording() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&["--buffer", "64K"]);
+    let Some(mut recorder) = Recorder::start(&["--buffer", "64K"]) else { return };
     assert_eq!(recorder.get("buffer_size"), "64K");
     let run = || assert!(Command::new("true").status().unwrap().success());
     for (value, shown) in [("2", "2"), ("512K", "512K"), ("8M", "8")] {
@@ -799,10 +768,7 @@ fn klog_4_where_there_is_no_fuse_one_sentence_says_so() {
 
 #[test]
 fn klog_4_low_water_mark_is_set_at_first_and_later_and_outlasts_the_buffers() {
-    if !can_run() {
-        return;
-    }
-    let mut recorder = Recorder::start(&["--low-water", "40"]);
+    let Some(mut recorder) = Recorder::start(&["--low-water", "40"]) else { return };
     assert_eq!(recorder.get("lowwater"), "40");
     recorder.set("lowwater", "75").unwrap();
     recorder.set("buffer_size", "1").unwrap();

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::mete;
+use common::{mete, said_by};
 
 /// Runs a short sweep of the scenario `mix` that writes into a folder.
 fn sweep(folder: &Path, more: &[&str]) -> assert_cmd::assert::Assert {
@@ -63,7 +63,7 @@ fn plots_and_data_that_cannot_be_written_fail_before_the_work_and_leave_nothing(
         (folder.path(), csv, "missing/runs.csv"),
     ] {
         let failed = sweep(plots, &["--csv", csv.to_str().unwrap()]).failure();
-        let said = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+        let said = said_by(&failed);
         assert!(said.contains(why) && failed.get_output().stdout.is_empty(), "{said}");
     }
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "the file alone");

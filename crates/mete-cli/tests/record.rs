@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use common::{
-    Running, assert_described, bpf_link_exists, bpf_links, is_root, kernel_is_there, mete, program,
-    wait_until,
+    Running, assert_described, bpf_link_exists, bpf_links, events, is_root, kernel_is_there, mete, objects,
+    on_a_terminal, printed_by, program, said_by, says, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -26,6 +26,11 @@ impl Place {
         Place(tempfile::tempdir().unwrap())
     }
 
+    /// The same for a trace of the kernel; `None` if the kernel cannot be recorded here.
+    fn for_kernel() -> Option<Place> {
+        kernel_is_there().then(Place::new)
+    }
+
     fn trace(&self) -> PathBuf {
         self.0.path().join("trace")
     }
@@ -35,38 +40,20 @@ impl Place {
     }
 }
 
-fn objects(bytes: &[u8]) -> Vec<Value> {
-    String::from_utf8_lossy(bytes).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn said(assert: &assert_cmd::assert::Assert) -> String {
-    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
-}
-
 fn description(trace: &Path) -> Value {
     serde_json::from_slice(&fs::read(trace.join("description.json")).unwrap()).unwrap()
 }
 
-/// The events of a trace, as `mete show --json` has them.
-fn events(trace: &str) -> Vec<Value> {
-    let shown = mete(&["show", trace, "--json", "--without-marks"]).assert().success();
-    let objects = objects(&shown.get_output().stdout);
-    objects.into_iter().filter(|object| object["kind"] == "event").collect()
-}
-
 #[test]
 fn klog_5_record_of_a_command_has_its_life_and_its_exit_status() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let command = ["record", "--schema", "scheduler", "-o", &place.text(), "--json", "--", "sh", "-c"];
     let recorded = mete(&[&command[..], &["echo $$ >&2; /bin/true; exit 3"]].concat()).assert().code(3);
-    let summaries = objects(&recorded.get_output().stdout);
+    let summaries = objects(&printed_by(&recorded));
     assert_described(&summaries);
     assert_eq!((summaries.len(), &summaries[0]["lost"]), (1, &Value::from(0)));
-    let pid: i64 = said(&recorded).trim().parse().unwrap();
-    let events = events(&place.text());
+    let pid: i64 = said_by(&recorded).trim().parse().unwrap();
+    let events = events(&place.trace());
     let count = |name: &str, field: &str| {
         events.iter().filter(|event| event["event"] == name && event["fields"][field] == pid).count()
     };
@@ -83,19 +70,16 @@ fn klog_5_record_of_a_command_has_its_life_and_its_exit_status() {
 /// The kernel accounts for processor time, too; its count leaves out what interrupts take.
 #[test]
 fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let work = "echo $$ >&2; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let options = ["record", "--schema", "scheduler", "-o", &place.text(), "--", "sh", "-c", work];
-    let pid: i64 = said(&mete(&options).assert().success()).lines().next().unwrap().parse().unwrap();
+    let pid: i64 = said_by(&mete(&options).assert().success()).lines().next().unwrap().parse().unwrap();
     let replayed = mete(&["replay", &place.text(), "--policy", "rr", "--json"]).assert().success();
-    let replayed = objects(&replayed.get_output().stdout);
+    let replayed = objects(&printed_by(&replayed));
     assert_described(&replayed);
     let threads: Vec<_> = replayed.iter().filter(|object| object["pid"] == pid).collect();
     assert_eq!(threads.len(), 2, "as recorded, and under rr");
-    let events = events(&place.text());
+    let events = events(&place.trace());
     let exit = events.iter().find(|event| event["event"] == "EXIT" && event["fields"]["pid"] == pid).unwrap();
     let accounted_ns = exit["fields"]["runtime_ns"].as_u64().unwrap();
     // Some switches are never reported. The time between them belongs to no thread, and is reported as uncertain.
@@ -112,10 +96,7 @@ fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
 
 #[test]
 fn klog_5_interrupted_recording_is_complete() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let mut recorder =
         Running::start(&mut program(&["record", "--schema", "scheduler", "-o", &place.text()]));
     wait_until("it records", || place.trace().join("description.json").exists());
@@ -135,10 +116,7 @@ fn klog_5_interrupted_recording_is_complete() {
 
 #[test]
 fn klog_6_killed_recorder_leaves_nothing_attached_and_a_trace_that_can_be_read() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let mut recorder =
         Running::start(&mut program(&["record", "--schema", "scheduler", "-o", &place.text()]));
     let has_block = |processor: u32| {
@@ -152,40 +130,30 @@ fn klog_6_killed_recorder_leaves_nothing_attached_and_a_trace_that_can_be_read()
     recorder.wait();
     wait_until("the kernel has let go", || !links.iter().any(|link| bpf_link_exists(*link)));
     assert_eq!(description(&place.trace())["finished"], false);
-    assert!(!events(&place.text()).is_empty());
+    assert!(!events(&place.trace()).is_empty());
 }
 
 #[test]
 fn klog_5_command_that_cannot_be_run_leaves_room_for_the_next_one() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let options = ["record", "--schema", "scheduler", "-o", &place.text(), "--"];
     let refused = mete(&[&options[..], &["/nowhere/program"]].concat()).assert().code(127);
-    assert!(said(&refused).contains("cannot run /nowhere/program"), "{}", said(&refused));
+    says(&refused, "cannot run /nowhere/program");
     mete(&[&options[..], &["true"]].concat()).assert().success();
 }
 
 #[test]
 fn klog_2_event_that_is_not_there_is_told_with_the_nearest() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let options = ["record", "--schema", "scheduler", "--events", "SCHEDN", "-o", &place.text()];
     let refused = mete(&options).assert().code(1);
-    assert!(said(&refused).contains("no event \"SCHEDN\"; did you mean `SCHEDIN`?"), "{}", said(&refused));
+    says(&refused, "no event \"SCHEDN\"; did you mean `SCHEDIN`?");
     let options = ["record", "--schema", "scheduler", "--events", "schedin", "-o", &place.text()];
     let refused = mete(&options).assert().code(1);
-    assert!(said(&refused).contains("no event \"schedin\"; did you mean `SCHEDIN`?"), "{}", said(&refused));
+    says(&refused, "no event \"schedin\"; did you mean `SCHEDIN`?");
     assert!(!place.trace().exists());
     let refused = mete(&["record", "--schema", "stopwatch", "-o", &place.text()]).assert().code(1);
-    assert!(
-        said(&refused).contains("the kernel logs none of these events: START, STOP"),
-        "{}",
-        said(&refused)
-    );
+    says(&refused, "the kernel logs none of these events: START, STOP");
     assert!(!place.trace().exists());
 }
 
@@ -225,7 +193,7 @@ fn klog_5_trace_does_not_take_the_place_of_a_file() {
         let record = ["record", "--schema", "stopwatch", "-o", &place.text()];
         let refused = mete(&[&record[..], options, &["--", "true"]].concat()).assert().code(1);
         let expected = format!("mete: {} is a file; a trace needs a directory of its own\n", place.text());
-        assert_eq!(said(&refused), expected);
+        assert_eq!(said_by(&refused), expected);
         assert_eq!(fs::read_to_string(place.trace()).unwrap(), "kept");
     }
 }
@@ -236,7 +204,7 @@ fn klog_5_command_that_cannot_run_leaves_no_directory_that_was_made_for_its_trac
     let below = place.0.path().join("above/trace");
     let record = ["record", "--schema", "stopwatch", "-o", below.to_str().unwrap(), "--", "/no/such/program"];
     let refused = mete(&record).assert().code(127);
-    assert!(said(&refused).contains("/no/such/program"), "{}", said(&refused));
+    says(&refused, "/no/such/program");
     assert!(fs::read_dir(place.0.path()).unwrap().next().is_none());
 }
 
@@ -257,7 +225,7 @@ fn klog_5_recipe_runs_again_with_force_which_replaces_a_trace_and_nothing_else()
         "mete: there is a trace in {} already: name another directory, or replace it by --force\n",
         place.text()
     );
-    assert_eq!((said(&refused), recording()), (expected, first.clone()));
+    assert_eq!((said_by(&refused), recording()), (expected, first.clone()));
     // A command that never ran has recorded nothing that could take the place of the trace.
     recorded_again(&place, &["--force"], "/no/such/program").code(127);
     assert_eq!(recording(), first);
@@ -276,7 +244,7 @@ fn klog_5_recipe_runs_again_with_force_which_replaces_a_trace_and_nothing_else()
     fs::write(place.trace().join("notes"), "mine").unwrap();
     let refused = recorded_again(&place, &["--force"], "true").code(1);
     let expected = format!("mete: {} is not replaced: notes in it is no part of a trace\n", place.text());
-    assert_eq!(said(&refused), expected);
+    assert_eq!(said_by(&refused), expected);
     assert_eq!(fs::read_to_string(place.trace().join("notes")).unwrap(), "mine");
 }
 
@@ -293,10 +261,7 @@ at tp_btf:sched_switch log SCHEDIN(next.pid, counter0)
 /// KLogger §4, but for the counter: what the kernel counts itself is on every machine.
 #[test]
 fn klog_1_papers_example_is_recorded_and_the_real_perl_reads_it() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let schema = place.0.path().join("papers.mete");
     fs::write(&schema, PAPERS).unwrap();
     let record = |name: &str, compiler: Option<&str>| {
@@ -308,16 +273,16 @@ fn klog_1_papers_example_is_recorded_and_the_real_perl_reads_it() {
         record.assert()
     };
     let refused = record("none", Some("/nowhere/clang")).code(1);
-    assert!(said(&refused).contains("/nowhere/clang cannot be run"), "{}", said(&refused));
+    says(&refused, "/nowhere/clang cannot be run");
     let recorded = record("trace", None);
-    if said(&recorded).contains("install clang") {
-        return println!("SKIPPED: the paper's example: {}", said(&recorded));
+    if said_by(&recorded).contains("install clang") {
+        return println!("SKIPPED: the paper's example: {}", said_by(&recorded));
     }
     recorded.success();
     let text = mete(&["convert", &place.text(), "--to", "perl", "--event", "SCHEDIN"]).assert().success();
     let file = place.0.path().join("trace.pl");
     fs::write(&file, &text.get_output().stdout).unwrap();
-    let expected = events(&place.text());
+    let expected = events(&place.trace());
     assert!(expected.len() >= 2);
     match perl(&file) {
         Ok(lines) => {
@@ -366,7 +331,7 @@ fn stopwatch_program(place: &Place) -> Option<PathBuf> {
 /// How often each event is in a trace.
 fn counts(trace: &Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for event in events(trace.to_str().unwrap()) {
+    for event in events(trace) {
         *counts.entry(event["event"].as_str().unwrap().to_owned()).or_default() += 1;
     }
     counts
@@ -384,14 +349,14 @@ fn klog_8_stopwatch_of_a_program_is_recorded_by_its_own_encoders() {
         // A file that is called as the schema is not taken for it.
         let recorded =
             mete(&[&start, more, &command].concat()).current_dir(place.0.path()).assert().success();
-        let summaries = objects(&recorded.get_output().stdout);
+        let summaries = objects(&printed_by(&recorded));
         assert_described(&summaries);
         assert_eq!(summaries[0]["lost"], 0);
         trace
     };
     let both = record("both", &[]);
     assert_eq!(counts(&both), BTreeMap::from([("START".to_owned(), 40), ("STOP".to_owned(), 40)]));
-    let rounds = events(both.to_str().unwrap());
+    let rounds = events(&both);
     let rounds =
         rounds.iter().filter(|event| event["event"] == "START").map(|event| &event["fields"]["value"]);
     assert_eq!(rounds.cloned().collect::<Vec<_>>(), (0..40).map(Value::from).collect::<Vec<_>>());
@@ -402,10 +367,7 @@ fn klog_8_stopwatch_of_a_program_is_recorded_by_its_own_encoders() {
 /// Both kinds are in one trace. Each has serial numbers of its own on each processor.
 #[test]
 fn klog_8_events_of_a_program_and_of_functions_in_it_are_recorded_together() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let Some(program) = stopwatch_program(&place) else { return };
     let points = place.0.path().join("points.mete");
     let text = format!("event MAIN {{ int pid }}\nat uprobe:{program:?}:main log MAIN(pid)");
@@ -413,14 +375,14 @@ fn klog_8_events_of_a_program_and_of_functions_in_it_are_recorded_together() {
     let options = ["record", "--schema", "stopwatch", points.to_str().unwrap(), "-o", &place.text(), "--"];
     let command = [program.to_str().unwrap(), "40"];
     let recorded = mete(&[&options[..], &command].concat()).env("XDG_CACHE_HOME", place.0.path()).assert();
-    if said(&recorded).contains("install clang") {
-        return println!("SKIPPED: events of a program together with points in it: {}", said(&recorded));
+    if said_by(&recorded).contains("install clang") {
+        return println!("SKIPPED: events of a program together with points in it: {}", said_by(&recorded));
     }
     recorded.success();
     let found = counts(&place.trace());
     let expected = [("MAIN", 1), ("START", 40), ("STOP", 40)];
     assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)).into());
-    let events = events(&place.text());
+    let events = events(&place.trace());
     assert_eq!(events[0]["event"], "MAIN", "merged by time");
     let pid = &events[0]["fields"]["pid"];
     assert!(events.iter().all(|event| &event["fields"]["pid"] == pid));
@@ -433,10 +395,7 @@ at tp_btf:sched_process_exec when domain != 0 log EXEC(p.pid, domain)
 
 #[test]
 fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
-    if !kernel_is_there() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::for_kernel() else { return };
     let schema = place.0.path().join("by-domain.mete");
     fs::write(&schema, BY_DOMAIN).unwrap();
     let schema = ["record", "--schema", schema.to_str().unwrap(), "-o", &place.text()];
@@ -445,13 +404,13 @@ fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
     let command = ["--", "sh", "-c", "echo $$ >&2; exec /bin/true"];
     let recorded =
         mete(&[&schema[..], &domains, &command].concat()).env("XDG_CACHE_HOME", place.0.path()).assert();
-    if said(&recorded).contains("install clang") {
-        return println!("SKIPPED: domains of a recording: {}", said(&recorded));
+    if said_by(&recorded).contains("install clang") {
+        return println!("SKIPPED: domains of a recording: {}", said_by(&recorded));
     }
-    let said = said(&recorded.success());
+    let said = said_by(&recorded.success());
     assert!(said.contains("\"later\" is empty so far"), "{said}");
     let pid: i64 = said.lines().find_map(|line| line.parse().ok()).unwrap();
-    let events = events(&place.text());
+    let events = events(&place.trace());
     let of_command: Vec<_> = events.iter().filter(|event| event["fields"]["pid"] == pid).collect();
     assert!(of_command.len() >= 2, "sh and true");
     assert!(of_command.iter().all(|event| event["fields"]["domain"] == 3), "it inherits: {of_command:?}");
@@ -459,7 +418,7 @@ fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
     assert_eq!(names, serde_json::json!(["other", "idle", "later", "mine"]));
     let alone = ["--domain", "gone=pid:2147483647"];
     let refused = mete(&[&schema[..], &alone].concat()).assert().code(1);
-    assert!(self::said(&refused).contains("there is no process for pid:2147483647"));
+    assert!(said_by(&refused).contains("there is no process for pid:2147483647"));
 }
 
 /// Writes over the buffers that it has inherited.
@@ -471,16 +430,14 @@ fn klog_6_buffer_that_its_program_garbled_is_told_at_the_end_and_by_the_trace() 
     let record =
         ["record", "--schema", "stopwatch", "-o", &place.text(), "--json", "--", "sh", "-c", SCRIBBLE];
     let recorded = mete(&record).assert().success();
-    let said = String::from_utf8_lossy(&recorded.get_output().stderr).into_owned();
+    let said = said_by(&recorded);
     const WHAT: &str = "a program garbled a buffer, and its contents are lost; how many events were in it";
     assert!(said.contains(WHAT), "{said}");
     let summary: Value = serde_json::from_slice(&recorded.get_output().stdout).unwrap();
     assert_described(std::slice::from_ref(&summary));
     assert!(summary["garbled"][0].as_str().unwrap().contains("recording buffer"), "{summary}");
     for arguments in [&["show", &place.text()][..], &["convert", &place.text(), "--to", "csv"]] {
-        let told = mete(arguments).assert();
-        let said = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
-        assert!(said.contains(WHAT), "{arguments:?}: {said}");
+        says(&mete(arguments).assert(), WHAT);
     }
 }
 
@@ -489,16 +446,12 @@ fn klog_5_beside_a_command_on_a_terminal_a_line_says_how_it_goes() {
     if !kernel_is_there() {
         return;
     }
-    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return println!("SKIPPED: there is no script(1) here");
-    }
     let place = tempfile::tempdir().unwrap();
     let trace = place.path().join("trace");
     let mete = env!("CARGO_BIN_EXE_mete");
     let command = format!("{mete} record --schema scheduler -o {} -- sleep 6", trace.display());
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
-    let said = String::from_utf8(script.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
+    let Some(mut script) = on_a_terminal(&command) else { return };
+    let said = printed_by(&script.assert());
     let line = said.lines().find(|line| line.starts_with("mete: recording: ")).expect(&said);
     let parts: Vec<_> = line.trim_end().split(", ").collect();
     assert!(parts.len() == 4 && parts[1].ends_with(" records") && parts[2].ends_with(" lost"), "{line}");

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::mete;
+use common::{fails, failure, mete, objects, printed_by, said_by, stdout};
 use serde_json::Value;
 
 fn recording() -> String {
@@ -17,8 +17,7 @@ fn recording() -> String {
 #[test]
 fn new_1_the_recording_and_each_policy_stand_side_by_side() {
     let mut command = mete(&["replay", &recording(), "--policy", "eevdf,vtrr"]);
-    let output = command.env("COLUMNS", "80").assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = printed_by(&command.env("COLUMNS", "80").assert().success());
     for expected in ["recorded: ", "events are missing", "\nas recorded ", "\neevdf ", "\nvtrr ", "pingpong"]
     {
         assert!(text.contains(expected), "{expected:?} in {text}");
@@ -28,13 +27,10 @@ fn new_1_the_recording_and_each_policy_stand_side_by_side() {
 
 #[test]
 fn new_1_how_far_the_replay_is_from_the_recording_is_always_said_and_bounds_what_is_concluded() {
-    let output = mete(&["replay", &recording(), "--policy", "vtrr"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = stdout(&["replay", &recording(), "--policy", "vtrr"]);
     assert!(text.contains("how far this replay is from the recording, by eevdf (tick "), "{text}");
     assert!(text.contains("\nmedian ") && text.contains("processors' parts of the work "), "{text}");
-    let output = mete(&["replay", &recording(), "--policy", "eevdf,rr", "--json"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&stdout(&["replay", &recording(), "--policy", "eevdf,rr", "--json"]));
     let run = |policy: &str| objects.iter().find(|of| of["kind"] == "run" && of["policy"] == policy).unwrap();
     let error = objects.iter().find(|of| of["kind"] == "error").unwrap();
     for figure in ["median_ns", "mean_ns", "p99_ns"] {
@@ -50,9 +46,7 @@ fn new_1_how_far_the_replay_is_from_the_recording_is_always_said_and_bounds_what
 
 #[test]
 fn new_1_every_policy_is_given_the_same_work_in_json() {
-    let output = mete(&["replay", &recording(), "--policy", "rr,wfq", "--json"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&stdout(&["replay", &recording(), "--policy", "rr,wfq", "--json"]));
     let work = |policy: &str| -> Vec<u64> {
         let of = objects.iter().filter(|object| object["kind"] == "thread" && object["policy"] == policy);
         of.map(|object| object["ran_ns"].as_u64().unwrap()).collect()
@@ -70,7 +64,7 @@ fn what_cannot_be_replayed_is_one_clear_sentence() {
         (vec!["replay", "/etc/passwd", "--policy", "fastest"], "there is no policy \"fastest\": there are "),
     ] {
         let output = mete(&arguments).assert().failure();
-        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let said = said_by(&output);
         assert!(said.contains(expected) && output.get_output().stdout.is_empty(), "{arguments:?}: {said}");
     }
 }
@@ -80,13 +74,10 @@ fn new_1_the_trace_of_a_simulated_run_is_replayed_as_a_recorded_one_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mix.rows");
     mete(&["sim", "mix", "--for", "6s", "--trace", path.to_str().unwrap()]).assert().success();
-    let output = mete(&["replay", path.to_str().unwrap(), "--policy", "vtrr,stride"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = stdout(&["replay", path.to_str().unwrap(), "--policy", "vtrr,stride"]);
     assert!(text.contains("recorded: 4 threads on 1 processor in ") && text.contains("\nfilm "), "{text}");
     std::fs::write(&path, &std::fs::read(&path).unwrap()[..1000]).unwrap();
-    let output = mete(&["replay", path.to_str().unwrap()]).assert().failure();
-    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-    assert!(said.contains("the trace ends in the middle"), "{said}");
+    fails(&["replay", path.to_str().unwrap()], "the trace ends in the middle");
 }
 
 #[test]
@@ -94,8 +85,7 @@ fn new_1_uncertain_time_is_said_and_is_nobodys_work() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../mete-sim/tests/data/perf-sched-missing-switches.txt");
     let path = path.to_str().unwrap();
-    let output = mete(&["replay", path, "--policy", "rr"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = stdout(&["replay", path, "--policy", "rr"]);
     for expected in [
         "recorded: 5 threads on 2 processors in 30.000 ms, 32.000 ms of work.",
         "2 contradictions: events are missing",
@@ -117,8 +107,7 @@ fn new_1_perfs_own_file_and_a_directory_without_a_trace_are_told_from_a_recorded
     let (file, folder) = (path.to_str().unwrap(), directory.path().to_str().unwrap());
     let command = format!("`perf sched script --ns -i {file} > schedule.txt`");
     for (name, expected) in [(file, command), (folder, format!("cannot read {folder}/description.json"))] {
-        let output = mete(&["replay", name]).assert().failure();
-        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let said = failure(&["replay", name]);
         assert!(said.contains(&expected) && said.lines().count() == 1, "{said}");
     }
 }

@@ -8,17 +8,12 @@ use std::io::{BufReader, Lines};
 use std::process::{ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Running, kernel_is_there, mask, mete, program, set_mask, wait_until};
+use common::{
+    Running, has_two_processors, kernel_is_there, mask, mete, printed_by, program, said_by, says, set_mask,
+    wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
-
-fn has_two_processors() -> bool {
-    let has_two = std::thread::available_parallelism().unwrap().get() >= 2;
-    if !has_two {
-        eprintln!("SKIPPED: this needs two processors");
-    }
-    has_two
-}
 
 /// A client on processor 0, with a driver on processor 1 that it talks to all the time.
 struct Stage {
@@ -157,7 +152,7 @@ fn log_16_that_nothing_could_be_decided_is_said() {
         .map(|(name, running)| format!("{name}=pid:{}", running.pid()));
     let arguments = ["schedule", "--for", "300ms", "--driver", &driver, "--client", &client];
     let assert = mete(&arguments).assert().success();
-    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    let text = printed_by(&assert);
     let sentences: Vec<_> = text.lines().filter(|line| line.starts_with("no transactions between")).collect();
     assert!(sentences.len() == 1 && sentences[0].contains("network namespaces"), "{text}");
 }
@@ -169,7 +164,7 @@ fn on_one_processor_there_is_nothing_to_choose_between() {
         .args(["-c", "0", env!("CARGO_BIN_EXE_mete"), "schedule", "--for", "1s", "--client", "y=pid:1"])
         .args(["--driver".to_owned(), format!("x=pid:{own}")])
         .assert();
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    let said = said_by(&assert);
     assert!(assert.get_output().status.code() == Some(1) && said.contains("only one processor"), "{said}");
     mete(&["doctor"]).assert().success();
 }
@@ -184,8 +179,7 @@ fn log_6_a_driver_that_does_not_run_yet_is_waited_for() {
     let arguments =
         ["schedule", "--for", "500ms", "--driver", "later=comm:no-such-name", "--client", &client];
     let assert = mete(&arguments).assert().success();
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(said.contains("\"later\" is empty so far"), "{said}");
+    says(&assert, "\"later\" is empty so far");
 }
 
 #[test]

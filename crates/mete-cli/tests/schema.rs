@@ -7,19 +7,10 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Running, assert_described, mete, program, wait_until};
+use common::{Running, assert_described, mete, objects, program, said_by, stdout, wait_until};
 use serde_json::Value;
 
 const SHIPPED: [&str; 4] = ["stopwatch", "locking", "scheduler", "interrupt"];
-
-fn stdout(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
-}
-
-fn objects(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 /// What is printed and what is said of a failure.
 fn failure(arguments: &[&str]) -> (String, String) {
@@ -177,7 +168,7 @@ fn klog_8_no_file_that_is_named_makes_the_check_wait_or_read_without_end() {
     let said = |more: &[&str]| {
         let mut command = mete(&[&["schema", "check", schema], more].concat());
         let output = command.timeout(common::PATIENCE).assert().failure();
-        String::from_utf8(output.get_output().stderr.clone()).unwrap()
+        said_by(&output)
     };
     let files = [pipe, "/dev/zero", "/dev/urandom", "/dev/stdin"];
     if Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -278,7 +269,7 @@ fn klog_3_counters_that_this_machine_does_not_have_are_told_by_the_check() {
     fs::write(&path, schema).unwrap();
     let said = |more: &[&str]| {
         let arguments = [&["schema", "check", path.to_str().unwrap()], more].concat();
-        String::from_utf8(mete(&arguments).assert().success().get_output().stdout.clone()).unwrap()
+        stdout(&arguments)
     };
     assert!(said(&[]).contains("It cannot be recorded here: "), "{}", said(&[]));
     let summary: Value = serde_json::from_str(&said(&["--json"])).unwrap();

@@ -4,19 +4,8 @@
 
 mod common;
 
-use common::mete;
+use common::{fails, failure, mete, objects, printed_by, stdout};
 use serde_json::Value;
-
-fn stdout(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
-}
-
-fn failure(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().failure();
-    assert!(output.get_output().stdout.is_empty(), "{arguments:?} prints results");
-    String::from_utf8(output.get_output().stderr.clone()).unwrap()
-}
 
 #[test]
 fn the_list_names_every_scenario_and_every_policy_with_a_line_each() {
@@ -60,8 +49,7 @@ fn several_seeds_and_values_make_estimates_in_the_order_of_their_combinations() 
     let lines = std::fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), 1 + 2 * 2 * 3 * 4, "{lines}");
 
-    let json = stdout(&[&arguments[..], &["--json"][..]].concat());
-    let objects: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&stdout(&[&arguments[..], &["--json"][..]].concat()));
     assert_eq!(objects.len(), 2 * 4);
     assert!(objects.iter().all(|object| object["kind"] == "estimate" && object["seeds"] == 3));
     assert!(objects[0]["figures"]["got_percent"]["half_width"].is_number());
@@ -92,8 +80,7 @@ fn what_cannot_vary_is_said() {
 
 #[test]
 fn json_has_an_object_for_each_run_and_each_client() {
-    let text = stdout(&["sim", "shares-3-2-1", "--policy", "vtrr,rr", "--json"]);
-    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&stdout(&["sim", "shares-3-2-1", "--policy", "vtrr,rr", "--json"]));
     let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["run", "client", "client", "client", "run", "client", "client", "client"]);
     assert_eq!(objects[0]["run_ns"], 60_000_000_000u64);
@@ -154,8 +141,7 @@ fn what_is_wrong_is_said_and_nothing_is_run() {
         (&["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"], "--trace takes a single policy"),
         (&["sim"], "<SCENARIO>"),
     ] {
-        let said = failure(arguments);
-        assert!(said.contains(expected), "{arguments:?}: {said}");
+        fails(arguments, expected);
     }
 }
 
@@ -175,7 +161,7 @@ fn tables_fit_80_and_120_columns() {
             for columns in [80, 120] {
                 let mut command = mete(&[&["sim", scenario, "--for", "6s"], more].concat());
                 let assert = command.env("COLUMNS", columns.to_string()).assert().success();
-                let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+                let text = printed_by(&assert);
                 let fits = text.lines().all(|line| line.chars().count() <= columns);
                 assert!(fits, "{scenario} {more:?}\n{text}");
             }
@@ -188,7 +174,7 @@ fn service_time_errors_and_starvation_are_shown_for_each_client() {
     let text = stdout(&["sim", "shares-3-2-1", "--policy", "wrr"]);
     assert!(text.contains("error ms   lowest ms   highest ms   starved"), "{text}");
     let json = stdout(&["sim", "shares-3-2-1", "--policy", "wrr", "--set", "starvation_ms=9", "--json"]);
-    let clients: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let clients = objects(&json);
     let one = clients.iter().find(|object| object["client"] == "one").unwrap();
     let three = clients.iter().find(|object| object["client"] == "three").unwrap();
     assert!(one["error_lowest_ns"].as_i64().unwrap() < 0 && three["error_highest_ns"].as_i64().unwrap() > 0);

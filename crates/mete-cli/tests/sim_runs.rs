@@ -7,30 +7,22 @@ mod common;
 use std::io::Read;
 use std::process::Stdio;
 
-use common::{Running, mete, program, wait_until};
+use common::{Running, fails, failure, listens, program, wait_until};
 use rustix::process::Signal;
-
-fn refused(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().failure();
-    assert!(output.get_output().stdout.is_empty());
-    String::from_utf8(output.get_output().stderr.clone()).unwrap()
-}
 
 #[test]
 fn more_runs_than_can_be_kept_are_refused_in_one_sentence() {
     for seeds in ["99999999999999", "18446744073709551615", "100001", "0"] {
-        let said = refused(&["sim", "mix", "--seeds", seeds]);
-        assert!(said.contains("1 or more, and at most 100000"), "{said}");
+        fails(&["sim", "mix", "--seeds", seeds], "1 or more, and at most 100000");
     }
     let values = "host.switch_us=0,1,2,3,4,5,6,7,8,9";
-    let said = refused(&["sim", "mix", "--seeds", "100000", "--vary", values, "--policy", "vtrr,rr"]);
+    let said = failure(&["sim", "mix", "--seeds", "100000", "--vary", values, "--policy", "vtrr,rr"]);
     assert!(
         said.contains("100000 seeds, 10 combinations of values and 2 policies are too many runs"),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1);
-    let said = refused(&["sim", "mix", "--seed", "18446744073709551615", "--seeds", "2"]);
-    assert!(said.contains("take a smaller --seed"), "{said}");
+    fails(&["sim", "mix", "--seed", "18446744073709551615", "--seeds", "2"], "take a smaller --seed");
 }
 
 #[test]
@@ -43,16 +35,9 @@ fn what_was_mistyped_is_answered_in_terms_of_what_was_typed() {
         (&["sim", "mix", "--policy", "vttr"], "did you mean vtrr?"),
         (&["replay", "-", "--policy", "vttr"], "did you mean vtrr?"),
     ] {
-        let said = refused(arguments);
+        let said = failure(arguments);
         assert!(said.contains(expected) && !said.contains("--set duration_ms"), "{said}");
     }
-}
-
-/// Whether it listens to Ctrl-C, which it does before it simulates.
-fn listens(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (libc::SIGINT - 1)) != 0)
 }
 
 #[test]

@@ -8,15 +8,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Running, kernel_is_there, mask, program, wait_until};
+use common::{Ended, Running, catches, has_two_processors, kernel_is_there, listens, program, wait_until};
 use rustix::process::Signal;
-
-/// What a run said and how it ended.
-struct Ended {
-    code: Option<i32>,
-    printed: String,
-    said: String,
-}
 
 /// Stops a run with Ctrl-C once it is under way, which `is_under_way` tells by its process number.
 fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
@@ -27,17 +20,6 @@ fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
     running.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     running.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     Ended { code: running.wait().code(), printed, said }
-}
-
-/// Whether it listens to Ctrl-C.
-fn listens(pid: u32) -> bool {
-    catches(pid, libc::SIGINT)
-}
-
-fn catches(pid: u32, signal: libc::c_int) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (signal - 1)) != 0)
 }
 
 /// It printed results, said that they are not all, and has the status of what was stopped.
@@ -102,8 +84,7 @@ fn a_bench_that_is_stopped_ends_as_one_that_was() {
 
 #[test]
 fn a_demo_that_is_stopped_in_its_first_stretch_leaves_no_report() {
-    if mask(std::process::id()).len() < 2 {
-        eprintln!("SKIPPED: this needs two processors");
+    if !has_two_processors() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -116,8 +97,7 @@ fn a_demo_that_is_stopped_in_its_first_stretch_leaves_no_report() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_the_report_before_and_what_it_began_is_removed_by_the_next_one() {
-    if mask(std::process::id()).len() < 2 {
-        eprintln!("SKIPPED: this needs two processors");
+    if !has_two_processors() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -144,8 +124,7 @@ fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_giv
     if !kernel_is_there() {
         return;
     }
-    if mask(std::process::id()).len() < 2 {
-        eprintln!("SKIPPED: this needs two processors");
+    if !has_two_processors() {
         return;
     }
     let (client, driver) = common::ping_pong();

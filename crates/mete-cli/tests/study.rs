@@ -4,20 +4,9 @@
 
 mod common;
 
-use common::mete;
+use common::{fails, failure, mete, objects, stdout};
 use mete_command::lab::STUDIES;
 use serde_json::Value;
-
-fn stdout(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
-}
-
-fn failure(arguments: &[&str]) -> String {
-    let output = mete(arguments).assert().failure();
-    assert!(output.get_output().stdout.is_empty(), "{arguments:?} prints results");
-    String::from_utf8(output.get_output().stderr.clone()).unwrap()
-}
 
 #[test]
 fn the_list_names_every_study_with_a_line_each() {
@@ -39,7 +28,7 @@ fn a_study_prints_its_rows_and_the_papers_figures_beside_ours() {
 #[test]
 fn the_rows_of_a_study_are_objects_for_scripts() {
     let text = stdout(&["study", "vtrr-micro", "--json"]);
-    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&text);
     let (rows, figures): (Vec<&Value>, Vec<&Value>) =
         objects.iter().partition(|object| object["kind"] == "row");
     assert!(rows.len() > 10);
@@ -65,8 +54,7 @@ fn a_study_is_written_into_its_folder() {
 fn klog_9_a_study_of_a_trace_says_what_it_needs() {
     let said = failure(&["study", "vtrr-micro", "--trace", "somewhere"]);
     assert!(said.contains("cannot be evaluated from a trace") && said.contains("quanta"), "{said}");
-    let said = failure(&["study", "quanta", "--trace", "no-such-trace"]);
-    assert!(said.contains("no-such-trace"), "{said}");
+    fails(&["study", "quanta", "--trace", "no-such-trace"], "no-such-trace");
     failure(&["study", "--all", "--trace", "somewhere"]);
 }
 
@@ -98,8 +86,7 @@ fn klog_9_studies_tell_of_a_trace_that_was_recorded_before() {
 
 #[test]
 fn what_is_no_study_is_told_what_there_is() {
-    let said = failure(&["study", "vtrr-eror"]);
-    assert!(said.contains("vtrr-error"), "{said}");
+    fails(&["study", "vtrr-eror"], "vtrr-error");
     let said = failure(&["study"]);
     assert!(said.contains("NAME") && said.contains("--help"), "{said}");
     failure(&["study", "vtrr-micro", "--all"]);

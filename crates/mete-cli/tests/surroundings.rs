@@ -6,32 +6,16 @@
 mod common;
 
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use common::{PATIENCE, Pair, is_root, kernel_is_there, mask, program};
+use common::{Ended, Pair, has_two_processors, is_root, kernel_is_there, mask, objects, program, run};
 use serde_json::Value;
 
-/// Runs it to its end, which must come in time.
-fn run(command: Command) -> Output {
-    assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(!said.contains("panicked"), "{said}");
-    said
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// It fails with one sentence and prints no results. Messages of the eBPF loader may stand below the sentence.
-fn sentence(output: &Output, expected: &[&str]) {
-    let said = said(output);
+fn sentence(ended: &Ended, expected: &[&str]) {
+    let said = &ended.said;
     let (sentence, details) = said.split_once('\n').unwrap();
-    assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{said}");
+    assert!(ended.code == Some(1) && ended.printed.is_empty(), "{said}");
     assert!(sentence.starts_with("mete: "), "{said}");
     assert!(expected.iter().all(|expected| sentence.contains(expected)), "{said}");
     assert!(details.lines().all(|line| line.starts_with("libbpf: ")), "{said}");
@@ -70,7 +54,7 @@ fn in_a_pid_namespace_it_is_said_why_the_kernel_is_not_logged() {
 #[test]
 fn in_a_pid_namespace_the_doctor_says_what_is_missing() {
     if is_allowed(&CONTAINER) {
-        let found = objects(&run(under(&CONTAINER, &["doctor", "--json"])));
+        let found = objects(&run(under(&CONTAINER, &["doctor", "--json"])).printed);
         let found = found.iter().find(|found| found["name"] == "first pid namespace").unwrap();
         assert!(found["present"] == false && found["remedy"].as_str().unwrap().contains("--pid=host"));
     }
@@ -81,11 +65,10 @@ fn demo_without_the_kernel(mut command: Command, why: &str) {
     let directory = tempfile::tempdir().unwrap();
     command.args(["demo", "--rounds", "1", "--stretch", "1s", "--json", "--report"]);
     command.arg(directory.path().join("demo.html"));
-    let output = run(command);
-    let said = said(&output);
-    assert!(output.status.success(), "{said}");
+    let Ended { code, printed, said } = run(command);
+    assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains(why)).count(), 1, "{said}");
-    let stretches = objects(&output);
+    let stretches = objects(&printed);
     assert_eq!(stretches.len(), 3, "{stretches:?}");
     assert!(stretches[1..].iter().all(|stretch| stretch["rows"].as_u64() > Some(0)), "{stretches:?}");
 }
@@ -95,14 +78,6 @@ fn in_a_pid_namespace_the_demo_goes_on_with_the_drivers_logs() {
     if has_two_processors() && kernel_is_there() && is_allowed(&CONTAINER) {
         demo_without_the_kernel(under(&CONTAINER, &[]), "pid namespace");
     }
-}
-
-fn has_two_processors() -> bool {
-    let has_two = mask(std::process::id()).len() >= 2;
-    if !has_two {
-        eprintln!("SKIPPED: this needs two processors");
-    }
-    has_two
 }
 
 #[test]
@@ -189,17 +164,16 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     let arguments = ["log", "--json", "--for", "4s", "--domain", &driver, "--domain", &client];
     let mut command = without_bpf(program(&arguments));
     command.env("METE_RUNTIME_DIR", pair.directory.path());
-    let output = run(command);
-    let said = said(&output);
+    let Ended { code, printed, said } = run(command);
     assert!(said.contains("the kernel is not logged: "), "{said}");
     // The kernel was asked for. So the last sentence and the exit status say that it is missing.
     let last = said.lines().last().unwrap_or_default();
     assert!(last.contains("lack something that was asked for: the kernel is not logged: "), "{said}");
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let all = objects(&output);
+    assert_eq!(code, Some(1), "{said}");
+    let all = objects(&printed);
     let statement = all.iter().find(|object| object["kind"] == "completeness").unwrap();
     assert!(statement["complete"] == false && statement["not_logged"][0].is_string(), "{statement}");
-    assert!(objects(&output).iter().filter(requests).count() > 0, "{said}");
+    assert!(all.iter().filter(requests).count() > 0, "{said}");
 }
 
 /// A process that may open no more files loads no eBPF programs and finds no program with probes. It still runs its
@@ -221,9 +195,8 @@ fn log_13_nothing_is_complete_of_which_nothing_was_read() {
                 _ => Err(std::io::Error::last_os_error()),
             })
         };
-        let output = run(command);
-        let (said, printed) = (said(&output), String::from_utf8_lossy(&output.stdout));
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let Ended { code, printed, said } = run(command);
+        assert_eq!(code, Some(1), "{said}");
         assert!(!printed.contains("complete: all"), "{printed}");
         assert!(said.lines().any(|line| line.contains("the kernel is not logged")), "{said}");
     }
@@ -256,10 +229,10 @@ fn of_nobody(arguments: &[&str]) -> Option<Command> {
 fn without_root_no_empty_directory_is_left_and_one_that_is_used_stays() {
     let directory = std::path::PathBuf::from(format!("/tmp/mete-{NOBODY}"));
     let Some(command) = of_nobody(&["sim", "mix"]) else { return };
-    assert!(run(command).status.success());
+    assert!(run(command).code == Some(0));
     assert!(!directory.exists(), "left by what logs nothing");
     let Some(command) = of_nobody(&["log", "--components", "--for", "200ms"]) else { return };
-    let said = said(&run(command));
+    let said = run(command).said;
     assert!(said.contains("no program with probes"), "{said}");
     assert!(!directory.exists(), "left by what looks for programs with probes");
     // A program that watches the directory, or is about to publish itself there, holds it like this.
@@ -268,10 +241,10 @@ fn without_root_no_empty_directory_is_left_and_one_that_is_used_stays() {
     let held = std::fs::File::open(&directory).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockShared).unwrap();
     let Some(command) = of_nobody(&["sim", "mix"]) else { return };
-    assert!(run(command).status.success());
-    assert!(directory.exists(), "somebody uses it");
+    assert!(run(command).code == Some(0));
+    assert!(directory.exists(), "another program uses it");
     drop(held);
     let Some(command) = of_nobody(&["sim", "mix"]) else { return };
-    assert!(run(command).status.success());
-    assert!(!directory.exists(), "whoever comes next clears up after what was killed");
+    assert!(run(command).code == Some(0));
+    assert!(!directory.exists(), "the next command clears up after one that was killed");
 }

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::mete;
+use common::{fails, failure, mete, on_a_terminal, printed_by, said_by, stdout};
 use mete_trace::{
     Buffers, ClockSource, Description, EventLayout, FieldKind, FieldLayout, Memory, Options, Producer,
     Recorder, Ticks,
@@ -35,10 +35,6 @@ fn record(directory: &Path) {
     recorder.stop().unwrap();
 }
 
-fn stdout(arguments: &[&str]) -> String {
-    String::from_utf8(mete(arguments).assert().success().get_output().stdout.clone()).unwrap()
-}
-
 #[test]
 fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     let directory = tempfile::tempdir().unwrap();
@@ -57,19 +53,20 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     let of_process = stdout(&["show", path, "--process", "5000002,7"]);
     assert_eq!(of_process.matches("SCHEDIN").count(), 2, "{of_process}");
     assert!(of_process.contains("pid=5000002") && of_process.contains("1 events lost"), "{of_process}");
-    let of_domain = mete(&["show", path, "--domain", "3"]).assert().failure();
-    let said = String::from_utf8_lossy(&of_domain.get_output().stderr).into_owned();
+    let said = failure(&["show", path, "--domain", "3"]);
     assert!(
         said.contains("no field of this trace says which domain an event is about")
             && said.contains("SCHEDIN.pid"),
         "{said}"
     );
-    let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
-    let said = String::from_utf8_lossy(&unknown.get_output().stderr).into_owned();
-    assert!(said.contains("no event \"SCHEDOUT\": it has SCHEDIN; did you mean SCHEDIN?"), "{said}");
-    let wrong_case = mete(&["show", path, "--event", "schedin"]).assert().failure();
-    let said = String::from_utf8_lossy(&wrong_case.get_output().stderr).into_owned();
-    assert!(said.contains("no event \"schedin\": it has SCHEDIN; did you mean SCHEDIN?"), "{said}");
+    fails(
+        &["show", path, "--event", "SCHEDOUT"],
+        "no event \"SCHEDOUT\": it has SCHEDIN; did you mean SCHEDIN?",
+    );
+    fails(
+        &["show", path, "--event", "schedin"],
+        "no event \"schedin\": it has SCHEDIN; did you mean SCHEDIN?",
+    );
 }
 
 #[test]
@@ -82,29 +79,28 @@ fn new_6_convert_writes_files_and_says_what_is_missing() {
     };
     for form in ["perl", "json", "csv", "text", "perfetto", "parquet", "arrow", "ctf", "ctf1"] {
         let out = directory.path().join(form);
-        let said = String::from_utf8_lossy(&convert(form, &out).success().get_output().stderr).into_owned();
+        let said = said_by(&convert(form, &out).success());
         assert!(said.contains("mete: processor 1:") && said.contains("1 events lost"), "{form}: {said}");
         let told = if form.starts_with("ctf") { out.join("metadata") } else { out };
         let bytes = std::fs::read(told).unwrap();
         assert!(String::from_utf8_lossy(&bytes).contains("SCHEDIN"), "{form}");
     }
     // The command writes into no folder that is there already. A file is replaced as a whole.
-    let said = convert("ctf", &directory.path().join("ctf")).failure();
-    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    let said = said_by(&convert("ctf", &directory.path().join("ctf")).failure());
     assert!(said.contains("ctf") && said.contains("it exists already"), "{said}");
     convert("csv", &directory.path().join("text")).success();
     let left: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left.len(), 10, "the trace and nine results: {left:?}");
     let nowhere = mete(&["convert", path.to_str().unwrap(), "--to", "ctf"]).assert().failure();
-    assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("give its place with -o"));
+    assert!(said_by(&nowhere).contains("give its place with -o"));
 }
 
 #[test]
 fn new_2_what_is_no_trace_is_said_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let assert = mete(&["show", directory.path().to_str().unwrap()]).assert().failure();
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    let said = said_by(&assert);
     assert!(
         said.starts_with("mete: this is no trace: cannot read ") && said.contains("description.json"),
         "{said}"
@@ -113,14 +109,8 @@ fn new_2_what_is_no_trace_is_said_in_one_sentence() {
     let file = file.to_str().unwrap();
     mete(&["sim", "shares-3-2-1", "--trace", file]).assert().success();
     let assert = mete(&["show", file]).assert().code(1);
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    let said = said_by(&assert);
     assert!(said.contains("mete replay reads") && said.lines().count() == 1, "{said}");
-}
-
-/// What is said about a command that is refused.
-fn refusal(arguments: &[&str]) -> String {
-    let assert = mete(arguments).assert().failure().stdout("");
-    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
 }
 
 #[test]
@@ -129,10 +119,8 @@ fn klog_7_a_choice_that_nothing_can_be_in_is_refused() {
     let path = directory.path().join("trace");
     record(&path);
     let path = path.to_str().unwrap();
-    let said = refusal(&["show", path, "--from", "5", "--until", "2"]);
-    assert!(said.contains("--from is later than --until"), "{said}");
-    let said = refusal(&["show", path, "--processor", "1,99"]);
-    assert!(said.contains("the trace has no processor 99; it has 0, 1"), "{said}");
+    fails(&["show", path, "--from", "5", "--until", "2"], "--from is later than --until");
+    fails(&["show", path, "--processor", "1,99"], "the trace has no processor 99; it has 0, 1");
     assert!(stdout(&["show", path, "--from", "20", "--until", "20"]).contains("pid=5000002"));
 }
 
@@ -166,14 +154,14 @@ fn new_2_convert_ends_with_3_if_a_part_cannot_be_read_and_converts_the_rest() {
         let out = directory.path().join(form);
         let arguments = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
         let assert = mete(&arguments).assert().code(3);
-        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        let said = said_by(&assert);
         assert!(said.contains("processor-0.trace, block 0"), "{form}: {said}");
         assert!(out.exists(), "{form}");
     }
     let text = std::fs::read_to_string(directory.path().join("text")).unwrap();
     assert!(text.contains("[1]  #2  SCHEDIN  pid=5000003"), "{text}");
     let printed = mete(&["convert", path.to_str().unwrap(), "--to", "text"]).assert().code(3);
-    assert_eq!(String::from_utf8_lossy(&printed.get_output().stdout), text);
+    assert_eq!(printed_by(&printed), text);
 }
 
 #[test]
@@ -192,8 +180,7 @@ fn new_2_file_of_a_finished_trace_that_was_cut_where_a_block_ends_is_damaged_and
         text.contains("[1]  #2  SCHEDIN") && said.contains("processor-0.trace: the file was cut"),
         "{said}"
     );
-    let json = mete(&["convert", path.to_str().unwrap(), "--to", "json"]).assert().code(3);
-    let lines = String::from_utf8_lossy(&json.get_output().stdout).into_owned();
+    let lines = printed_by(&mete(&["convert", path.to_str().unwrap(), "--to", "json"]).assert().code(3));
     assert!(lines.contains("\"kind\":\"unreadable\"") && lines.contains("the file was cut"), "{lines}");
 }
 
@@ -207,7 +194,7 @@ fn new_6_convert_does_not_write_over_the_trace_that_it_reads() {
     let before = [&file, &link].map(|file| std::fs::read(file).unwrap());
     for output in [&file, &link] {
         let said =
-            refusal(&["convert", path.to_str().unwrap(), "--to", "csv", "-o", output.to_str().unwrap()]);
+            failure(&["convert", path.to_str().unwrap(), "--to", "csv", "-o", output.to_str().unwrap()]);
         assert!(said.contains("is a part of the trace itself; choose another name"), "{said}");
     }
     assert_eq!([&file, &link].map(|file| std::fs::read(file).unwrap()), before);
@@ -240,12 +227,10 @@ fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
         let events = text.lines().filter_map(|line| line.split_once("domain=")?.1.parse::<u64>().ok());
         assert_eq!(events.collect::<Vec<_>>(), numbers, "{chosen}: {text}");
     }
-    let said = refusal(&["show", path, "--domain", "web"]);
-    assert!(said.contains("the trace has no domain \"web\"; it has other, idle, db"), "{said}");
+    fails(&["show", path, "--domain", "web"], "the trace has no domain \"web\"; it has other, idle, db");
     let without = directory.path().join("without");
     record(&without);
-    let said = refusal(&["show", without.to_str().unwrap(), "--domain", "db"]);
-    assert!(said.contains("the trace has no names of domains"), "{said}");
+    fails(&["show", without.to_str().unwrap(), "--domain", "db"], "the trace has no names of domains");
 }
 
 /// A file that is larger than any disk. Most of it is a hole, which takes no room.
@@ -283,8 +268,7 @@ fn new_2_a_recorder_that_was_killed_at_its_first_breath_is_told_of_and_its_direc
     std::fs::create_dir(&path).unwrap();
     std::fs::write(path.join("description.json.new"), "{ \"format\": \"mete tr").unwrap();
     for command in ["show", "replay"] {
-        let said = refusal(&[command, path.to_str().unwrap()]);
-        assert!(said.contains("the recorder was killed before it recorded anything"), "{said}");
+        fails(&[command, path.to_str().unwrap()], "the recorder was killed before it recorded anything");
     }
     let record = ["record", "--schema", "stopwatch", "-o", path.to_str().unwrap(), "--", "true"];
     mete(&record).assert().success();
@@ -292,8 +276,7 @@ fn new_2_a_recorder_that_was_killed_at_its_first_breath_is_told_of_and_its_direc
     mete(&["show", path.to_str().unwrap()]).assert().success();
     std::fs::remove_file(path.join("description.json")).unwrap();
     std::fs::remove_file(path.join("description.before.json")).unwrap();
-    let said = refusal(&["show", path.to_str().unwrap()]);
-    assert!(said.contains("without it the blocks that are there cannot be read"), "{said}");
+    fails(&["show", path.to_str().unwrap()], "without it the blocks that are there cannot be read");
 }
 
 /// Programs that the kernel left out have no serial numbers.
@@ -365,18 +348,13 @@ fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() 
 
 #[test]
 fn new_6_a_binary_form_is_not_written_to_a_terminal() {
-    if std::process::Command::new("script").arg("--version").output().is_err() {
-        return println!("SKIPPED: a binary form is not written to a terminal: there is no script(1) here");
-    }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     record(&path);
     for form in ["parquet", "arrow", "perfetto"] {
         let command = format!("'{}' convert '{}' --to {form}", env!("CARGO_BIN_EXE_mete"), path.display());
-        let mut script = assert_cmd::Command::new("script");
-        script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
-        let refused = script.timeout(common::PATIENCE).assert().code(1);
-        let said = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
+        let Some(mut script) = on_a_terminal(&command) else { return };
+        let said = printed_by(&script.assert().code(1));
         assert!(said.contains("standard output is a terminal; give a file with -o"), "{said}");
         assert!(!said.contains("PAR1") && !said.contains("ARROW1"), "{said}");
         let piped = mete(&["convert", path.to_str().unwrap(), "--to", form]).assert().success();

@@ -4,9 +4,7 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
-
-use common::{mete, program};
+use common::{mete, on_a_terminal, printed_by, program};
 
 /// Output that is wider than a screen unless it is folded.
 const WIDE: [&[&str]; 6] = [
@@ -25,7 +23,7 @@ fn printed(arguments: &[&str], columns: Option<usize>) -> String {
         None => command.env_remove("COLUMNS"),
     };
     let assert = command.assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    printed_by(&assert)
 }
 
 /// A word that is longer than a line stays whole.
@@ -70,16 +68,10 @@ fn code_is_printed_as_it_stands() {
 
 #[test]
 fn a_terminal_is_asked_how_wide_it_is() {
-    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
-        println!("SKIPPED: there is no script(1) here");
-        return;
-    }
     for columns in [80, 120] {
         let command = format!("stty cols {columns} && {} sim --list", program(&[]).get_program().display());
-        let mut script = assert_cmd::Command::new("script");
-        script.args(["--quiet", "--return", "--command", &command, "/dev/null"]).env("COLUMNS", "60");
-        let assert = script.timeout(common::PATIENCE).assert().success();
-        let text = String::from_utf8_lossy(&assert.get_output().stdout).replace('\r', "");
+        let Some(mut script) = on_a_terminal(&command) else { return };
+        let text = printed_by(&script.env("COLUMNS", "60").assert().success()).replace('\r', "");
         let widest = text.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
         assert!(widest <= columns && widest > columns - 20, "{widest} in {columns}:\n{text}");
     }

@@ -1,32 +1,54 @@
-//! What the command lines of all programs have in common: help that fits the terminal, negative values, and error
-//! messages that say what was probably meant.
+//! What all programs have in common from their first line to their exit status: limits, a command line with help that
+//! fits the terminal, negative values, error messages that say what was probably meant, and failures.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, Command};
+use clap::{Command, Parser};
 use mete_base::nearest::nearest;
 
-use crate::{failure, output};
+use crate::{failure, interrupt, output};
 
 /// What is wrong with options that clap accepts one by one, and how to correct it.
 pub type Mistake = (ErrorKind, String);
 
-/// Matches the arguments of this process with the definition of a command line.
+/// Runs a program: reads its arguments, does its work, and tells a failure.
 ///
-/// # Errors
-///
-/// The help that was asked for, or the message about a mistyped command line.
-pub fn matches(command: &Command) -> Result<ArgMatches, clap::Error> {
+/// `take_over` comes before the arguments are read. A process that the program started with its own executable, such as
+/// one that puts processor masks back, does its work there and does not return. `check` says whether the options go
+/// together, and the name of the subcommand.
+pub fn run<A: Parser>(
+    take_over: impl FnOnce(),
+    check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>),
+    work: impl FnOnce(A) -> anyhow::Result<ExitCode>,
+) -> ExitCode {
+    interrupt::settle_limits();
+    take_over();
+    match read(check) {
+        Ok(arguments) => work(arguments).unwrap_or_else(|error| failure::end(&error)),
+        Err(help_or_mistake) => answer(&help_or_mistake),
+    }
+}
+
+/// The arguments that were typed, if they go together. The error is the help that was asked for, or the message about a
+/// mistyped command line.
+fn read<A: Parser>(check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>)) -> Result<A, clap::Error> {
+    let command = refined(A::command());
     let typed = typed();
     let subcommand = typed.get(1).cloned();
     let matched = command.clone().try_get_matches_from(typed);
-    matched.map_err(|error| hinted(command, error, subcommand.as_deref()))
+    let matched = matched.map_err(|error| hinted(&command, error, subcommand.as_deref()))?;
+    let arguments = A::from_arg_matches(&matched)?;
+    // What can be told from the command line alone is told here, so that it has the exit status of a mistyped command
+    // line and not that of a failure.
+    let (subcommand, checked) = check(&arguments);
+    checked.map_err(|(kind, mistake)| refusal(&command, subcommand, kind, &mistake))?;
+    Ok(arguments)
 }
 
 /// Prints what clap answers: help to stdout, a mistake to stderr. Returns the exit status.
-pub fn answer(help_or_mistake: &clap::Error) -> ExitCode {
+fn answer(help_or_mistake: &clap::Error) -> ExitCode {
     match help_or_mistake.print() {
         Ok(()) => ExitCode::from(help_or_mistake.exit_code() as u8),
         Err(error) => failure::end(&output::failed(&error)),
@@ -58,7 +80,7 @@ fn flowing(text: &str) -> String {
 }
 
 /// An error message in the form in which clap writes those of this subcommand.
-pub fn refusal(command: &Command, subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
+fn refusal(command: &Command, subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
     let mut command = command.clone();
     command.build();
     match command.find_subcommand_mut(subcommand) {

@@ -34,7 +34,7 @@ pub fn end(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.is::<ClosedPipe>()) {
         return ExitCode::from(CLOSED_PIPE);
     }
-    tell(error);
+    say(&mete_base::sentence(error.as_ref()));
     match error.chain().find_map(|cause| cause.downcast_ref::<NotRun>()) {
         Some(NotRun(error)) if error.kind() == io::ErrorKind::NotFound => ExitCode::from(NO_SUCH_COMMAND),
         Some(_) => ExitCode::from(CANNOT_RUN),
@@ -42,18 +42,8 @@ pub fn end(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Says on stderr what went wrong.
-pub fn tell(error: &anyhow::Error) {
-    say(&sentence(error));
-}
-
 /// Says on stderr something that the user should know and that does not stop the work.
 pub fn say(text: &str) {
     // If stderr is closed, the exit status still tells of a failure.
     let _ = writeln!(std::io::stderr(), "mete: {}", harmless(text));
-}
-
-/// An error and its causes as one sentence.
-pub fn sentence(error: &anyhow::Error) -> String {
-    mete_base::sentence(error.as_ref())
 }

@@ -25,5 +25,3 @@ pub mod table;
 pub mod terminal;
 pub mod user;
 pub mod value;
-
-pub use output::Output;

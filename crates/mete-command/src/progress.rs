@@ -62,14 +62,8 @@ impl Progress {
 pub struct Steps(ProgressBar);
 
 impl Default for Steps {
-    fn default() -> Steps {
-        Steps::new()
-    }
-}
-
-impl Steps {
     /// Shows nothing before the measurement begins.
-    pub fn new() -> Steps {
+    fn default() -> Steps {
         Steps(ProgressBar::new(0).with_style(style("measuring {bar:30} {elapsed} {msg}")))
     }
 }

@@ -53,6 +53,11 @@ impl Table {
         Table { columns: heads.into_iter().map(Column::new).collect() }
     }
 
+    /// An empty table of numbers, with the names of its rows at the left.
+    pub fn of_numbers<'a>(names: &'a str, numbers: impl IntoIterator<Item = &'a str>) -> Table {
+        Table::new([Head::Name(names)].into_iter().chain(numbers.into_iter().map(Head::Number)))
+    }
+
     /// One more row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.cells.push(cell));

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::{env, fs, ptr};
 
 use anyhow::{Context, anyhow, bail};
-use rustix::process::geteuid;
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::failure;
 
@@ -124,7 +125,8 @@ impl User {
             true => command.env("XDG_RUNTIME_DIR", runtime),
             false => command.env_remove("XDG_RUNTIME_DIR"),
         };
-        let (uid, gid, groups) = (self.uid, self.gid, self.groups.clone());
+        let (uid, gid) = (self.uid, self.gid);
+        let groups: Vec<Gid> = self.groups.iter().copied().map(Gid::from_raw).collect();
         // SAFETY: between fork and exec, the closure makes system calls and nothing else.
         unsafe { command.pre_exec(move || become_user(uid, gid, &groups)) };
     }
@@ -135,16 +137,13 @@ impl User {
     }
 }
 
-/// Runs in the child between fork and exec, where there is one thread: these calls would change all threads.
-fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
+/// Runs in the child between fork and exec, where there is one thread: the calls change the thread that makes them.
+fn become_user(uid: u32, gid: u32, groups: &[Gid]) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    set_thread_groups(groups)?;
+    set_thread_res_gid(gid, gid, gid)?;
     // The user comes last: without root's rights, the groups could no longer be changed.
-    // SAFETY: the pointer and the length are those of one list.
-    let failed = unsafe {
-        libc::setgroups(groups.len(), groups.as_ptr()) != 0
-            || libc::setresgid(gid, gid, gid) != 0
-            || libc::setresuid(uid, uid, uid) != 0
-    };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
 /// Looks a user up, with as much room for the answer as it needs.

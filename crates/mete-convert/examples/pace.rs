@@ -6,8 +6,8 @@
 use std::error::Error;
 use std::io::sink;
 
+use mete_base::processors::thread_time_ns;
 use mete_convert::{ArrowFile, Csv, Format, JsonLines, Parquet, Perfetto, Perl, Text, convert};
-use mete_trace::thread::processor_time_ns;
 use mete_trace::{Filter, Trace};
 
 const FORMS: &str = "text,csv,json,perl,perfetto,parquet,arrow";
@@ -38,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let trace = Trace::open(directory)?;
     for form in forms.split(',') {
         let mut format = format(form, &trace)?;
-        let before = processor_time_ns();
+        let before = thread_time_ns();
         let done = convert(&trace, Filter::default(), &mut *format)?;
-        let ns = (processor_time_ns() - before) as f64 / done.events as f64;
+        let ns = (thread_time_ns() - before) as f64 / done.events as f64;
         let memory = most_memory_kib().unwrap_or(0) / 1024;
         println!("{form:10} {ns:7.1} ns an event, {} events, at most {memory} MiB so far", done.events);
     }

@@ -215,16 +215,6 @@ impl Stage {
 /// If they are not known, or there is only one.
 pub fn own_processors() -> Result<Vec<usize>> {
     let processors = processors::allowed().context("cannot find out which processors may be used")?;
-    check(&processors)?;
-    Ok(processors)
-}
-
-/// One hog fewer than there are processors, so that the drivers find some time to run at all.
-pub fn usual_hogs(processors: &[usize]) -> usize {
-    (processors.len() - 1).min(MOST_HOGS)
-}
-
-fn check(processors: &[usize]) -> Result<()> {
     if processors.len() < DRIVERS {
         bail!(
             "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one processor, clients \
@@ -232,7 +222,12 @@ fn check(processors: &[usize]) -> Result<()> {
             processors.len()
         );
     }
-    Ok(())
+    Ok(processors)
+}
+
+/// One hog fewer than there are processors, so that the drivers find some time to run at all.
+pub fn usual_hogs(processors: &[usize]) -> usize {
+    (processors.len() - 1).min(MOST_HOGS)
 }
 
 /// The program `mete-demo-part`, which lies beside this one.

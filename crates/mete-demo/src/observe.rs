@@ -8,7 +8,6 @@ use mete_command::interrupt;
 use mete_log::DomainId;
 use mete_policy::{Permille, Role};
 use mete_sched::domains::of_policy;
-use mete_sched::notice::not_for_the_next_start;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
@@ -137,9 +136,7 @@ impl Observer {
         let (drivers, clients, observed) = (&self.drivers, &self.clients, &mut self.observed);
         self.scheduler.run(&stop, |scheduler| {
             let notices: Vec<_> = scheduler.notices().collect();
-            for notice in notices {
-                take(notice, scheduler, observed);
-            }
+            notices.iter().for_each(|notice| take(notice, scheduler, observed));
             observed.matrix = matrix(scheduler, clients, drivers);
             each(&observed.matrix);
             if !goes_on() || interrupt::asked() {
@@ -189,7 +186,7 @@ fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> 
     rows.collect()
 }
 
-fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
+fn take(notice: &Notice, scheduler: &Scheduler, observed: &mut Observed) {
     let name = |domain| scheduler.domains().name(of_policy(domain));
     match notice {
         Notice::Moved(decision, _) => {
@@ -201,20 +198,8 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
         Notice::NotMoved(decision, error) => {
             observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
         }
-        Notice::NoKernel(error) => {
-            observed.notes.push(error.to_string());
-            observed.no_kernel = Some(format!("the kernel is not logged: {error}"));
-        }
-        Notice::NoDiscovery(error) => {
-            observed.notes.push(format!("programs with probes cannot be found: {error}"))
-        }
-        Notice::Unavailable(missing) => observed.notes.push(missing.to_string()),
-        Notice::Refused(error) => observed.notes.push(error.to_string()),
-        Notice::NotFollowed(pid, error) => {
-            observed.notes.push(format!("process {pid} could not be moved: {error}"))
-        }
-        Notice::Empty(empty) => observed.notes.push(empty.to_string()),
-        Notice::NotForTheNextStart(why) => observed.notes.push(not_for_the_next_start(&why)),
-        Notice::Component(_) | Notice::Ended(_) | Notice::WouldMove(_) => {}
+        Notice::NoKernel(_) => observed.no_kernel = notice.missing(),
+        _ => {}
     }
+    observed.notes.extend(notice.missing());
 }

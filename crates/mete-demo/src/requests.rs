@@ -57,6 +57,16 @@ pub enum Placement {
     Free,
 }
 
+impl Placement {
+    /// Which of the processes stay on their processors, for a note beside the result.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Placement::Fixed => "clients and hogs stay on their processors",
+            Placement::Free => "the kernel moves clients and hogs between processors",
+        }
+    }
+}
+
 /// The demo's processes for `mete bench`.
 pub struct Requests {
     // Fields are dropped in this order: the observer ends before the processes that it looks at.
@@ -64,7 +74,6 @@ pub struct Requests {
     empty: Bench,
     clients: Vec<CastProcess>,
     stage: Stage,
-    placement: Placement,
 }
 
 /// How long the processes run before the first piece.
@@ -92,7 +101,7 @@ impl Requests {
         // Loaded once: only attaching and detaching it is part of a piece.
         let empty = Bench::load()?;
         std::thread::sleep(WARM_UP);
-        Ok(Requests { observer, empty, clients, stage, placement })
+        Ok(Requests { observer, empty, clients, stage })
     }
 
     /// Lets the processes work for a while, and returns what they did.
@@ -105,14 +114,6 @@ impl Requests {
         match self.observer.no_kernel() {
             Some(why) => bail!("{why}"),
             None => piece,
-        }
-    }
-
-    /// Which of the processes stay on their processors, for a note beside the result.
-    pub fn placement(&self) -> &'static str {
-        match self.placement {
-            Placement::Fixed => "clients and hogs stay on their processors",
-            Placement::Free => "the kernel moves clients and hogs between processors",
         }
     }
 

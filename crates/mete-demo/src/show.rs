@@ -131,8 +131,7 @@ fn in_words(stretch: &Stretch, observed: &Observed) -> String {
 }
 
 pub fn matrix_table(show: &Show) -> String {
-    let heads = show.drivers.iter().map(|driver| Head::Number(driver));
-    let mut table = Table::new(std::iter::once(Head::Name("transactions")).chain(heads));
+    let mut table = Table::of_numbers("transactions", show.drivers.iter().map(String::as_str));
     for (client, row) in show.clients.iter().zip(&show.logged.matrix) {
         table.row(std::iter::once(client.clone()).chain(row.iter().copied().map(grouped)));
     }

@@ -47,7 +47,7 @@ pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCo
         request_placement: Some(request_placement),
         requests_for: options.requests_for,
     };
-    let report = mete_bench::bench(&asked, &mut Steps::new());
+    let report = mete_bench::bench(&asked, &mut Steps::default());
     print(&report, output)?;
     Ok(interrupt::ended(report.is_complete))
 }

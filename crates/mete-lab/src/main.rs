@@ -6,11 +6,11 @@ mod study;
 
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use mete_command::command_line::{answer, matches, refined, refusal};
+use clap::Parser;
+use mete_command::command_line::{self, Mistake};
+use mete_command::failure;
 use mete_command::lab::{BenchOptions, StudyOptions};
 use mete_command::output::Output;
-use mete_command::{failure, interrupt};
 
 /// Measure what Mete costs here, and the papers' figures again
 #[derive(Debug, Parser)]
@@ -29,34 +29,31 @@ enum Subcommand {
 }
 
 fn main() -> ExitCode {
-    interrupt::settle_limits();
-    // The scheduler that is measured starts this program a second time, which ends up in this call: it puts the processor
-    // masks back if the bench is killed. The recorder that is measured does the same for its mounts.
-    mete_sched::actuator::watcher::take_over_if_asked();
-    mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
-    let command = refined(Arguments::command());
-    let subcommand = match read(&command) {
-        Ok(subcommand) => subcommand,
-        Err(help_or_mistake) => return answer(&help_or_mistake),
-    };
-    mete_sched::recovery::recover().iter().for_each(|done| failure::say(done));
-    // This program stays a component: it measures the probes in itself.
-    let ended = match subcommand {
-        Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)),
-        Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
-    };
-    ended.unwrap_or_else(|error| failure::end(&error))
+    command_line::run(take_over_if_asked, Arguments::check, |Arguments { subcommand }| {
+        mete_sched::recovery::recover().iter().for_each(|done| failure::say(done));
+        // This program stays a component: it measures the probes in itself.
+        match subcommand {
+            Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)),
+            Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
+        }
+    })
 }
 
-/// The subcommand that was typed, if its options go together.
-fn read(command: &Command) -> Result<Subcommand, clap::Error> {
-    let Arguments { subcommand } = Arguments::from_arg_matches(&matches(command)?)?;
-    let (name, checked) = match &subcommand {
-        Subcommand::Bench(options) => ("bench", bench::check(options)),
-        Subcommand::Study(options) => ("study", study::check(options)),
-    };
-    checked.map_err(|(kind, mistake)| refusal(command, name, kind, &mistake))?;
-    Ok(subcommand)
+/// The scheduler that is measured starts this program a second time, which ends up here: it puts the processor masks
+/// back if the bench is killed. The recorder that is measured does the same for its mounts.
+fn take_over_if_asked() {
+    mete_sched::actuator::watcher::take_over_if_asked();
+    mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
+}
+
+impl Arguments {
+    /// Whether the options go together, and the name of the subcommand.
+    fn check(&self) -> (&'static str, Result<(), Mistake>) {
+        match &self.subcommand {
+            Subcommand::Bench(options) => ("bench", bench::check(options)),
+            Subcommand::Study(options) => ("study", study::check(options)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn one(entry: &StudyEntry, options: &lab::StudyOptions, output: &mut Output) -> 
     let study = match options.trace.as_ref().zip(entry.of_trace) {
         // `check` has refused a trace for a study that cannot be evaluated from one.
         Some((directory, of_trace)) => of_trace(directory).map_err(anyhow::Error::msg)?,
-        None => (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new()),
+        None => (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::default()),
     };
     bench::print(&study.report, output)?;
     figures(&study, output)?;
@@ -95,7 +95,7 @@ fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitC
         if interrupt::asked() {
             break;
         }
-        let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
+        let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::default());
         // At once, because a later study may fail to be written.
         keep(&study, options.out.as_deref())?;
         figures(&study, output)?;

@@ -36,11 +36,6 @@ pub fn set_priority(realtime: bool) -> String {
     }
 }
 
-/// Processor time that the calling thread has used.
-pub fn processor_time_ns() -> u64 {
-    mete_log::clock::nanoseconds(rustix::time::ClockId::ThreadCPUTime)
-}
-
 /// Lets other threads run for a moment.
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(1));

@@ -5,9 +5,6 @@ use mete_schema::Source;
 
 use crate::recording::{Session, Totals};
 
-/// The default of `mete record`.
-const BUFFER_BYTES: u64 = 4 << 20;
-
 /// Two numbers, in a record of 32 bytes, which is also the size of the log facility's plain row.
 const SYSTEM_CALL: &str = "event CALL { u64 number  u64 what }\nat tp_btf:sys_enter log CALL(u64(id), 1)\n";
 const SWITCH: &str = "event SWITCH { u64 leaves  u64 comes }\nat tp_btf:sched_switch log SWITCH(u64(prev.pid), u64(next.pid))\n";
@@ -35,7 +32,7 @@ impl Generated {
     }
 
     fn of(schema: &str) -> Result<Generated, Reason> {
-        let mut session = Session::of_source(Source::new("bench.mete", schema), &[], BUFFER_BYTES)?;
+        let mut session = Session::of_source(Source::new("bench.mete", schema), &[])?;
         // Attached programs would slow down the other variants.
         session.pause()?;
         Ok(Generated(session))

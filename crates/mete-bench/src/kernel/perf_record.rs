@@ -1,21 +1,23 @@
 //! `perf record` on one processor, which is switched on once it is ready.
 
-use std::ffi::CString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use mete_measure::processor;
 use mete_measure::reason::Reason;
+use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::child::{Owned, check_installed};
 use crate::scratch::Scratch;
 
 /// The longest time that its start, or its end, may take.
 const LIMIT: Duration = Duration::from_secs(10);
+/// The longest time until perf has read its own file, which it does slowly.
+const READING_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running `perf record`. When this is dropped, it is killed and its file is removed.
 pub struct Recorder {
@@ -90,12 +92,38 @@ fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Ow
     })
 }
 
+/// Records the switches and wake-ups of `perf bench sched pipe` into the file `data` of a directory, while the bench sends
+/// this number of messages on one processor. Returns the number of recorded events.
+///
+/// # Errors
+///
+/// If a program is not installed, one of them fails, or there are fewer events than messages.
+pub fn record_messages(directory: &Path, processor: usize, messages: u32) -> Result<u64, Reason> {
+    check_tracing()?;
+    let script = with_tracing(&format!(
+        "perf record --quiet --all-cpus --event sched:sched_switch,sched:sched_waking --output data -- \
+         taskset -c {processor} perf bench sched pipe --loop {messages} > /dev/null
+         perf script --input data --fields event | wc -l > events"
+    ));
+    // Not on the processor that is measured.
+    let elsewhere = Some(processor::other_than(processor));
+    let words = ["--mount", "setsid", "-w", "sh", "-c", &script];
+    let mut process = Owned::start("unshare", &words, elsewhere, |command| {
+        command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    })?;
+    if !process.ends_within(READING_LIMIT) {
+        return Err(Reason::new("perf record, or perf script, did not end well"));
+    }
+    let events = fs::read_to_string(directory.join("events"))?.trim().parse().unwrap_or(0);
+    if events < u64::from(messages) {
+        return Err(Reason::new(format!("only {events} events were recorded")));
+    }
+    Ok(events)
+}
+
 /// A named pipe. It is opened for both directions, so that neither side waits for the other one.
 fn fifo(path: &Path) -> Result<File, Reason> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(Reason::from_error)?;
-    // SAFETY: the name is a C string, which lives across the call.
-    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
-        return Err(Reason::while_trying("make a pipe for perf record")(io::Error::last_os_error()));
-    }
+    let made = mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR);
+    made.map_err(Reason::while_trying("make a pipe for perf record"))?;
     Ok(OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?)
 }

@@ -4,9 +4,8 @@
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
@@ -19,6 +18,7 @@ use mete_measure::report::Row;
 
 use super::perf_record;
 use super::tracefs::{Instance, Tracefs};
+use crate::background::Background;
 use crate::child::{Owned, check_installed};
 use crate::context::Context;
 use crate::recording::Session;
@@ -59,7 +59,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 /// What is added to a message on this processor. The calling thread runs on another one, where there is one.
 fn rows_of(context: &mut Context<'_>, processor: usize) -> Vec<Row> {
     use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
-    let messages = MESSAGES[usize::from(context.is_quick)];
+    let messages = MESSAGES[usize::from(context.options.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
     let mut stage = Stage { kernel, recording: paused_recording(), tracefs, processor, messages };
     let rounds = context.rounds(15);
@@ -126,7 +126,7 @@ impl Stage {
             PipeLogger::Recording => self.with_recording(),
             PipeLogger::Ftrace => self.with_ftrace(),
             PipeLogger::PerfRecord => self.with_perf_record(),
-            PipeLogger::PerfSchedRecord => self.with_perf_sched_record(),
+            PipeLogger::PerfSchedRecord => with_perf_sched_record(self.processor, self.messages),
         }
     }
 
@@ -168,12 +168,8 @@ impl Stage {
         let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
         let instance = Instance::recording(tracefs, &TRACEPOINTS)?;
         // Declared after the instance, so dropped before it: an instance cannot be removed while it is read.
-        let _reader = RawReader::begin(&instance, self.processor)?;
+        let _reader = read_raw(&instance, self.processor)?;
         self.bench(|_| Ok(()))
-    }
-
-    fn with_perf_sched_record(&self) -> Result<f64, Reason> {
-        with_perf_sched_record(self.processor, self.messages)
     }
 
     fn with_perf_record(&self) -> Result<f64, Reason> {
@@ -283,33 +279,15 @@ fn wait_for_child(parent: u32) -> Result<u32, Reason> {
     Err(Reason::new("perf bench started no second process"))
 }
 
-/// Reads an ftrace instance's events and discards them, on another processor, as long as this lives.
-struct RawReader {
-    is_done: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl RawReader {
-    fn begin(instance: &Instance<'_>, processor: usize) -> Result<RawReader, Reason> {
-        let mut pipe = instance.raw_pipe(processor)?;
-        let is_done = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&is_done);
-        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(move || {
-            let mut piece = vec![0; 64 << 10];
-            while !stop.load(Ordering::Relaxed) {
-                if !matches!(pipe.read(&mut piece), Ok(1..)) {
-                    thread::sleep(Duration::from_millis(1));
-                }
+/// Reads an ftrace instance's events and discards them, on another processor, as long as the answer lives.
+fn read_raw(instance: &Instance<'_>, processor: usize) -> Result<Background, Reason> {
+    let mut pipe = instance.raw_pipe(processor)?;
+    Ok(Background::start("ftrace reader", move |is_done| {
+        let mut piece = vec![0; 64 << 10];
+        while !is_done.load(Ordering::Relaxed) {
+            if !matches!(pipe.read(&mut piece), Ok(1..)) {
+                thread::sleep(Duration::from_millis(1));
             }
-        })?;
-        Ok(RawReader { is_done, thread: Some(thread) })
-    }
-}
-
-impl Drop for RawReader {
-    fn drop(&mut self) {
-        self.is_done.store(true, Ordering::Relaxed);
-        // Err means that the thread panicked; then there is nothing left to stop.
-        drop(self.thread.take().map(JoinHandle::join));
-    }
+        }
+    })?)
 }

@@ -1,8 +1,6 @@
 //! How many bytes an event of the scheduler takes on the disk, in our traces and in perf's.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
 
 use mete_measure::Bar;
 use mete_measure::interleave::interleave;
@@ -10,18 +8,14 @@ use mete_measure::processor;
 use mete_measure::reason::Reason;
 use mete_measure::report::Row;
 
-use super::perf_record::{check_tracing, with_tracing};
+use super::perf_record::record_messages;
 use super::pipe::{RECORDED, bench};
-use crate::child::Owned;
 use crate::context::Context;
 use crate::recording::Session;
 use crate::scratch::Scratch;
 
 /// Enough messages to make the headers of files negligible.
 const MESSAGES: u32 = 20_000;
-/// The longest time for perf, which reads its own file slowly.
-const LIMIT: Duration = Duration::from_secs(30);
-
 #[derive(Clone, Copy, PartialEq)]
 enum RecordedFile {
     Ours,
@@ -31,7 +25,7 @@ enum RecordedFile {
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     use RecordedFile::{Ours, Perfs};
     let processor = processor::quietest();
-    let rounds = if context.is_quick { 1 } else { 6 };
+    let rounds = if context.options.is_quick { 1 } else { 6 };
     let samples = interleave("bytes on disk", rounds, &[Ours, Perfs], context.progress, |file| match file {
         Ours => ours(processor),
         Perfs => perfs(processor),
@@ -66,23 +60,9 @@ fn ours(processor: usize) -> Result<f64, Reason> {
 }
 
 fn perfs(processor: usize) -> Result<f64, Reason> {
-    check_tracing()?;
     let scratch = Scratch::new()?;
-    let record = format!(
-        "perf record --quiet --all-cpus --event sched:sched_switch,sched:sched_waking --output data -- \
-         taskset -c {processor} perf bench sched pipe --loop {MESSAGES} > /dev/null
-         perf script --input data --fields event | wc -l > events"
-    );
-    let words = ["--mount", "setsid", "-w", "sh", "-c", &with_tracing(&record)];
-    let mut process = Owned::start("unshare", &words, Some(processor::other_than(processor)), |command| {
-        command.current_dir(scratch.path()).stdout(Stdio::null()).stderr(Stdio::null());
-    })?;
-    if !process.ends_within(LIMIT) {
-        return Err(Reason::new("perf record, or perf script, did not end well"));
-    }
-    let events = fs::read_to_string(scratch.path().join("events"))?;
-    let bytes = fs::metadata(scratch.path().join("data"))?.len();
-    per_event(bytes, events.trim().parse().unwrap_or(0))
+    let events = record_messages(scratch.path(), processor, MESSAGES)?;
+    per_event(fs::metadata(scratch.path().join("data"))?.len(), events)
 }
 
 fn per_event(bytes: u64, events: u64) -> Result<f64, Reason> {

@@ -37,7 +37,7 @@ struct SustainedResult {
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let mut generated = Generated::at_system_calls();
     let mut found = Vec::new();
-    let (rounds, time) = ROUNDS[usize::from(context.is_quick)];
+    let (rounds, time) = ROUNDS[usize::from(context.options.is_quick)];
     let shares = interleave("a million events a second", rounds, &[()], context.progress, |()| {
         let of = measure(generated.as_mut().map_err(|reason| reason.clone())?, time)?;
         found.push(of);

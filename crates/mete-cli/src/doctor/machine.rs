@@ -5,6 +5,8 @@ use std::fs;
 use mete_kernel::{Capability, Need};
 use rustix::fs::{MemfdFlags, SealFlags};
 
+use super::peers::program;
+
 pub fn capabilities() -> Vec<Capability> {
     vec![processors(), clock(), memory_files(), placement(), lockdown(), fuse()]
 }
@@ -90,11 +92,6 @@ fn lockdown() -> Capability {
     }
 }
 
-fn is_in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-}
-
 fn fuse() -> Capability {
     let path = "/dev/fuse";
     Capability {
@@ -104,7 +101,7 @@ fn fuse() -> Capability {
             Ok(_) if rustix::process::geteuid().is_root() => {
                 Ok(format!("{path}, which root mounts by itself"))
             }
-            Ok(_) if is_in_path("fusermount3") => Ok(format!("{path}, mounted by fusermount3")),
+            Ok(_) if program("fusermount3").is_ok() => Ok(format!("{path}, mounted by fusermount3")),
             Ok(_) => Err(format!("{path} exists, but fusermount3 does not: only root can mount")),
         },
         needed_for: Need::For("mete record --parameters: parameters as files"),

@@ -35,8 +35,8 @@ struct Group {
 
 /// One line of JSON.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "capability")]
 struct CapabilityObject<'a> {
-    kind: &'static str,
     name: &'a str,
     group: &'a str,
     present: bool,
@@ -67,7 +67,6 @@ pub fn run(_options: &DoctorOptions, output: &mut Output) -> anyhow::Result<()> 
 fn print_objects(group: &Group, output: &mut Output) -> anyhow::Result<()> {
     group.capabilities.iter().try_for_each(|capability| {
         output.object(&CapabilityObject {
-            kind: "capability",
             name: capability.name,
             group: group.name,
             present: capability.is_present(),

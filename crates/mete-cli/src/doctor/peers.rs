@@ -27,7 +27,8 @@ pub fn capabilities() -> Vec<Capability> {
     ]
 }
 
-fn program(name: &str) -> Result<String, String> {
+/// Where a program is installed.
+pub fn program(name: &str) -> Result<String, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found =
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use mete_command::command_line::Mistake;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::user::UserOption;
@@ -25,10 +25,9 @@ use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Select
 
 use crate::notice;
 use crate::notice::ToldNotices;
-use crate::parse::{check_domains, domain};
+use crate::parse::domain;
 use crate::report::{self, Interval, Logged, Queues, tables};
 use command::{Paused, Running};
-use events::WantedCharacteristics;
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
@@ -48,23 +47,19 @@ pub struct LogOptions {
     /// patterns in names and paths. Children of these processes belong to the domain, too, and so do selected
     /// processes that start later. Without this option, the busiest programs become domains
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
-    domains: Vec<DomainSpec>,
+    pub domains: Vec<DomainSpec>,
     /// Make a domain for each control group, program or user, up to 253; also for those that appear later
-    #[arg(
-        long,
-        value_enum,
-        hide_possible_values = true,
-        value_name = "cgroup|program|user",
-        conflicts_with = "domains"
-    )]
-    by: Option<By>,
+    #[arg(long, value_name = "cgroup|program|user", conflicts_with = "domains",
+        value_parser = divide_by(), hide_possible_values = true)]
+    by: Option<DivideBy>,
     /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names that
     /// perf list shows
     /// [default: service,ipc,memory,run-queue,counters=page-faults,cpu-migrations]
-    #[arg(long, value_name = "LIST")]
-    event: Option<WantedCharacteristics>,
+    #[arg(long = "event", alias = "events", value_name = "LIST", value_delimiter = ',',
+        value_parser = events::characteristic)]
+    events: Vec<Characteristic>,
     /// Log only programs with probes, not the kernel
-    #[arg(long, conflicts_with = "event")]
+    #[arg(long, conflicts_with = "events")]
     components: bool,
     /// Also log the probes of these users' programs (names, numbers, or all), even if they belong to no domain.
     /// Only for root; with --components, the default is all
@@ -92,21 +87,12 @@ fn user(text: &str) -> Result<User, DomainError> {
 }
 
 /// What gets a domain of its own.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum By {
-    Cgroup,
-    Program,
-    User,
-}
-
-impl By {
-    fn divide(self) -> DivideBy {
-        match self {
-            By::Cgroup => DivideBy::Cgroup,
-            By::Program => DivideBy::Program,
-            By::User => DivideBy::User,
-        }
-    }
+fn divide_by() -> impl TypedValueParser<Value = DivideBy> {
+    PossibleValuesParser::new(["cgroup", "program", "user"]).map(|name| match name.as_str() {
+        "cgroup" => DivideBy::Cgroup,
+        "program" => DivideBy::Program,
+        _ => DivideBy::User,
+    })
 }
 
 const EXAMPLES: &str = "\
@@ -199,29 +185,15 @@ fn tell_not_logged(logged: &Logged) -> bool {
 }
 
 impl LogOptions {
-    /// Whether the options go together.
-    ///
-    /// # Errors
-    ///
-    /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), Mistake> {
-        check_domains(&self.domains)
-    }
-
     fn settings(&self) -> Settings {
-        let kernel = if self.components { Vec::new() } else { self.characteristics() };
-        let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };
-        // Without named domains, the busiest programs are chosen, and a program that was just busy may have ended.
-        let may_be_empty = self.domains.is_empty();
-        let component_users = self.component_users();
-        let divide = self.by.map(By::divide);
         Settings {
-            divide,
+            divide: self.by,
             poll: self.interval,
-            kernel,
-            housekeeping,
-            may_be_empty,
-            component_users,
+            kernel: if self.components { Vec::new() } else { self.characteristics() },
+            housekeeping: if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND },
+            // Without named domains, the busiest programs are chosen, and a program that was just busy may have ended.
+            may_be_empty: self.domains.is_empty(),
+            component_users: self.component_users(),
             ..Settings::default()
         }
     }
@@ -240,11 +212,18 @@ impl LogOptions {
 
     /// Whether the user chose the characteristics: if not, those that this kernel lacks are not missed.
     fn is_choice(&self) -> bool {
-        self.event.is_some()
+        !self.events.is_empty()
     }
 
+    /// What to log of the kernel, each characteristic once.
     fn characteristics(&self) -> Vec<Characteristic> {
-        self.event.as_ref().map_or_else(events::usual, |wanted| wanted.0.clone())
+        let mut wanted: Vec<Characteristic> = Vec::new();
+        for what in if self.is_choice() { self.events.clone() } else { events::usual() } {
+            if !wanted.contains(&what) {
+                wanted.push(what);
+            }
+        }
+        wanted
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -277,17 +256,6 @@ fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
     DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
 }
 
-/// Waits until everything that was done until now is in the log.
-///
-/// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a command may return
-/// shortly before the command leaves its processor for the last time, and a task that computes has not been charged
-/// since the last tick. After one more tick, both are in the log.
-fn wait_for_last_tick() {
-    /// At least the period of the tick of [`mete_sched::sources::kernel`] and of the default of `--event run-queue`.
-    const PERIOD: Duration = Duration::from_millis(10);
-    std::thread::sleep(PERIOD);
-}
-
 /// Logs until the time is up, the command has ended, or Ctrl-C is pressed.
 struct Recorder<'a> {
     options: &'a LogOptions,
@@ -305,23 +273,25 @@ impl Recorder<'_> {
     fn new<'a>(options: &'a LogOptions, output: &'a mut Output, scheduler: &Scheduler) -> Recorder<'a> {
         let whole = Interval::new(Report::of(scheduler));
         let part = options.every.map(|_| whole.clone());
-        let (queues, progress) = (Queues::default(), options.progress());
         Recorder {
             options,
             output,
             begin: Instant::now(),
-            progress,
+            progress: options.progress(),
             told: ToldNotices::default(),
-            queues,
+            queues: Queues::default(),
             others: OtherPrograms::new(scheduler.domains()),
             whole,
             part,
         }
     }
 
-    fn record(mut self, scheduler: &mut Scheduler, running: Option<&mut Running>) -> anyhow::Result<Logged> {
+    fn record(
+        mut self,
+        scheduler: &mut Scheduler,
+        mut running: Option<&mut Running>,
+    ) -> anyhow::Result<Logged> {
         let (stop, mut outcome) = (AtomicBool::new(false), Ok(()));
-        let mut running = running;
         let end = self.options.limit().map(|limit| self.begin + limit);
         scheduler.run_with_end(end, &stop, |scheduler| {
             outcome = self.look(scheduler, running.as_deref_mut(), &stop);
@@ -330,8 +300,7 @@ impl Recorder<'_> {
         if let Some(running) = running {
             running.end(|| scheduler.tick())?;
         }
-        wait_for_last_tick();
-        scheduler.tick_before_results();
+        scheduler.read_to_end();
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
         self.others.look(scheduler.domains());
@@ -409,5 +378,37 @@ mod tests {
     fn log_13_the_help_names_the_default_list() {
         let help = Line::command().term_width(1000).render_long_help().to_string();
         assert!(help.contains(&format!("[default: {}]", events::DEFAULT)), "{help}");
+    }
+    #[test]
+    fn log_13_characteristics_and_counters_are_read_from_one_list() {
+        let list = "service,run-queue=100,counters=page-faults,cs,ipc,ipc";
+        let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
+        let expected = [
+            Characteristic::ServiceTime,
+            Characteristic::RunQueue { hertz: 100 },
+            counter("page-faults"),
+            counter("cs"),
+            Characteristic::Ipc,
+        ];
+        for option in ["--event", "--events"] {
+            assert_eq!(options(&[option, list]).characteristics(), expected, "{option}");
+        }
+    }
+
+    #[test]
+    fn log_13_what_is_not_known_is_refused_by_its_name() {
+        for text in [
+            "",
+            "servise",
+            "service=1",
+            "run-queue=often",
+            "run-queue=0",
+            "run-queue=10001",
+            "run-queue=-1",
+            "counters=",
+            "nothing=1",
+        ] {
+            assert!(Line::try_parse_from(["log", &format!("--event={text}")]).is_err(), "{text}");
+        }
     }
 }

@@ -21,8 +21,8 @@ pub struct Live {
     begin: Instant,
     /// When the next line of progress is printed; only on a terminal, and only while a command runs.
     line_at: Option<Duration>,
-    has_told: bool,
-    has_told_garbled: bool,
+    /// Whether each of the troubles that are told once was told.
+    has_told: [bool; 2],
 }
 
 impl Live {
@@ -32,7 +32,7 @@ impl Live {
             true => (Progress::of_time("recording", options.time), None),
             false => (Progress::none(), io::stderr().is_terminal().then_some(BESIDE_COMMAND)),
         };
-        Live { progress, begin, line_at, has_told: false, has_told_garbled: false }
+        Live { progress, begin, line_at, has_told: [false; 2] }
     }
 
     /// Shows the progress, and says once if the trace cannot be written or a buffer was garbled.
@@ -49,17 +49,17 @@ impl Live {
             self.say(&format!("recording: {so_far}"));
         }
         self.progress.show(passed, so_far);
-        if let Some(why) =
-            reports.iter().find_map(|report| report.write_error.as_ref()).filter(|_| !self.has_told)
-        {
-            self.has_told = true;
-            self.say(&format!("the trace cannot be written at the moment: {why}"));
-        }
-        if let Some(why) =
-            reports.iter().find_map(|report| report.garbled.as_ref()).filter(|_| !self.has_told_garbled)
-        {
-            self.has_told_garbled = true;
-            self.say(&garbled_buffer(why));
+        let first = |of: fn(&Report) -> Option<&String>| reports.iter().find_map(of);
+        let troubles = [
+            first(|report| report.write_error.as_ref())
+                .map(|why| format!("the trace cannot be written at the moment: {why}")),
+            first(|report| report.garbled.as_ref()).map(|why| garbled_buffer(why)),
+        ];
+        for (nth, trouble) in troubles.into_iter().enumerate() {
+            if let Some(trouble) = trouble.filter(|_| !self.has_told[nth]) {
+                self.has_told[nth] = true;
+                self.say(&trouble);
+            }
         }
     }
 

@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use anyhow::bail;
 use mete_base::size;
-use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
@@ -34,7 +33,7 @@ use mete_sched::DomainSpec;
 use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
-use crate::parse::{check_domains, domain};
+use crate::parse::domain;
 use crate::schema;
 use live::Live;
 
@@ -55,13 +54,13 @@ pub struct RecordOptions {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
     /// Record only these events of the schema; the others then cost nothing
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, alias = "event", value_name = "NAME", value_delimiter = ',')]
     events: Vec<String>,
     /// An accounting domain and the processes that belong to it, for fields that the schema calls `domain`: the first
     /// one given is domain 2; domain 1 is idle time, domain 0 all other processes. Selectors as for mete log; repeat it
     /// for more
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
-    domains: Vec<DomainSpec>,
+    pub domains: Vec<DomainSpec>,
     /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
     #[arg(long, value_name = "SIZE", value_parser = buffer_bytes, default_value = "4M")]
     buffer: u64,
@@ -183,15 +182,6 @@ fn say(notice: &Notice) {
 }
 
 impl RecordOptions {
-    /// Whether the options go together.
-    ///
-    /// # Errors
-    ///
-    /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), Mistake> {
-        check_domains(&self.domains)
-    }
-
     /// What is to be recorded. Problems of the schema are printed with their places.
     fn plan(&self, output: &mut Output) -> anyhow::Result<Plan> {
         let sources = schema::sources(&self.schema)?;

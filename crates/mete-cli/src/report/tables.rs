@@ -17,6 +17,8 @@ use super::{Logged, Program, is_idle, ordered, service_ns};
 pub const NAME: usize = 20;
 /// The head of the number of processes: it counts the processes at the end, not all that ever belonged to the domain.
 pub const PROCESSES: &str = "processes\nat end";
+/// The title of the table of transactions.
+pub const TRANSACTIONS: &str = "transactions, as drivers report them or as wake-ups show them";
 /// The most pairs of domains that are shown; JSON has all of them.
 const MOST_DEALINGS: usize = 12;
 /// The most programs of the domain "other" that are named.
@@ -41,7 +43,7 @@ pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow
     print("processors", processors_table(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
     print("phases of programs with probes, in nanoseconds", phases(logged), output)?;
-    print("transactions, as drivers report them or as wake-ups show them", transactions(logged), output)?;
+    print(TRANSACTIONS, transactions(logged), output)?;
     output.text(completeness(logged, interval))
 }
 
@@ -153,8 +155,7 @@ fn quiet(logged: &Logged) -> String {
 fn counters(logged: &Logged) -> Vec<Table> {
     let names = names_of_counters(logged);
     let tables = names.chunks(COUNTERS).map(|names| {
-        let heads = names.iter().map(|name| Head::Number(name));
-        let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads));
+        let mut table = Table::of_numbers("domain", names.iter().map(String::as_str));
         for domain in ordered(logged) {
             let values: Vec<_> = names.iter().map(|name| counter(domain, name)).collect();
             if values.iter().any(|&value| value > 0) {

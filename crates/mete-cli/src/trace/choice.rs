@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use clap::error::ErrorKind;
-use mete_base::nearest::nearest;
+use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
 use mete_convert::{FieldSubject, Meanings};
 use mete_trace::names::without_controls;
@@ -18,7 +18,7 @@ pub struct TraceChoice {
     #[arg(value_name = "DIR")]
     trace: PathBuf,
     /// Only these events
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, alias = "events", value_name = "NAME", value_delimiter = ',')]
     event: Vec<String>,
     /// Only these processors
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -186,7 +186,6 @@ fn number_of(trace: &Trace, name: &str) -> anyhow::Result<u16> {
         return Ok(event.id);
     }
     let known: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
-    let meant = nearest(name, known.iter().copied());
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    let meant = question(name, known.iter().copied());
     bail!("the trace has no event {name:?}: it has {}{meant}", known.join(", "))
 }

@@ -3,7 +3,6 @@
 use std::io::stdout;
 use std::process::ExitCode;
 
-use mete_command::command_line::Mistake;
 use mete_command::{interrupt, output};
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
@@ -15,7 +14,7 @@ use super::{status, tell_circumstances, tell_errors};
 #[command(after_help = EXAMPLES)]
 pub struct ShowOptions {
     #[command(flatten)]
-    choice: TraceChoice,
+    pub choice: TraceChoice,
     /// Print JSON lines: see docs/json.md
     #[arg(long)]
     json: bool,
@@ -36,17 +35,6 @@ themselves, beside the kernel's, have serial numbers of their own: [1/3] is proc
 trace, within which they count.
 
 The exit status is 3 if a part of the trace cannot be read; everything else is shown all the same.";
-
-impl ShowOptions {
-    /// Whether the options go together.
-    ///
-    /// # Errors
-    ///
-    /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), Mistake> {
-        self.choice.check()
-    }
-}
 
 /// Prints a trace.
 pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {

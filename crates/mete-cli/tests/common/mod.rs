@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// Longer than anything takes beside dozens of busy processes, so that only what hangs reaches it.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -40,6 +41,91 @@ pub fn beside(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_mete")).with_file_name(name);
     assert!(program.exists(), "{} is missing: cargo build --workspace", program.display());
     program
+}
+
+/// What a command that has ended printed.
+pub fn printed_by(ended: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(ended.get_output().stdout.clone()).unwrap()
+}
+
+/// What a command that has ended said on stderr.
+pub fn said_by(ended: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8_lossy(&ended.get_output().stderr).into_owned()
+}
+
+/// What the command prints, which succeeds.
+pub fn stdout(arguments: &[&str]) -> String {
+    printed_by(&mete(arguments).assert().success())
+}
+
+/// What the command says, which fails and prints no results.
+pub fn failure(arguments: &[&str]) -> String {
+    said_by(&mete(arguments).assert().failure().stdout(""))
+}
+
+/// Checks that the command fails without results, and says this.
+pub fn fails(arguments: &[&str], expected: &str) {
+    let said = failure(arguments);
+    assert!(said.contains(expected), "{arguments:?}: {said}");
+}
+
+/// Checks that a command that has ended said this.
+pub fn says(ended: &assert_cmd::assert::Assert, expected: &str) {
+    let said = said_by(ended);
+    assert!(said.contains(expected), "{said}");
+}
+
+/// The objects that `--json` prints, one in each line.
+pub fn objects(printed: &str) -> Vec<Value> {
+    let object = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    printed.lines().map(object).collect()
+}
+
+/// What a command printed and said, and how it ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub printed: String,
+    pub said: String,
+}
+
+/// Runs a command to its end, which must come in time and without a panic.
+pub fn run(command: Command) -> Ended {
+    let output = assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap();
+    let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(!said.contains("panicked"), "{said}");
+    Ended { code: output.status.code(), printed, said }
+}
+
+/// A command of a shell on a terminal, whose output goes to stdout; `None` where there is no script(1).
+pub fn on_a_terminal(command: &str) -> Option<assert_cmd::Command> {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("SKIPPED: there is no script(1) here");
+        return None;
+    }
+    let mut script = assert_cmd::Command::new("script");
+    script.args(["--quiet", "--return", "--command", command, "/dev/null"]).timeout(PATIENCE);
+    Some(script)
+}
+
+/// Whether a process has a handler for a signal.
+pub fn catches(pid: u32, signal: libc::c_int) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (signal - 1)) != 0)
+}
+
+/// Whether a process listens to Ctrl-C, which the command does before its work.
+pub fn listens(pid: u32) -> bool {
+    catches(pid, libc::SIGINT)
+}
+
+/// Whether this may run on two processors. Says so if it may not.
+pub fn has_two_processors() -> bool {
+    let has_two = mask(std::process::id()).len() >= 2;
+    if !has_two {
+        eprintln!("SKIPPED: this needs two processors");
+    }
+    has_two
 }
 
 /// Whether the kernel can be logged. Says so if this user or this kernel cannot do it; any other reason is a failure.
@@ -234,7 +320,7 @@ pub fn set_mask(pid: u32, processors: &[usize]) {
 }
 
 /// Each kind and each field stands in the description of what `--json` prints.
-pub fn assert_described(objects: &[serde_json::Value]) {
+pub fn assert_described(objects: &[Value]) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
     let description = std::fs::read_to_string(path).unwrap();
     let is_described = |word: &str| description.contains(&format!("`{word}`"));
@@ -247,16 +333,16 @@ pub fn assert_described(objects: &[serde_json::Value]) {
 }
 
 /// Fields of an object and of those in it; a counter's name is a value.
-fn fields(value: &serde_json::Value) -> Vec<String> {
+fn fields(value: &Value) -> Vec<String> {
     match value {
-        serde_json::Value::Object(object) => object
+        Value::Object(object) => object
             .iter()
             .flat_map(|(name, value)| {
                 let below = if name == "counters" { Vec::new() } else { fields(value) };
                 [vec![name.clone()], below].concat()
             })
             .collect(),
-        serde_json::Value::Array(values) => values.iter().flat_map(fields).collect(),
+        Value::Array(values) => values.iter().flat_map(fields).collect(),
         _ => Vec::new(),
     }
 }
@@ -271,9 +357,7 @@ pub fn fuse_is_there() -> bool {
 }
 
 /// The events of a trace, as `mete show --json` has them.
-pub fn events(trace: &std::path::Path) -> Vec<serde_json::Value> {
-    let shown = mete(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]).assert().success();
-    let text = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
-    let objects = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    objects.filter(|object| object["kind"] == "event").collect()
+pub fn events(trace: &std::path::Path) -> Vec<Value> {
+    let shown = objects(&stdout(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]));
+    shown.into_iter().filter(|object| object["kind"] == "event").collect()
 }

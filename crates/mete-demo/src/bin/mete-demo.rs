@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
-use mete_command::command_line::{answer, matches, refined};
+use clap::Parser;
 use mete_command::lab::DemoOptions;
 use mete_command::output::Output;
-use mete_command::{failure, interrupt};
+use mete_command::{command_line, failure};
 
 /// Log real processes and act on the logs: drivers, clients, a report with plots
 #[derive(Debug, Parser)]
@@ -17,18 +16,17 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    interrupt::settle_limits();
-    // The scheduler starts this program a second time, which ends up in this call: it puts the processor masks back if the
-    // demo is killed.
-    mete_sched::actuator::watcher::take_over_if_asked();
-    let command = refined(Arguments::command());
-    let read = matches(&command).and_then(|matches| Arguments::from_arg_matches(&matches));
-    let options = match read {
-        Ok(Arguments { options }) => options,
-        Err(help_or_mistake) => return answer(&help_or_mistake),
-    };
-    // Other runs must not find this program as a component.
-    mete_probe::withdraw();
-    mete_sched::recovery::recover().iter().for_each(|done| failure::say(done));
-    mete_demo::run(&options, &mut Output::new(options.json)).unwrap_or_else(|error| failure::end(&error))
+    // The scheduler starts this program a second time, which ends up in the first call: it puts the processor masks back
+    // if the demo is killed.
+    let take_over = mete_sched::actuator::watcher::take_over_if_asked;
+    command_line::run(
+        take_over,
+        |_| ("", Ok(())),
+        |Arguments { options }| {
+            // Other runs must not find this program as a component.
+            mete_probe::withdraw();
+            mete_sched::recovery::recover().iter().for_each(|done| failure::say(done));
+            mete_demo::run(&options, &mut Output::new(options.json))
+        },
+    )
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use mete_measure::processor::pin_bare;
 use mete_probe::{DomainId, NO_DOMAIN, event, probe};
 use rustix::event::{PollFd, PollFlags};
 
@@ -37,7 +38,7 @@ impl Client {
 
 /// Serves until the process is ended.
 pub fn serve(path: &Path, on_processor: usize, counts: &Counts) -> io::Result<()> {
-    pin(on_processor)?;
+    pin_bare(on_processor)?;
     let listener = UnixListener::bind(path)?;
     let mut clients = HashMap::new();
     let mut data = Buffer::new(32 * 1024);
@@ -54,12 +55,6 @@ pub fn serve(path: &Path, on_processor: usize, counts: &Counts) -> io::Result<()
             }
         }
     }
-}
-
-fn pin(processor: usize) -> io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(processor);
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
 fn accept(listener: &UnixListener) -> io::Result<Client> {

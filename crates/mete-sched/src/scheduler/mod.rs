@@ -20,22 +20,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use mete_base::processors::thread_time_ns;
 use mete_kernel::KernelError;
 use mete_log::DomainId;
-use mete_log::clock::{Anchor, Calibration, monotonic_ns, nanoseconds};
+use mete_log::clock::{Anchor, Calibration, monotonic_ns};
 use mete_policy::{self as policy, Move, ProcessorId};
-use rustix::time::ClockId;
 
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::domains::{Change, DomainError, Domains, OTHER, for_policy, of_policy};
 use crate::notice::Notice;
 use crate::precedence::Precedence;
+use crate::sources::kernel::charged_within;
 use crate::sources::{ComponentSource, Discovery, Source, SourceError, Trust};
 use crate::ticker::Ticker;
 
 pub use settings::Settings;
 
+/// By how much the timer of a tick may be late on a busy machine.
+const LATE: Duration = Duration::from_millis(10);
 /// The largest number of components that are taken at one poll. To lay out the logs of each takes time.
 const TAKEN_AT_ONCE: usize = 2;
 
@@ -187,10 +190,17 @@ impl Scheduler {
         }
     }
 
-    /// One poll and a look at the processes, whether it is due or not. To be called before results are read, so that a process
-    /// that has just ended is in no domain any more.
-    pub fn tick_before_results(&mut self) {
-        self.tick();
+    /// Reads all that was done until now, and looks at the processes, whether that is due or not. To be called before
+    /// results are read, so that a process that has just ended is in no domain any more.
+    ///
+    /// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a process may return
+    /// shortly before the process leaves its processor for the last time, and a task that computes has not been charged
+    /// since the last tick. After one more tick, both are in the log.
+    pub fn read_to_end(&mut self) {
+        let end = Instant::now() + charged_within(&self.settings.kernel) + LATE;
+        let stop = AtomicBool::new(false);
+        // The logs are read meanwhile: they have no room for the rows of a slow tick's whole period.
+        self.run_with_end(Some(end), &stop, |_| stop.store(Instant::now() >= end, Ordering::Relaxed));
         self.domains.expect_change();
         self.keep_house(monotonic_ns());
     }
@@ -433,8 +443,4 @@ impl Scheduler {
             self.let_go(&path);
         }
     }
-}
-
-fn thread_time_ns() -> u64 {
-    nanoseconds(ClockId::ThreadCPUTime)
 }

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mete_base::processors::thread_time_ns;
 use mete_kernel::Kernel;
 use mete_log::clock::{Anchor, monotonic_ns};
 use mete_policy::{self as policy, Role};
 use mete_probe::attach::configured_processors;
 use mete_probe::directory::Users;
 
-use super::{Placement, Scheduler, SchedulerError, Settings, StockDue, thread_time_ns};
+use super::{Placement, Scheduler, SchedulerError, Settings, StockDue};
 use crate::actuator::{self, ActuatorError};
 use crate::analysis::Analysis;
 use crate::domains::{DomainError, DomainSpec, Domains};

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use mete_kernel::{Bound, Characteristic, Division, Kernel, KernelError, Principal, ProcessKind, Rule};
 use mete_log::{Area, DomainId, Shape};
@@ -29,7 +30,17 @@ pub struct KernelSource {
 /// The tick that charges the running task. It is used if the length of run queues is not asked for. Without it, a
 /// task that does not leave its processor would have no time, or would be charged at its end for time from before the
 /// logging began.
-const CHARGE: Characteristic = Characteristic::RunQueue { hertz: 100 };
+const CHARGE: Characteristic = Characteristic::RunQueue { hertz: CHARGES_A_SECOND };
+const CHARGES_A_SECOND: u32 = 100;
+
+/// The time within which the tick charges each running task, where the kernel logs these characteristics.
+pub(crate) fn charged_within(logged: &[Characteristic]) -> Duration {
+    let asked = logged.iter().filter_map(|what| match what {
+        Characteristic::RunQueue { hertz } => Some(*hertz),
+        _ => None,
+    });
+    Duration::from_secs(1) / asked.min().unwrap_or(CHARGES_A_SECOND).max(1)
+}
 
 /// A characteristic that this machine does not log, and why.
 #[derive(Debug, thiserror::Error)]
@@ -211,4 +222,21 @@ fn is_removed(error: &io::Error) -> bool {
 
 fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_13_a_task_is_charged_within_the_period_of_the_tick_that_is_in_force() {
+        let run_queue = |hertz| Characteristic::RunQueue { hertz };
+        for (logged, milliseconds) in [
+            (&[Characteristic::ServiceTime][..], 10),
+            (&[Characteristic::ServiceTime, run_queue(1)], 1000),
+            (&[run_queue(250), Characteristic::ServiceTime], 4),
+        ] {
+            assert_eq!(charged_within(logged), Duration::from_millis(milliseconds), "{logged:?}");
+        }
+    }
 }

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use link::FlushLink;
 pub use link::Report;
+use mete_base::processors::thread_time_ns;
 use rustix::io::Errno;
 use rustix::thread::futex;
 pub(crate) use writer::BlockWriter;
@@ -225,7 +226,7 @@ impl<B: Buffers> Flusher<B> {
         let pushed = self.writer.pushed();
         let mut report = self.link.report();
         report.flushes += 1;
-        report.processor_time_ns = thread::processor_time_ns();
+        report.processor_time_ns = thread_time_ns();
         let account = &mut report.account;
         // Of the events that occurred, those that are neither taken out nor in the buffer are lost.
         account.end_serial = consumer.next_serial();
