@@ -98,6 +98,7 @@ use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, S
 
 pub use group::GroupVtrr;
 pub use queue::{Reset, VirtualTime};
+pub(crate) use slot::MAX_QUANTUM_NS;
 
 /// The virtual-time round-robin policy.
 pub struct Vtrr {

@@ -111,6 +111,6 @@ impl Slot {
 }
 
 /// The longest quantum: 2⁴⁰ ns, about 18 minutes, so that a share's worth of quanta fits 64 bits.
-pub(super) const MAX_QUANTUM_NS: Nanoseconds = Nanoseconds::new(1 << 40);
+pub(crate) const MAX_QUANTUM_NS: Nanoseconds = Nanoseconds::new(1 << 40);
 
 const _: () = assert!(size_of::<Slot>() == 32, "a slot never straddles a cache line");
