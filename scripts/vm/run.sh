@@ -2,13 +2,14 @@
 # Runs a command as root in a small virtual machine: a test kernel of its own, this machine's root
 # file system underneath (read-only, changes stay in memory). Output and exit status come back.
 #
-#   scripts/vm/run.sh [--modules] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
+#   scripts/vm/run.sh [--modules] [--counted] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
 #   scripts/vm/run.sh [--modules] --check    can this machine do that? exit status 77 and the reason if not
 #   scripts/vm/run.sh --kernel               is there a test kernel? its path, or exit status 1
 #
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
-# unpacks it), not the test kernel. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
+# unpacks it), not the test kernel. --counted: time inside goes by instructions, four nanoseconds each, so that load on the
+# host changes nothing that the guest sees. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
 # reached; 125: the machine did not get as far as the command, its console is printed.
 # The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
 # sources (scripts/vm/build-kernel.sh makes the last).
@@ -20,6 +21,7 @@ limit=300
 shared=
 initrd=
 with_modules=
+counted=()
 
 find_kernel() {
 	local image
@@ -66,6 +68,7 @@ qemu_arguments() {
 		-chardev stdio,id=output,signal=off -device virtio-serial-pci -device virtserialport,chardev=output,name=output \
 		-virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$orders,mount_tag=orders,security_model=none,multidevs=remap"
+	[ ${#counted[@]} -eq 0 ] || printf '%s\n' "${counted[@]}"
 	[ -z "$initrd" ] || printf '%s\n' -initrd "$initrd"
 	[ -z "$shared" ] || printf '%s\n' -virtfs "local,path=$shared,mount_tag=shared,security_model=none,multidevs=remap"
 }
@@ -101,6 +104,7 @@ while :; do
 		exit
 		;;
 	--modules) with_modules=yes && shift ;;
+	--counted) counted=(-icount shift=2,sleep=off) && shift ;;
 	--share) shared=$(realpath "$2") && shift 2 || exit ;;
 	--limit) limit=$2 && shift 2 ;;
 	-*) give_up "unknown option $1; see the top of $0" ;;

@@ -2,9 +2,9 @@
 # Runs the integration tests of crates in the virtual machine, where fentry, cgroup v2 and
 # sched_ext work on any host. Built here, run inside.
 #
-#   scripts/vm/test.sh [--modules] [CRATE…]     default: mete-kernel
+#   scripts/vm/test.sh [--modules] [--counted] [CRATE…]     default: mete-kernel
 #
-# --modules: the tests of kernel modules, under the distribution's own kernel.
+# --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
 # METE_VM_LIMIT bounds the run inside, in seconds (default 3600: other load on the machine makes
 # it many times slower).
 set -uo pipefail
@@ -43,6 +43,10 @@ tests=
 if [ "${1:-}" = --modules ]; then
 	kernel=(--modules)
 	tests=of_modules
+	shift
+fi
+if [ "${1:-}" = --counted ]; then
+	kernel+=(--counted)
 	shift
 fi
 [ $# -gt 0 ] || set -- mete-kernel

@@ -11,8 +11,13 @@ use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::KernelError;
 
-/// Opens, configures and verifies one of this crate's own objects.
-pub(crate) fn load_skeleton<B>(
+/// Opens, configures and verifies an object with a skeleton. The memory of a skeleton is never given back, so this is for
+/// objects that are loaded a few times in a program's life.
+///
+/// # Errors
+///
+/// [`KernelError::NoTypeInformation`], or [`KernelError::Refused`] with what the loader library said.
+pub fn load_skeleton<B>(
     mut configure: impl FnMut(&mut B::Output) -> libbpf_rs::Result<()>,
 ) -> Result<<B::Output as OpenSkel<'static>>::Output, KernelError>
 where

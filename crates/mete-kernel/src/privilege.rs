@@ -9,8 +9,12 @@ const NEEDED: [(&str, u32); 2] = [("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 /// The bit of `CAP_SYS_ADMIN`, which includes both.
 const SYS_ADMIN: u32 = 21;
 
-/// Says which capabilities this process lacks to load programs.
-pub(crate) fn check_capabilities() -> Result<(), KernelError> {
+/// Checks that this process has the capabilities that loading programs needs.
+///
+/// # Errors
+///
+/// [`KernelError::Privilege`] says which ones it lacks.
+pub fn check_capabilities() -> Result<(), KernelError> {
     let status = String::from_utf8_lossy(&fs::read("/proc/self/status").unwrap_or_default()).into_owned();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);

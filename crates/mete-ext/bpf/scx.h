@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the scheduler's programs need to know of sched_ext and of the running kernel, and no more. The loader finds out
+ * where the members really lie (CO-RE), and leaves out operations that the running kernel does not have.
+ */
+#ifndef METE_SCX_H
+#define METE_SCX_H
+
+#include "types.h"
+
+typedef _Bool bool;
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+
+enum {
+	BPF_MAP_TYPE_STACK = 23,
+	BPF_MAP_TYPE_CGRP_STORAGE = 32,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+
+/* The queue of tasks that a processor runs next, in the order of their arrival. */
+#define SCX_DSQ_LOCAL (1ull << 63 | 2)
+#define SCX_SLICE_DFL (20ull * 1000 * 1000)
+/* Wakes a processor only if it is idle. */
+#define SCX_KICK_IDLE 1ull
+/* In the flags of a scheduler: it knows the weights of cgroups. */
+#define SCX_OPS_HAS_CGROUP_WEIGHT (1ull << 16)
+/* In the flags of a task: it is runnable. */
+#define SCX_TASK_QUEUED 1
+/* In the flags of a task: it is one of the kernel's own threads. */
+#define PF_KTHREAD 0x00200000
+
+#define E2BIG 7
+#define ENOMEM 12
+
+/* What an open-coded loop of the kernel keeps on the stack. */
+struct bpf_iter_num {
+	__u64 opaque;
+} __attribute__((aligned(8)));
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct sched_ext_entity {
+	u32 flags;
+	u32 weight;
+	u64 slice;
+	u64 dsq_vtime;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int nr_cpus_allowed;
+	int pid;
+	struct sched_entity se;
+	struct sched_ext_entity scx;
+};
+
+struct cgroup {
+	int level;
+};
+
+enum scx_exit_kind {
+	SCX_EXIT_NONE,
+};
+
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	const char *reason;
+	const char *msg;
+};
+
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+};
+
+struct scx_exit_task_args {
+	bool cancelled;
+};
+
+struct scx_cgroup_init_args {
+	u32 weight;
+};
+
+#pragma clang attribute pop
+
+/* The operations that are used here; the loader matches them with the kernel's by name. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*enable)(struct task_struct *p);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+void scx_bpf_destroy_dsq(u64 dsq_id) __ksym;
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+
+/* Renamed in 6.13; each kernel has one name of each at least. */
+void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+
+static __always_inline void insert_into(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_insert))
+		scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags);
+	else
+		scx_bpf_dispatch(p, dsq_id, slice, enq_flags);
+}
+
+static __always_inline bool move_to_local(u64 dsq_id)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local))
+		return scx_bpf_dsq_move_to_local(dsq_id);
+	return scx_bpf_consume(dsq_id);
+}
+
+#define OPERATION(name, args...) \
+	SEC("struct_ops/" #name) \
+	BPF_PROG(name, ##args)
+#define SLEEPABLE(name, args...)   \
+	SEC("struct_ops.s/" #name) \
+	BPF_PROG(name, ##args)
+
+/*
+ * A condition that is true, for loops that end by themselves but not before the verifier's eyes: the kernel ends a loop after
+ * some millions of turns. Needs clang 19, which knows the instruction.
+ */
+#define CAN_LOOP                                                       \
+	({                                                             \
+		__label__ spent, done;                                 \
+		int goes_on = 1;                                       \
+		asm volatile goto("may_goto %l[spent]" : : : : spent); \
+		goto done;                                             \
+spent:                                                                 \
+		goes_on = 0;                                           \
+done:                                                                  \
+		goes_on;                                               \
+	})
+
+#endif

@@ -1,0 +1,39 @@
+//! Compiles the scheduler of `bpf/` into an object that the library embeds, and generates its skeleton.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::{env, process};
+
+use libbpf_cargo::SkeletonBuilder;
+
+/// Headers of other crates: the types of numbers, and the policy that is compiled natively, too.
+const FOLDERS: [&str; 3] = ["bpf", "../mete-kernel/bpf", "../mete-policy/kernel"];
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let folders = FOLDERS.map(|folder| here.join(folder));
+    for folder in &folders {
+        println!("cargo:rerun-if-changed={}", folder.display());
+    }
+    let include = folders.iter().flat_map(|folder| ["-I".into(), folder.into()]);
+    let built = SkeletonBuilder::new()
+        .source(here.join("bpf/ext.bpf.c"))
+        .obj(out.join("ext.bpf.o"))
+        .reference_obj(true)
+        .rustfmt("")
+        .clang(env::var_os("CLANG").unwrap_or_else(|| "clang-19".into()))
+        .clang_args(include.chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>())
+        .build_and_generate(out.join("ext.skel.rs"));
+    if let Err(error) = built {
+        eprintln!(
+            "{error:?}\nThe scheduler needs clang 19 or newer (Debian: apt install clang-19); CLANG names another one."
+        );
+        process::exit(1);
+    }
+}
+
+fn variable(name: &str) -> OsString {
+    env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name} for build scripts"))
+}

@@ -1,0 +1,32 @@
+//! What can go wrong, in words for people.
+
+use mete_kernel::KernelError;
+
+/// Why the scheduler could not be started. Nothing has changed then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExtError {
+    /// The kernel has no sched_ext.
+    #[error("this kernel has no sched_ext; it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y")]
+    Absent,
+    /// Another scheduler rules already.
+    #[error("the sched_ext scheduler {by} rules this machine already; end it first")]
+    Taken {
+        /// Its name.
+        by: String,
+    },
+    /// There are more processors than trees.
+    #[error("this machine may have {found} processors; the scheduler serves at most {most}")]
+    TooManyProcessors {
+        /// How many there may be.
+        found: usize,
+        /// How many the scheduler serves.
+        most: usize,
+    },
+    /// The programs could not be loaded.
+    #[error(transparent)]
+    Load(#[from] KernelError),
+    /// The kernel does not let the scheduler rule.
+    #[error("the kernel does not accept the scheduler: {0:#}")]
+    Refused(#[source] libbpf_rs::Error),
+}

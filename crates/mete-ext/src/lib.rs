@@ -1,0 +1,39 @@
+//! The sched_ext component: a policy inside the kernel that schedules all ordinary tasks.
+//!
+//! The policy is group virtual-time round robin. A cgroup has the part of a processor that its `cpu.weight` says,
+//! whatever the number of its tasks; inside it, tasks share that by their nice values, and cgroups inside it by their
+//! weights. The policy's code is that of `crates/mete-policy/kernel`, which the simulator and the tests run, too
+//! (design decision D12).
+//!
+//! ```text
+//!   GroupScheduler::start ──▶ (the kernel asks the policy for every decision) ──▶ drop
+//!    loaded, verified,                status()                                  the kernel's own
+//!    all tasks switched                                                        scheduler again
+//! ```
+//!
+//! Principles:
+//!
+//! 1. **Nothing outlives the process.** The kernel takes all tasks back when the last descriptor is closed, also after
+//!    `kill -9`; when a task has waited for ten seconds; and when the policy breaks a rule of sched_ext.
+//!    [`Status::ended`] says why.
+//! 2. **A decision takes no lock that other processors take for theirs.** Each processor has a tree of its own. It
+//!    takes a task out of another's tree only when its own has none.
+//! 3. **Shares hold on each processor.** What a cgroup has on several processors together depends on how the kernel
+//!    distributes its tasks to them.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), mete_ext::ExtError> {
+//! let scheduler = mete_ext::GroupScheduler::start()?;
+//! std::thread::sleep(std::time::Duration::from_secs(10));
+//! println!("{} decisions", scheduler.status().decisions);
+//! # Ok(()) }
+//! ```
+
+#![cfg(target_os = "linux")]
+
+mod error;
+mod scheduler;
+mod skeleton;
+
+pub use error::ExtError;
+pub use scheduler::{Ended, GroupScheduler, Status};

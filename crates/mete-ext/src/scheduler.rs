@@ -1,0 +1,118 @@
+//! The scheduler as a value: loaded, ruling, gone.
+
+use std::fs;
+use std::path::Path;
+
+use libbpf_rs::Link;
+use mete_kernel::{check_capabilities, load_skeleton};
+
+use crate::ExtError;
+use crate::skeleton::{ExtSkel, ExtSkelBuilder, types};
+
+/// Where the kernel says what sched_ext does.
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+
+/// Group virtual-time round robin, which rules all ordinary tasks while this lives.
+pub struct GroupScheduler {
+    // Fields are dropped in this order: first the kernel takes its tasks back, then nothing is loaded any more.
+    _link: Link,
+    skeleton: ExtSkel<'static>,
+}
+
+/// What the scheduler has done since it started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Tasks that were chosen to run next.
+    pub decisions: u64,
+    /// Tasks that a processor without tasks took from another one.
+    pub stolen: u64,
+    /// Choices that could not be carried out, because the task had left at that moment.
+    pub missed: u64,
+    /// Why the kernel has ended the scheduler, if it has.
+    pub ended: Option<Ended>,
+}
+
+/// Why the kernel has ended the scheduler. It rules all tasks itself again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The kernel's word for it, such as *runnable task stall*.
+    pub reason: String,
+    /// What exactly happened, such as which task waited for how long; empty if the kernel says no more.
+    pub message: String,
+}
+
+impl GroupScheduler {
+    /// Loads the policy and switches all ordinary tasks to it.
+    ///
+    /// Needs Linux 6.12 with sched_ext and type information, and root or the capabilities `CAP_BPF`, `CAP_PERFMON` and
+    /// `CAP_SYS_ADMIN`.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError`] says what is missing, which scheduler rules already, or what the kernel refused.
+    pub fn start() -> Result<GroupScheduler, ExtError> {
+        check_sched_ext()?;
+        check_capabilities()?;
+        let processors = check_processors()?;
+        let mut skeleton = load_skeleton::<ExtSkelBuilder>(|open| {
+            if let Some(settings) = &mut open.maps.rodata_data {
+                settings.processor_count = processors;
+            }
+            Ok(())
+        })?;
+        let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
+        Ok(GroupScheduler { _link: link, skeleton })
+    }
+
+    /// What the scheduler has done since it started, and whether it still rules.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let counted = self.skeleton.maps.bss_processors_data.as_ref();
+        let sum = |count: fn(&types::processor) -> u64| {
+            counted.map_or(0, |counted| counted.processors.iter().map(count).sum())
+        };
+        Status {
+            decisions: sum(|processor| processor.decisions),
+            stolen: sum(|processor| processor.stolen),
+            missed: sum(|processor| processor.missed),
+            ended: self.ended(),
+        }
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        let exit = self.skeleton.maps.bss_data.as_ref()?;
+        (exit.exit_kind != 0)
+            .then(|| Ended { reason: sentence(&exit.exit_reason), message: sentence(&exit.exit_message) })
+    }
+}
+
+/// The text in front of the first zero.
+fn sentence(letters: &[i8]) -> String {
+    let bytes: Vec<u8> =
+        letters.iter().map(|&letter| letter.cast_unsigned()).take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn check_sched_ext() -> Result<(), ExtError> {
+    let state = Path::new(SCHED_EXT).join("state");
+    let Ok(state) = fs::read_to_string(state) else { return Err(ExtError::Absent) };
+    match state.trim() {
+        "disabled" => Ok(()),
+        _ => Err(ExtError::Taken { by: ruling().unwrap_or_else(|| "without a name".into()) }),
+    }
+}
+
+/// The name of the scheduler that rules.
+fn ruling() -> Option<String> {
+    let name = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).ok()?;
+    Some(name.trim().to_owned())
+}
+
+fn check_processors() -> Result<u32, ExtError> {
+    let found = libbpf_rs::num_possible_cpus().map_err(ExtError::Refused)?;
+    let most = size_of::<types::bss_processors>() / size_of::<types::processor>();
+    match u32::try_from(found) {
+        Ok(processors) if found <= most => Ok(processors),
+        _ => Err(ExtError::TooManyProcessors { found, most }),
+    }
+}

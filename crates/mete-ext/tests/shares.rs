@@ -1,0 +1,205 @@
+//! The scheduler rules a real kernel: shares of cgroups hold, tasks that come, go and change are served, and nothing is
+//! left behind.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use mete_ext::{ExtError, GroupScheduler};
+
+/// One scheduler at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A scheduler that rules; `None` where this test cannot run, with the reason printed.
+fn start(test: &str) -> Option<(GroupScheduler, MutexGuard<'static, ()>)> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(reason) = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu") {
+        println!("SKIPPED: {test}: no cgroup v2 with the controller of processors: {reason}");
+        return None;
+    }
+    match GroupScheduler::start() {
+        Ok(scheduler) => Some((scheduler, alone)),
+        Err(error @ (ExtError::Absent | ExtError::Load(_))) => {
+            println!("SKIPPED: {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A cgroup of this test, and the processes that it has put into it.
+struct Group {
+    path: PathBuf,
+    members: Vec<Child>,
+}
+
+impl Group {
+    fn new(parent: &Path, name: &str, weight: u32) -> Group {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        let group = Group { path, members: Vec::new() };
+        group.set_weight(weight);
+        group
+    }
+
+    fn top(name: &str, weight: u32) -> Group {
+        Group::new(Path::new("/sys/fs/cgroup"), name, weight)
+    }
+
+    fn set_weight(&self, weight: u32) {
+        fs::write(self.path.join("cpu.weight"), weight.to_string()).unwrap();
+    }
+
+    /// Starts processes that compute, on one processor if it is named; they end by themselves after some minutes.
+    fn hogs(mut self, number: u32, processor: Option<u32>) -> Group {
+        let pinned = processor.map_or_else(String::new, |processor| format!("taskset -c {processor} "));
+        for _ in 0..number {
+            let procs = self.path.join("cgroup.procs");
+            let script = format!(
+                "echo $$ >{} && exec {pinned}timeout 600 sh -c 'while :; do :; done'",
+                procs.display()
+            );
+            self.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
+        }
+        self
+    }
+
+    /// Processor time that its members have used, in microseconds.
+    fn used(&self) -> u64 {
+        let text = fs::read_to_string(self.path.join("cpu.stat")).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap().parse().unwrap()
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+        self.members.iter_mut().for_each(|member| drop(member.wait()));
+        // Those that members had started are waited for by the first process.
+        let begin = Instant::now();
+        while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(60) {
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is pinned to.
+fn wait_for_hogs(group: &Group) {
+    let computes = |process: &u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.starts_with(b"sh\0-c\0while")
+    };
+    let begin = Instant::now();
+    while group.processes().iter().filter(|process| computes(process)).count() < group.members.len() {
+        assert!(begin.elapsed() < Duration::from_secs(300), "the hogs do not start");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+/// What each group used, as thousandths of what all used together, over enough time that a few quanta do not matter.
+fn shares(groups: &[&Group]) -> Vec<u64> {
+    groups.iter().for_each(|group| wait_for_hogs(group));
+    let before: Vec<u64> = groups.iter().map(|group| group.used()).collect();
+    sleep(Duration::from_secs(20));
+    let used: Vec<u64> = groups.iter().zip(before).map(|(group, before)| group.used() - before).collect();
+    let all: u64 = used.iter().sum();
+    used.iter().map(|used| used * 1000 / all.max(1)).collect()
+}
+
+/// Whether shares are as expected to half a point.
+fn close(found: &[u64], expected: &[u64]) -> bool {
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| found.abs_diff(*expected) <= 5)
+}
+
+#[test]
+fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
+    let Some((scheduler, _alone)) = start("vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks")
+    else {
+        return;
+    };
+    let one = Group::top("mete-one", 200).hogs(1, Some(0));
+    let many = Group::top("mete-many", 100).hogs(20, Some(0));
+    let found = shares(&[&one, &many]);
+    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
+    assert!(scheduler.status().decisions > 1000, "{:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
+    let Some((scheduler, _alone)) = start("vtrr_7_shares_of_nested_cgroups_are_those_of_each_level") else {
+        return;
+    };
+    let outer = Group::top("mete-outer", 300);
+    fs::write(outer.path.join("cgroup.subtree_control"), "+cpu").unwrap();
+    let first = Group::new(&outer.path, "first", 200).hogs(1, Some(0));
+    let second = Group::new(&outer.path, "second", 100).hogs(5, Some(0));
+    let beside = Group::top("mete-beside", 100).hogs(5, Some(0));
+    let found = shares(&[&first, &second, &beside]);
+    assert!(close(&found, &[500, 250, 250]), "{found:?}, {:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
+    let Some((scheduler, _alone)) = start("vtrr_7_a_new_weight_counts_while_the_cgroup_runs") else { return };
+    let first = Group::top("mete-first", 100).hogs(2, Some(0));
+    let second = Group::top("mete-second", 100).hogs(2, Some(0));
+    first.set_weight(400);
+    let found = shares(&[&first, &second]);
+    assert!(close(&found, &[800, 200]), "{found:?}, {:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served() {
+    let Some((scheduler, _alone)) =
+        start("vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served")
+    else {
+        return;
+    };
+    let (left, right) =
+        (Group::top("mete-left", 50).hogs(3, None), Group::top("mete-right", 150).hogs(3, None));
+    for round in 0..10 {
+        for process in left.processes().into_iter().take(2) {
+            let place = format!("echo {process} >{}/cgroup.procs", right.path.display());
+            let back = format!("echo {process} >{}/cgroup.procs", left.path.display());
+            let script = format!(
+                "{place}; taskset -pc {} {process}; kill -STOP {process}; renice -n {} -p {process}; {back}
+                kill -CONT {process}; taskset -pc 0-1 {process}; for n in 1 2 3 4 5 6; do /bin/true & done; wait",
+                round % 2,
+                round % 5,
+            );
+            assert!(Command::new("sh").arg("-c").arg(script).output().unwrap().status.success());
+        }
+        left.set_weight(50 + round * 10);
+    }
+    let before = (left.used(), right.used());
+    sleep(Duration::from_secs(5));
+    assert!(left.used() > before.0 && right.used() > before.1, "{:?}", scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
+}
+
+#[test]
+fn vtrr_7_when_the_scheduler_goes_the_kernel_rules_again() {
+    let Some((scheduler, _alone)) = start("vtrr_7_when_the_scheduler_goes_the_kernel_rules_again") else {
+        return;
+    };
+    assert!(matches!(GroupScheduler::start(), Err(ExtError::Taken { by }) if by == "mete_group_vtrr"));
+    drop(scheduler);
+    let state = || fs::read_to_string("/sys/kernel/sched_ext/state").unwrap();
+    let begin = Instant::now();
+    while state().trim() != "disabled" && begin.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(100));
+    }
+    assert_eq!(state().trim(), "disabled");
+}
