@@ -145,7 +145,7 @@ impl<P: Policy> Policy for Tape<P> {
 }
 
 /// What a decision costs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Cost {
     /// The time of all calls together, for each decision.
     pub ns: f64,
