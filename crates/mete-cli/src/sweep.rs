@@ -45,7 +45,9 @@ const fn figure(
 const FIGURES: [Figure; 11] = [
     figure("got %", "got_percent", "processor time received (%)", |it| Some(100.0 * it.got)),
     figure("woken ms", "wake_to_run_median_ms", "from waking to running, median (ms)", |it| woken(it, 0.5)),
-    figure("99 % ms", "wake_to_run_99_ms", "from waking to running, 99th percentile (ms)", |it| woken(it, 0.99)),
+    figure("99 % ms", "wake_to_run_99_ms", "from waking to running, 99th percentile (ms)", |it| {
+        woken(it, 0.99)
+    }),
     figure("wait ms", "longest_wait_ms", "longest time ready without running (ms)", |it| {
         Some(it.longest_wait_ns.as_millis_f64())
     }),
