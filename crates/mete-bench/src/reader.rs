@@ -145,14 +145,12 @@ impl Full {
         match how {
             ReadMethod::Memcpy => Ok(self.memcpy()),
             ReadMethod::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
-            ReadMethod::Reader => Ok(self
-                .start
-                .clone()
-                .poll_rows(self.region.area(0), |rows| {
+            ReadMethod::Reader => {
+                let poll = self.start.clone().poll_rows(self.region.area(0), |rows| {
                     black_box(rows.words());
-                })?
-                .rows
-                * ROW_BYTES),
+                })?;
+                Ok(poll.rows * ROW_BYTES)
+            }
             ReadMethod::Fold => {
                 let mut sum = 0;
                 let poll = self.start.clone().poll_rows(self.region.area(0), |rows| {

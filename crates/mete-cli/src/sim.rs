@@ -526,7 +526,7 @@ struct RunObject<'a> {
     decisions: u64,
     fairness: Option<f64>,
     boost_hit_ratio: Option<f64>,
-    cost: Option<CostObject>,
+    cost: Option<Cost>,
     counters: std::collections::BTreeMap<&'static str, u64>,
     network: NetworkObject,
 }
@@ -538,13 +538,6 @@ struct NetworkObject {
     sent_again: u64,
     timers_ran_out: u64,
     timers_in_vain: u64,
-}
-
-#[derive(Serialize)]
-struct CostObject {
-    ns: f64,
-    calls: f64,
-    decisions: u64,
 }
 
 /// What `--json` prints for each client under a policy.
@@ -607,7 +600,7 @@ fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Out
         decisions: report.decisions,
         fairness: report.fairness,
         boost_hit_ratio: report.boost_hit_ratio(),
-        cost: cost.map(|Cost { ns, calls, decisions }| CostObject { ns, calls, decisions }),
+        cost,
         counters: report.counters.iter().copied().collect(),
         network: NetworkObject {
             lost: report.network.lost,

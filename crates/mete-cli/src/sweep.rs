@@ -33,80 +33,58 @@ struct Figure {
     value: fn(&ClientReport) -> Option<f64>,
 }
 
+const fn figure(
+    head: &'static str,
+    name: &'static str,
+    words: &'static str,
+    value: fn(&ClientReport) -> Option<f64>,
+) -> Figure {
+    Figure { head, name, words, value }
+}
+
 const FIGURES: [Figure; 11] = [
-    Figure {
-        head: "got %",
-        name: "got_percent",
-        words: "processor time received (%)",
-        value: |client| Some(100.0 * client.got),
-    },
-    Figure {
-        head: "woken ms",
-        name: "wake_to_run_median_ms",
-        words: "from waking to running, median (ms)",
-        value: |client| quantile(client.wake_to_run.as_ref(), 0.5),
-    },
-    Figure {
-        head: "99 % ms",
-        name: "wake_to_run_99_ms",
-        words: "from waking to running, 99th percentile (ms)",
-        value: |client| quantile(client.wake_to_run.as_ref(), 0.99),
-    },
-    Figure {
-        head: "wait ms",
-        name: "longest_wait_ms",
-        words: "longest time ready without running (ms)",
-        value: |client| Some(client.longest_wait_ns.as_millis_f64()),
-    },
-    Figure {
-        head: "answer ms",
-        name: "response_median_ms",
-        words: "from asking to being answered, median (ms)",
-        value: |client| quantile(client.response.as_ref(), 0.5),
-    },
-    Figure {
-        head: "99 % ms",
-        name: "response_99_ms",
-        words: "from asking to being answered, 99th percentile (ms)",
-        value: |client| quantile(client.response.as_ref(), 0.99),
-    },
-    Figure {
-        head: "done",
-        name: "done",
-        words: "pieces of work done",
-        value: |client| (client.done > 0).then_some(client.done as f64),
-    },
-    Figure {
-        head: "lowest ms",
-        name: "error_lowest_ms",
-        words: "lowest service-time error (ms)",
-        value: |client| Some(client.error.lowest_ns as f64 / 1e6),
-    },
-    Figure {
-        head: "highest ms",
-        name: "error_highest_ms",
-        words: "highest service-time error (ms)",
-        value: |client| Some(client.error.highest_ns as f64 / 1e6),
-    },
-    Figure {
-        head: "starved",
-        name: "starved",
-        words: "how often starved beyond the limit",
-        value: |client| (client.starved > 0).then_some(client.starved as f64),
-    },
-    Figure {
-        head: "spun ms",
-        name: "spun_ms",
-        words: "time spinning for spin locks (ms)",
-        value: |client| (!client.spun_ns.is_zero()).then_some(client.spun_ns.as_millis_f64()),
-    },
+    figure("got %", "got_percent", "processor time received (%)", |it| Some(100.0 * it.got)),
+    figure("woken ms", "wake_to_run_median_ms", "from waking to running, median (ms)", |it| woken(it, 0.5)),
+    figure("99 % ms", "wake_to_run_99_ms", "from waking to running, 99th percentile (ms)", |it| {
+        woken(it, 0.99)
+    }),
+    figure("wait ms", "longest_wait_ms", "longest time ready without running (ms)", |it| {
+        Some(it.longest_wait_ns.as_millis_f64())
+    }),
+    figure("answer ms", "response_median_ms", "from asking to being answered, median (ms)", |it| {
+        answered(it, 0.5)
+    }),
+    figure("99 % ms", "response_99_ms", "from asking to being answered, 99th percentile (ms)", |it| {
+        answered(it, 0.99)
+    }),
+    figure("done", "done", "pieces of work done", |it| (it.done > 0).then_some(it.done as f64)),
+    figure("lowest ms", "error_lowest_ms", "lowest service-time error (ms)", |it| {
+        Some(it.error.lowest_ns as f64 / 1e6)
+    }),
+    figure("highest ms", "error_highest_ms", "highest service-time error (ms)", |it| {
+        Some(it.error.highest_ns as f64 / 1e6)
+    }),
+    figure("starved", "starved", "how often starved beyond the limit", |it| {
+        (it.starved > 0).then_some(it.starved as f64)
+    }),
+    figure("spun ms", "spun_ms", "time spinning for spin locks (ms)", |it| {
+        (!it.spun_ns.is_zero()).then_some(it.spun_ns.as_millis_f64())
+    }),
 ];
 
 /// The figures of each table, which fits into 100 columns.
 const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
 
-fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
-    times.and_then(|times| times.quantile_ns(part)).map(Nanoseconds::as_millis_f64)
+fn woken(client: &ClientReport, part: f64) -> Option<f64> {
+    quantile(client.wake_to_run.as_ref()?, part)
+}
+
+fn answered(client: &ClientReport, part: f64) -> Option<f64> {
+    quantile(client.response.as_ref()?, part)
+}
+
+fn quantile(times: &Latencies, part: f64) -> Option<f64> {
+    times.quantile_ns(part).map(Nanoseconds::as_millis_f64)
 }
 
 const READ_IT: &str = "\

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{is_root, mete, program, said_by, says};
+use common::{has_two_processors, is_root, mete, program, said_by, says};
 
 const NOBODY: u32 = 65534;
 
@@ -139,8 +139,7 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
 
 #[test]
 fn the_demos_report_does_not_go_through_another_users_link() {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if !is_root() || processors < 2 {
+    if !is_root() || !has_two_processors() {
         return;
     }
     let place = Place(tempfile::tempdir().unwrap());
@@ -156,8 +155,8 @@ fn the_demos_report_does_not_go_through_another_users_link() {
 /// A pipe without a writer: to open it would wait for one.
 #[test]
 fn the_demo_clears_up_after_its_like_and_does_not_touch_what_others_have_put_there() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return eprintln!("SKIPPED: this needs two processors");
+    if !has_two_processors() {
+        return;
     }
     let place = Place(tempfile::tempdir().unwrap());
     let [pipe, left] = ["mete-demo-1-pipe", "mete-demo-1-2"].map(|name| place.at(name));

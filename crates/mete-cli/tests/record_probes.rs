@@ -256,6 +256,11 @@ fn found(trace: &Path) -> Vec<Found> {
     found
 }
 
+/// The first field of each event.
+fn numbers(found: &[Found]) -> Vec<u64> {
+    found.iter().filter_map(Found::event).map(|(_, fields)| fields[0]).collect()
+}
+
 /// Events that can be read from a trace that is being recorded. Its last block may still be on its way.
 fn count_readable(trace: &Path) -> usize {
     let Ok(trace) = Trace::open(trace) else { return 0 };
@@ -342,8 +347,7 @@ fn klog_6_rows_that_are_overwritten_before_they_are_read_are_a_gap_of_as_many_ev
     program.tell("log 300000 300010");
     let found = recorder.end();
     let lost: u64 = found.iter().map(|found| if let Found::Lost(events) = found { *events } else { 0 }).sum();
-    let mut numbers = Vec::new();
-    numbers.extend(found.iter().filter_map(Found::event).map(|(_, fields)| fields[0]));
+    let numbers = numbers(&found);
     assert_eq!(numbers.len() as u64 + lost, 300_010);
     // One file of 32768 rows on each processor that the program was on.
     let most = 32_768 * mete_probe::attach::configured_processors() as u64 + 1010;
@@ -367,8 +371,7 @@ fn klog_4_probes_are_off_after_the_recorder_however_it_ends_and_the_next_one_tak
     killed.running.signal(Signal::KILL);
     killed.running.wait();
     program.tell("off");
-    let numbers: Vec<_> =
-        found(&killed.trace).iter().filter_map(Found::event).map(|(_, fields)| fields[0]).collect();
+    let numbers = numbers(&found(&killed.trace));
     assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
     let mut recorder = place.recorder(&schema, "trace", &[]);
     program.tell("on");
@@ -419,7 +422,7 @@ fn klog_8_commands_probes_are_recorded_as_soon_as_they_are_on() {
     let summary: serde_json::Value = serde_json::from_slice(&recorded.get_output().stdout).unwrap();
     assert_eq!((&summary["lost"], &summary["records"]), (&0.into(), &5000.into()));
     let found = found(&output);
-    let numbers: Vec<_> = found.iter().map(|found| found.event().unwrap().1[0]).collect();
+    let numbers = numbers(&found);
     assert_eq!(numbers, (0..5000).collect::<Vec<_>>());
 }
 
@@ -443,7 +446,7 @@ fn klog_8_program_that_another_one_reads_is_refused_in_words_and_taken_when_it_i
     assert_eq!(first.end().len(), 10);
     program.tell("on");
     program.tell("log 10 20");
-    let numbers: Vec<_> = second.end().iter().map(|found| found.event().unwrap().1[0]).collect();
+    let numbers = numbers(&second.end());
     assert_eq!(numbers, (10..20).collect::<Vec<_>>());
 }
 
@@ -662,7 +665,7 @@ fn klog_4_flight_recorder_ends_at_an_event_of_a_probe_point() {
     program.tell("log 0 100");
     recorder.running.signal(Signal::USR1);
     recorder.says("what was kept is in");
-    let numbers: Vec<_> = found(&recorder.trace).iter().map(|found| found.event().unwrap().1[0]).collect();
+    let numbers = numbers(&found(&recorder.trace));
     assert!(numbers.into_iter().eq(0..100), "all that had happened");
     program.tell("log 100 1000");
     assert!(recorder.running.wait().success());

@@ -20,13 +20,17 @@ fn failure(arguments: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
+/// A directory with a file of this name and text, and the file's path.
+fn file(name: &str, text: impl AsRef<[u8]>) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(&path, text).unwrap();
+    (directory, path)
+}
+
 /// A file with a mistake in its second line.
 fn wrong() -> (tempfile::TempDir, String) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("wrong.mete");
-    fs::write(&path, "event SCHEDIN {\n    itn pid\n}\n").unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    (directory, path)
+    file("wrong.mete", "event SCHEDIN {\n    itn pid\n}\n")
 }
 
 #[test]
@@ -66,12 +70,10 @@ fn problems_are_objects_for_scripts_and_all_objects_are_described() {
 
 #[test]
 fn klog_1_a_schema_may_be_several_files_and_standard_input() {
-    let directory = tempfile::tempdir().unwrap();
-    let events = directory.path().join("events");
-    fs::write(&events, "event SCHEDIN { int pid ulonglong L2_cache_misses }").unwrap();
+    let (_directory, events) = file("events", "event SCHEDIN { int pid ulonglong L2_cache_misses }");
     let text =
         "arch any { counter0 l2_cache_misses }\nat tp_btf:sched_switch log SCHEDIN(next.pid, counter0)";
-    let mut command = mete(&["schema", "check", events.to_str().unwrap(), "-", "--no-btf"]);
+    let mut command = mete(&["schema", "check", &events, "-", "--no-btf"]);
     command.write_stdin(text).assert().success();
 }
 
@@ -90,10 +92,8 @@ fn klog_1_explain_tells_each_byte_of_a_record() {
 
 #[test]
 fn format_prints_checks_and_writes_the_canonical_form() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("a.mete");
-    let name = path.to_str().unwrap();
-    fs::write(&path, "event   A{int pid;}").unwrap();
+    let (directory, path) = file("a.mete", "event   A{int pid;}");
+    let name = path.as_str();
     let canonical = "event A {\n    int pid\n}\n";
     assert_eq!(stdout(&["schema", "format", name]), canonical);
     let (printed, said) = failure(&["schema", "format", "--check", name]);
@@ -118,10 +118,8 @@ fn klog_2_generate_prints_what_the_library_makes() {
 
 #[test]
 fn what_is_no_schema_is_said_in_a_sentence() {
-    let directory = tempfile::tempdir().unwrap();
-    let bytes = directory.path().join("bytes");
-    fs::write(&bytes, [0xff, 0xfe]).unwrap();
-    let bytes = bytes.to_str().unwrap();
+    let (_directory, bytes) = file("bytes", [0xff, 0xfe]);
+    let bytes = bytes.as_str();
     for (arguments, part) in [
         (vec!["schema", "check", "no-such-file"], "stopwatch, locking, scheduler, interrupt"),
         (vec!["schema", "check", "shceduler"], "; did you mean scheduler?)"),
@@ -192,13 +190,11 @@ fn klog_8_no_file_that_is_named_makes_the_check_wait_or_read_without_end() {
 }
 
 /// Reads a schema of this text, perhaps as another user; what is printed.
-fn checked(text: &str, is_somebody: bool) -> String {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("points.mete");
+fn checked(text: &str, is_other_user: bool) -> String {
+    let (directory, path) = file("points.mete", text);
     fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    fs::write(&path, text).unwrap();
-    let mut command = program(&["schema", "check", path.to_str().unwrap()]);
-    if is_somebody {
+    let mut command = program(&["schema", "check", &path]);
+    if is_other_user {
         const NOBODY: u32 = 65534;
         std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
     }
@@ -262,13 +258,11 @@ fn klog_3_counters_that_this_machine_does_not_have_are_told_by_the_check() {
         println!("SKIPPED: this kernel does not describe its types");
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("counted.mete");
     let schema = "arch PentiumIV { counter0 cycles }\nevent COUNTED { int pid  u64 cycles }\n\
                   at tp_btf:sched_switch log COUNTED(next.pid, counter0)\n";
-    fs::write(&path, schema).unwrap();
+    let (_directory, path) = file("counted.mete", schema);
     let said = |more: &[&str]| {
-        let arguments = [&["schema", "check", path.to_str().unwrap()], more].concat();
+        let arguments = [&["schema", "check", &path], more].concat();
         stdout(&arguments)
     };
     assert!(said(&[]).contains("It cannot be recorded here: "), "{}", said(&[]));

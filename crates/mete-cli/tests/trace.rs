@@ -35,11 +35,17 @@ fn record(directory: &Path) {
     recorder.stop().unwrap();
 }
 
-#[test]
-fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
+/// A directory with a trace in it.
+fn traced(record: fn(&Path)) -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     record(&path);
+    (directory, path)
+}
+
+#[test]
+fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
+    let (_directory, path) = traced(record);
     let path = path.to_str().unwrap();
     let text = stdout(&["show", path, "--event", "SCHEDIN"]);
     let events: Vec<_> = text.lines().filter(|line| line.contains("SCHEDIN")).collect();
@@ -71,9 +77,7 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
 
 #[test]
 fn new_6_convert_writes_files_and_says_what_is_missing() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (directory, path) = traced(record);
     let convert = |form: &str, out: &Path| {
         mete(&["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()]).assert()
     };
@@ -115,9 +119,7 @@ fn new_2_what_is_no_trace_is_said_in_one_sentence() {
 
 #[test]
 fn klog_7_a_choice_that_nothing_can_be_in_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (_directory, path) = traced(record);
     let path = path.to_str().unwrap();
     fails(&["show", path, "--from", "5", "--until", "2"], "--from is later than --until");
     fails(&["show", path, "--processor", "1,99"], "the trace has no processor 99; it has 0, 1");
@@ -135,9 +137,7 @@ fn record_damaged(path: &Path) {
 
 #[test]
 fn new_2_show_ends_with_3_if_a_part_cannot_be_read_and_shows_the_rest() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record_damaged(&path);
+    let (_directory, path) = traced(record_damaged);
     let assert = mete(&["show", path.to_str().unwrap()]).assert().code(3);
     let output = assert.get_output();
     let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -147,9 +147,7 @@ fn new_2_show_ends_with_3_if_a_part_cannot_be_read_and_shows_the_rest() {
 
 #[test]
 fn new_2_convert_ends_with_3_if_a_part_cannot_be_read_and_converts_the_rest() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record_damaged(&path);
+    let (directory, path) = traced(record_damaged);
     for form in ["perl", "json", "csv", "text", "perfetto", "parquet", "arrow", "ctf", "ctf1"] {
         let out = directory.path().join(form);
         let arguments = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
@@ -166,9 +164,7 @@ fn new_2_convert_ends_with_3_if_a_part_cannot_be_read_and_converts_the_rest() {
 
 #[test]
 fn new_2_file_of_a_finished_trace_that_was_cut_where_a_block_ends_is_damaged_and_its_loss_is_told() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (_directory, path) = traced(record);
     let whole = stdout(&["show", path.to_str().unwrap()]).matches("  [0]  ").count();
     std::fs::write(path.join("processor-0.trace"), "").unwrap();
     let assert = mete(&["show", path.to_str().unwrap()]).assert().code(3);
@@ -186,9 +182,7 @@ fn new_2_file_of_a_finished_trace_that_was_cut_where_a_block_ends_is_damaged_and
 
 #[test]
 fn new_6_convert_does_not_write_over_the_trace_that_it_reads() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (directory, path) = traced(record);
     let (file, link) = (path.join("processor-0.trace"), directory.path().join("link"));
     std::os::unix::fs::symlink(path.join("description.json"), &link).unwrap();
     let before = [&file, &link].map(|file| std::fs::read(file).unwrap());
@@ -218,9 +212,7 @@ fn record_domains(directory: &Path) {
 
 #[test]
 fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record_domains(&path);
+    let (directory, path) = traced(record_domains);
     let path = path.to_str().unwrap();
     for (chosen, numbers) in [("db", vec![2]), ("2", vec![2]), ("other,1", vec![0, 1]), ("7", vec![])] {
         let text = stdout(&["show", path, "--domain", chosen]);
@@ -236,9 +228,7 @@ fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
 /// A file that is larger than any disk. Most of it is a hole, which takes no room.
 #[test]
 fn new_2_a_trace_with_a_terabyte_of_nothing_is_read_at_once_and_told_in_a_line() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (directory, path) = traced(record);
     let shown = stdout(&["show", path.to_str().unwrap()]);
     let files = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
     let file = files.filter(|path| path.extension().is_some_and(|it| it == "trace")).max().unwrap();
@@ -348,9 +338,7 @@ fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() 
 
 #[test]
 fn new_6_a_binary_form_is_not_written_to_a_terminal() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+    let (_directory, path) = traced(record);
     for form in ["parquet", "arrow", "perfetto"] {
         let command = format!("'{}' convert '{}' --to {form}", env!("CARGO_BIN_EXE_mete"), path.display());
         let Some(mut script) = on_a_terminal(&command) else { return };

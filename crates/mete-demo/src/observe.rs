@@ -198,6 +198,7 @@ fn take(notice: &Notice, scheduler: &Scheduler, observed: &mut Observed) {
         Notice::NotMoved(decision, error) => {
             observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
         }
+        // Kept apart from the notes, because the bench measures nothing without the kernel.
         Notice::NoKernel(_) => observed.no_kernel = notice.missing(),
         _ => {}
     }

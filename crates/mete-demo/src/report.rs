@@ -42,6 +42,9 @@ td:first-child,th:first-child{text-align:left}.wide{overflow-x:auto}
 code{font-size:.9em}.dim{color:var(--dim)}
 ";
 
+/// The title of a plot, its unit, and its figure of a stretch.
+type Plot = (&'static str, &'static str, fn(&Stretch) -> f64);
+
 /// The report's text.
 pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
     let mut page = format!(
@@ -49,18 +52,15 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
          <title>mete demo</title><style>{STYLE}</style><h1>Measured, and acted upon</h1>"
     );
     introduce(&mut page, story, stretches);
-    plot(&mut page, "Requests answered in a second", stretches, "requests per second", |stretch| {
-        stretch.throughput
-    });
-    plot(&mut page, "Time from request to answer, half of them", stretches, "microseconds", |stretch| {
-        stretch.latency_us[0]
-    });
-    plot(&mut page, "Time from request to answer, 99 of 100", stretches, "microseconds", |stretch| {
-        stretch.latency_us[1]
-    });
-    plot(&mut page, "Requests that crossed between processors", stretches, "percent", |stretch| {
-        100.0 * stretch.crossings
-    });
+    const PLOTS: [Plot; 4] = [
+        ("Requests answered in a second", "requests per second", |it| it.throughput),
+        ("Time from request to answer, half of them", "microseconds", |it| it.latency_us[0]),
+        ("Time from request to answer, 99 of 100", "microseconds", |it| it.latency_us[1]),
+        ("Requests that crossed between processors", "percent", |it| 100.0 * it.crossings),
+    ];
+    for (title, unit, figure) in PLOTS {
+        plot(&mut page, title, stretches, unit, figure);
+    }
     if !story.matrix.is_empty() {
         matrix(&mut page, story);
     }
@@ -138,13 +138,7 @@ fn in_words(change: Spread) -> String {
     format!("{median:+.1} % ({least:+.1} to {most:+.1}{noise})")
 }
 
-fn plot(
-    page: &mut String,
-    title: &str,
-    stretches: &[Stretch],
-    unit: &str,
-    figure: impl Fn(&Stretch) -> f64 + Copy,
-) {
+fn plot(page: &mut String, title: &str, stretches: &[Stretch], unit: &str, figure: fn(&Stretch) -> f64) {
     let strips = StretchKind::ALL.into_iter().filter_map(|kind| strip(stretches, kind, figure));
     let strips: Vec<_> = strips.collect();
     let _ = write!(
@@ -156,11 +150,7 @@ fn plot(
 }
 
 /// A figure of all stretches of a kind; `None` if it is known of none of them.
-fn strip(
-    stretches: &[Stretch],
-    kind: StretchKind,
-    figure: impl Fn(&Stretch) -> f64,
-) -> Option<Strip<'static>> {
+fn strip(stretches: &[Stretch], kind: StretchKind, figure: fn(&Stretch) -> f64) -> Option<Strip<'static>> {
     let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
     // A quantile of no requests is not a number.
     let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();

@@ -106,7 +106,7 @@ impl Call {
 }
 
 /// What a decision costs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Cost {
     /// The time of all calls together, for each decision.
     pub ns: f64,

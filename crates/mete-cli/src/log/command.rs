@@ -87,7 +87,7 @@ impl Paused {
         let resumed = self.go.write_all(&[1]).and_then(|()| joined(self.spawn));
         let child =
             resumed.map_err(NotRun).with_context(|| format!("cannot run {}", self.program.display()))?;
-        Ok(Running { child, status: None, is_cut_short: false })
+        Ok(Running { child, is_cut_short: false })
     }
 }
 
@@ -119,7 +119,6 @@ fn tell_and_wait(tell_pid: &mut PipeWriter, wait_to_go: &mut PipeReader, go: Raw
 /// The command while it runs. When it is dropped, it is ended.
 pub struct Running {
     child: Child,
-    status: Option<ExitStatus>,
     /// It was ended because the time that was asked for was up.
     is_cut_short: bool,
 }
@@ -127,10 +126,13 @@ pub struct Running {
 impl Running {
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> anyhow::Result<bool> {
-        if self.status.is_none() {
-            self.status = self.child.try_wait().context("cannot wait for the command")?;
-        }
-        Ok(self.status.is_some())
+        Ok(self.ended()?.is_some())
+    }
+
+    /// Its status, if it has ended.
+    fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        // The child keeps its status, so this may be asked again after its end.
+        self.child.try_wait().context("cannot wait for the command")
     }
 
     /// Ends it, if it has not ended. After Ctrl-C, which the terminal has also sent to the command, it first gets some
@@ -157,25 +159,18 @@ impl Running {
         self.has_ended()
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&mut self, signal: Signal) {
         // It has not been waited for, so no other process can have its number. It may have ended, which is no error.
-        if self.status.is_none()
-            && let Some(pid) = Pid::from_raw(self.child.id() as i32)
-        {
+        if let (Ok(None), Some(pid)) = (self.ended(), Pid::from_raw(self.child.id() as i32)) {
             let _ = kill_process(pid, signal);
         }
     }
 
     /// Its exit status, as shells report it. If it was ended because its time was up, this is no failure.
     pub fn status(mut self) -> anyhow::Result<ExitCode> {
-        self.has_ended()?;
-        if self.is_cut_short {
-            return Ok(ExitCode::SUCCESS);
-        }
-        let code = self
-            .status
-            .map_or(0, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()));
-        Ok(ExitCode::from(code as u8))
+        let status = self.ended()?.filter(|_| !self.is_cut_short);
+        let code = |status: ExitStatus| status.code().unwrap_or(128 + status.signal().unwrap_or_default());
+        Ok(ExitCode::from(status.map_or(0, code) as u8))
     }
 }
 

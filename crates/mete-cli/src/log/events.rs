@@ -30,6 +30,7 @@ pub fn characteristic(word: &str) -> Result<Characteristic, String> {
                 "{rate:?} is no tick rate: write a number of ticks a second from 1 to 10000, such as run-queue=250"
             )),
         },
+        // perf's own list is open-ended, so that every other word may be a counter.
         ("counters", Some(counter)) | (counter, None) => {
             counter.parse::<Counter>().map(Characteristic::Counter).map_err(|_| {
                 format!(

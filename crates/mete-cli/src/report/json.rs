@@ -23,7 +23,16 @@ struct Line<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum LineContent<'a> {
-    Domain(DomainObject<'a>),
+    Domain {
+        domain: &'a str,
+        role: String,
+        processes: usize,
+        service_ns: u64,
+        service_ns_by_processor: &'a [u64],
+        percent: f64,
+        memory_bytes: Option<u64>,
+        counters: BTreeMap<&'a str, u64>,
+    },
     WakeUps {
         sender: &'a str,
         receiver: &'a str,
@@ -69,18 +78,6 @@ enum LineContent<'a> {
     },
 }
 
-#[derive(Serialize)]
-struct DomainObject<'a> {
-    domain: &'a str,
-    role: String,
-    processes: usize,
-    service_ns: u64,
-    service_ns_by_processor: &'a [u64],
-    percent: f64,
-    memory_bytes: Option<u64>,
-    counters: BTreeMap<&'a str, u64>,
-}
-
 /// Prints everything about an interval, or about the whole time of logging.
 pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     let (from_s, to_s) = (logged.from.as_secs_f64(), logged.to.as_secs_f64());
@@ -94,7 +91,7 @@ pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyho
 fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, LineContent<'a>)> {
     let name = domain.name.as_str();
     let counters = domain.events.iter().filter(|event| event.kind == EventKind::Counter);
-    let itself = DomainObject {
+    let itself = LineContent::Domain {
         domain: name,
         role: domain.role.to_string(),
         processes: domain.processes,
@@ -104,7 +101,7 @@ fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'st
         memory_bytes: domain.memory_bytes,
         counters: counters.map(|counter| (counter.name.as_str(), counter.sum)).collect(),
     };
-    let mut objects = vec![("domain", LineContent::Domain(itself))];
+    let mut objects = vec![("domain", itself)];
     objects.extend(domain.sent.iter().map(|to| {
         ("sent", LineContent::WakeUps { sender: name, receiver: &to.correspondent, sent: to.count })
     }));

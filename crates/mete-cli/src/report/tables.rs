@@ -136,8 +136,13 @@ fn largest_in_other(logged: &Logged) -> String {
     let names = logged.within_other.iter().take(MOST_PROGRAMS).map(|Program { name, ran_ns }| {
         format!("{} {} %", shorten(name, NAME), percent(logged.share_of(*ran_ns)))
     });
+    list_if_any("largest in other:", names)
+}
+
+/// A list and a line end, or nothing without names.
+fn list_if_any(title: &str, names: impl Iterator<Item = String>) -> String {
     let names: Vec<_> = names.collect();
-    if names.is_empty() { String::new() } else { list("largest in other:", &names) + "\n" }
+    if names.is_empty() { String::new() } else { list(title, &names) + "\n" }
 }
 
 /// The domains in which nothing was logged.
@@ -147,8 +152,7 @@ fn quiet(logged: &Logged) -> String {
         return String::new();
     }
     let quiet = ordered(logged).into_iter().filter(|domain| is_quiet(domain) && !is_idle(domain));
-    let names: Vec<_> = quiet.map(|domain| shorten(&domain.name, NAME)).collect();
-    if names.is_empty() { String::new() } else { list("nothing was logged in:", &names) + "\n" }
+    list_if_any("nothing was logged in:", quiet.map(|domain| shorten(&domain.name, NAME)))
 }
 
 /// Tables of performance counters, a few counters in each so that it fits.

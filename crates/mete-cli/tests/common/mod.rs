@@ -121,11 +121,7 @@ pub fn listens(pid: u32) -> bool {
 
 /// Whether this may run on two processors. Says so if it may not.
 pub fn has_two_processors() -> bool {
-    let has_two = mask(std::process::id()).len() >= 2;
-    if !has_two {
-        eprintln!("SKIPPED: this needs two processors");
-    }
-    has_two
+    or_skipped(mask(std::process::id()).len() >= 2, "this needs two processors")
 }
 
 /// Whether the kernel can be logged. Says so if this user or this kernel cannot do it; any other reason is a failure.
@@ -144,11 +140,15 @@ pub fn kernel_is_there() -> bool {
 
 /// Whether this is root. Says so if it is not.
 pub fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("SKIPPED: this needs root");
+    or_skipped(rustix::process::geteuid().is_root(), "this needs root")
+}
+
+/// Says that a test is skipped, unless it can run.
+fn or_skipped(can_run: bool, why_not: &str) -> bool {
+    if !can_run {
+        eprintln!("SKIPPED: {why_not}");
     }
-    is_root
+    can_run
 }
 
 fn take_usual_signals() -> std::io::Result<()> {
@@ -349,11 +349,7 @@ fn fields(value: &Value) -> Vec<String> {
 
 /// Whether a program's parameters can be files here. Says so if they cannot.
 pub fn fuse_is_there() -> bool {
-    let is_there = std::path::Path::new("/dev/fuse").exists();
-    if !is_there {
-        eprintln!("SKIPPED: there is no /dev/fuse");
-    }
-    is_there
+    or_skipped(Path::new("/dev/fuse").exists(), "there is no /dev/fuse")
 }
 
 /// The events of a trace, as `mete show --json` has them.

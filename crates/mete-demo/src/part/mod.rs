@@ -7,7 +7,6 @@
 
 mod client;
 mod driver;
-mod hog;
 mod work;
 
 use std::path::PathBuf;
@@ -72,7 +71,7 @@ fn play(arguments: Arguments) -> std::io::Result<()> {
             driver::serve(&socket, processor, board()?.counts(place))
         }
         DemoPart::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
-        DemoPart::Hog => hog::compute(),
+        DemoPart::Hog => work::compute(),
     }
 }
 

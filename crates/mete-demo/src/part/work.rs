@@ -22,6 +22,14 @@ impl Buffer {
     }
 }
 
+/// The work of a hog: computes until the process is ended.
+pub fn compute() -> ! {
+    let mut buffer = Buffer::new(256 * 1024);
+    loop {
+        buffer.touch();
+    }
+}
+
 /// The processor that this thread runs on at this moment.
 pub fn processor() -> u32 {
     rustix::thread::sched_getcpu() as u32
