@@ -14,7 +14,7 @@
 //! | exit status | after |
 //! |---|---|
 //! | 1 | a failure, which is told in one sentence |
-//! | 2 | a mistyped command line: what is wrong with it can be told without the machine and without files |
+//! | 2 | a mistyped command line; a user or a control group in it that does not exist is taken for mistyped, too |
 //! | 3 | incomplete results: a part of a trace could not be read, or `mete log` without a command lost rows |
 //! | 126, 127 | the command that was to be run cannot be run, or does not exist |
 //! | 130 | Ctrl-C |

@@ -12,7 +12,7 @@ use mete_command::failure;
 use mete_command::lab::{BenchOptions, StudyOptions};
 use mete_command::output::Output;
 
-/// Measure what Mete costs here, and the papers' figures again
+/// Measure what Mete costs here, and the papers' figures again: the program behind `mete bench` and `mete study`
 #[derive(Debug, Parser)]
 #[command(name = "mete-lab", bin_name = "mete", version, max_term_width = 100)]
 struct Arguments {

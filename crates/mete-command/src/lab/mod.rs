@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 
 pub use bench::BenchOptions;
 pub use demo::{DemoOptions, MOST_CLIENTS};
@@ -17,27 +17,28 @@ pub use study::{STUDIES, StudyOptions};
 
 use crate::command_line;
 
-/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the arguments that were typed after the subcommand. Returns only if it cannot be started.
+/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the
+/// arguments that were typed after the subcommand. Returns only if it cannot be started.
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
     match program_beside(name) {
         Ok(program) => {
             let typed = command_line::typed().into_iter().skip(2);
             let error = Command::new(&program).args(first).args(typed).exec();
-            anyhow!(error).context(format!(
-                "cannot start {}, which does this subcommand: `make install` puts it beside mete",
-                program.display()
-            ))
+            anyhow!(error).context(format!("cannot start {}", program.display()))
         }
         Err(error) => error,
     }
 }
 
-/// Where a program lies that belongs to this one.
+/// A program that belongs to this one and lies beside it.
 ///
 /// # Errors
 ///
-/// If the place of this program is not known.
+/// If it is not there, with what to do about it.
 pub fn program_beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
-    Ok(own.with_file_name(name))
+    let program = own.with_file_name(name);
+    let remedy = "it belongs beside this program: `make install` installs all of them together";
+    ensure!(program.exists(), "{} is missing; {remedy}", program.display());
+    Ok(program)
 }

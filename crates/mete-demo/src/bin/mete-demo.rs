@@ -9,7 +9,7 @@ use mete_command::{command_line, failure};
 
 /// Log real processes and act on the logs: drivers, clients, a report with plots
 #[derive(Debug, Parser)]
-#[command(name = "mete demo", version, max_term_width = 100)]
+#[command(name = "mete-demo", bin_name = "mete demo", version, max_term_width = 100)]
 struct Arguments {
     #[command(flatten)]
     options: DemoOptions,

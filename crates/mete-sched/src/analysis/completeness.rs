@@ -187,7 +187,7 @@ fn missed_lines(missed: Missed) -> impl Iterator<Item = String> {
         (
             switches,
             unreported
-                + " went unreported: service time is made up for, what counters counted meanwhile is not",
+                + " went unreported: processor time is corrected for them, counts of performance counters are not",
         ),
         (late, format!("{bound} bound late: up to {ms} ms of processor time stand under another domain")),
     ];
