@@ -36,7 +36,7 @@
 //! // The first call in `main`: this program may have been started as a keeper.
 //! keeper::take_over_if_asked(|| ());
 //! let files = vec![File::new("enable", Access::Both)];
-//! let mounted = Mounted::new("/run/example".as_ref(), files, Nothing, keeper::this_program)?;
+//! let mounted = Mounted::new(None, "/run/example".as_ref(), files, Nothing, keeper::this_program)?;
 //! // ...
 //! drop(mounted);
 //! # Ok(())

@@ -42,26 +42,13 @@ impl Mounted {
     /// `keeper` returns the command that starts this program, like
     /// [`keeper::this_program`](crate::keeper::this_program).
     ///
+    /// `notes` is a directory that belongs to this user alone, for a note of the directories that are made. By the
+    /// note, [`recover`](crate::recover) removes them if this program and its keepers are killed before they do.
+    ///
     /// # Errors
     ///
     /// [`MountError`]. Nothing is mounted then, and no directory is left behind.
     pub fn new(
-        at: &Path,
-        files: Vec<File>,
-        store: impl Store,
-        keeper: impl Fn() -> Command + Send + 'static,
-    ) -> Result<Mounted, MountError> {
-        Mounted::with_notes(None, at, files, store, keeper)
-    }
-
-    /// Like [`Mounted::new`], with a note of the directories that are made. The note is in a directory that belongs
-    /// to this user alone. By the note, [`recover`](crate::recover) removes the directories if this program and its
-    /// keepers are killed before they do.
-    ///
-    /// # Errors
-    ///
-    /// As [`Mounted::new`].
-    pub fn with_notes(
         notes: Option<&Path>,
         at: &Path,
         files: Vec<File>,

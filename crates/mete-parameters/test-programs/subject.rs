@@ -39,7 +39,7 @@ fn say(text: &str) -> io::Result<()> {
 fn mount(directory: &str, notes: &str) -> Outcome {
     let files = vec![File::new("one", Access::Both)];
     let notes = Some(notes.as_ref());
-    let mounted = Mounted::with_notes(notes, directory.as_ref(), files, One, keeper::this_program)?;
+    let mounted = Mounted::new(notes, directory.as_ref(), files, One, keeper::this_program)?;
     say("mounted")?;
     io::copy(&mut io::stdin(), &mut io::sink())?;
     drop(mounted);

@@ -61,7 +61,7 @@ impl Tree {
             keeper.args(["-c", "echo keeping; cat"]);
             keeper
         };
-        match Mounted::new(&place.path().join("above/tree"), files, store.clone(), keeper) {
+        match Mounted::new(None, &place.path().join("above/tree"), files, store.clone(), keeper) {
             Ok(mounted) => Some(Tree { mounted: Some(mounted), store, place, _alone: alone }),
             Err(error @ (MountError::NoFuse | MountError::Mount { .. })) => {
                 eprintln!("SKIPPED: {error}");
@@ -134,7 +134,7 @@ fn klog_4_nothing_is_mounted_without_a_keeper_that_would_take_it_away() {
     let place = tempfile::tempdir().unwrap();
     for keeper in ["/nowhere/program", "true"] {
         let at = place.path().join("above/tree");
-        let mounted = Mounted::new(&at, Vec::new(), Counting::default(), move || Command::new(keeper));
+        let mounted = Mounted::new(None, &at, Vec::new(), Counting::default(), move || Command::new(keeper));
         assert!(matches!(mounted, Err(MountError::NoKeeper { .. })), "{keeper}");
         assert!(place.path().read_dir().unwrap().next().is_none(), "no directory is left");
     }

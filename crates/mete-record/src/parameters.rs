@@ -47,7 +47,7 @@ pub fn mount(at: &Path, session: &Session, asker: Asker) -> Result<Mounted, Reco
     let notes = directory::own();
     // Without that directory nothing is noted; the parameters work all the same.
     let notes = directory::prepare(&notes).is_ok().then_some(notes);
-    Ok(Mounted::with_notes(notes.as_deref(), at, files(session)?, asker, keeper::this_program)?)
+    Ok(Mounted::new(notes.as_deref(), at, files(session)?, asker, keeper::this_program)?)
 }
 
 /// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then
