@@ -61,11 +61,10 @@ pub mod recovery;
 pub mod report;
 pub mod scheduler;
 pub mod sources;
-pub mod ticker;
+mod ticker;
 
 pub use configure::Layout;
 pub use domains::{BuiltIn, DivideBy, DomainSpec, Domains, Selector};
 pub use notice::Notice;
 pub use report::{Dealing, DomainReport, EventKind, EventReport, Phase, ProcessorReport, Report};
 pub use scheduler::{Cost, Ended, Scheduler, SchedulerError, Settings};
-pub use ticker::Ticker;

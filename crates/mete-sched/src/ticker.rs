@@ -36,13 +36,8 @@ impl Ticker {
         self.missed
     }
 
-    /// Waits for the next beat, or for a signal. Returns whether the beat has come.
-    pub fn wait(&mut self) -> bool {
-        self.wait_or(None)
-    }
-
-    /// Like [`wait`](Ticker::wait), but also returns (with `true`) at a moment of the monotonic clock, if that moment
-    /// is before the beat. The beat itself does not move.
+    /// Waits for the next beat, or for a signal. Returns whether the beat has come. Also returns (with `true`) at a
+    /// moment of the monotonic clock, if that moment is before the beat. The beat itself does not move.
     pub fn wait_or(&mut self, moment_ns: Option<u64>) -> bool {
         let until_ns = self.next_ns.min(moment_ns.unwrap_or(u64::MAX));
         let until = Timespec {
@@ -82,10 +77,10 @@ mod tests {
     fn log_16_beats_that_were_missed_are_counted_and_not_made_up_for() {
         let mut ticker = Ticker::new(Duration::from_millis(2));
         std::thread::sleep(Duration::from_millis(21));
-        assert!(ticker.wait());
+        assert!(ticker.wait_or(None));
         assert!(ticker.missed() >= 9, "{}", ticker.missed());
         let before = monotonic_ns();
-        assert!(ticker.wait());
+        assert!(ticker.wait_or(None));
         assert!(ticker.next_ns > before, "the next one lies ahead");
     }
 }

@@ -229,8 +229,10 @@ impl Arrival for Stuck {
     fn path(&self) -> &Path {
         self.0.path()
     }
+}
 
-    fn fd(&self) -> BorrowedFd<'_> {
+impl AsFd for Stuck {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }

@@ -135,11 +135,6 @@ pub enum Target {
 }
 
 impl Schema {
-    /// The event of this name.
-    pub fn event(&self, name: &str) -> Option<&Event> {
-        self.events.iter().find(|event| event.name == name)
-    }
-
     /// What each counter counts on a machine that has these names, the most specific one first, such as
     /// `["AMD", "x86_64"]`. A binding of `any` applies to a counter that none of these names binds.
     pub fn bindings_for(&self, names: &[&str]) -> Vec<&Binding> {

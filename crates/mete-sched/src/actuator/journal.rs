@@ -3,7 +3,7 @@
 //! The scheduler writes a [`Record`] before each change. The watchers have the same file open, and read it when they
 //! have to undo the changes. The file lies in the directory of this user's components (`/run/mete` for root). It
 //! carries a lock as long as one of the three processes lives. By this lock, the next start of the program can tell a
-//! [file that was left behind](undo_all_left) from a file in use.
+//! [file that was left behind](recover) from a file in use.
 //!
 //! ```text
 //!   0     8        44    48          56     64                      begin
@@ -212,9 +212,10 @@ fn nameless(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Undoes what schedulers of this user have left behind that were killed together with their watchers; `None` if
-/// nothing was left.
-pub(super) fn undo_all_left() -> Option<Restored> {
+/// Puts back what schedulers of this user have left behind that were killed together with both of their watchers;
+/// `None` if nothing was left. Every program that uses [`Affinity`] must call this at its start. The cost is one look
+/// into a directory.
+pub fn recover() -> Option<Restored> {
     let left = directory::all_own().into_iter().flat_map(|directory| left_in(&directory));
     // Without waiting for the lock: the process that holds it undoes the same, and might be stopped.
     left.filter_map(|journal| journal.undo_under(FlockOperation::NonBlockingLockExclusive).ok().flatten())

@@ -21,15 +21,9 @@ pub mod watcher;
 use std::io;
 
 pub use affinity::{Affinity, ENFORCES};
+pub use journal::recover;
 pub use ledger::Restored;
 pub use mask::Mask;
-
-/// Puts back what schedulers of this user have left behind that were killed together with both of their watchers;
-/// `None` if nothing was left. Every program that uses [`Affinity`] must call this at its start. The cost is one look
-/// into a directory.
-pub fn recover() -> Option<Restored> {
-    journal::undo_all_left()
-}
 
 /// Why a placement was not carried out. In that case, nothing has changed.
 #[derive(Debug, thiserror::Error)]

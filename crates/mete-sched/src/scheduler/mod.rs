@@ -195,8 +195,8 @@ impl Scheduler {
         self.keep_house(monotonic_ns());
     }
 
-    /// Logs nothing from now on, until [`Scheduler::resume`]: what logs in the kernel is detached, and probes are off.
-    /// What follows processes to their domains stays attached. The caller must not poll during the pause.
+    /// Logs nothing from now on, until [`Scheduler::resume_those`]: what logs in the kernel is detached, and probes are
+    /// off. What follows processes to their domains stays attached. The caller must not poll during the pause.
     ///
     /// # Errors
     ///
@@ -210,22 +210,13 @@ impl Scheduler {
         told
     }
 
-    /// Logs again what was logged before [`Scheduler::pause`]. No log file is laid out anew. The pause counts as no
-    /// time at all, neither in periods nor in the [cost](Scheduler::cost).
+    /// Has the sources with a wanted label log again what they logged before [`Scheduler::pause`]. A label is
+    /// [`KERNEL`](crate::sources::KERNEL), or a program and its process. No log file is laid out anew. The pause counts
+    /// as no time at all, neither in periods nor in the [cost](Scheduler::cost).
     ///
     /// # Errors
     ///
     /// [`SourceError`] if a source cannot go on. The other sources log.
-    pub fn resume(&mut self) -> Result<(), SourceError> {
-        self.resume_those(|_| true)
-    }
-
-    /// Like [`Scheduler::resume`], but only sources with a wanted label log again. A label is
-    /// [`KERNEL`](crate::sources::KERNEL), or a program and its process.
-    ///
-    /// # Errors
-    ///
-    /// As [`Scheduler::resume`].
     pub fn resume_those(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<(), SourceError> {
         let told = self.tell_all(|source| if is_wanted(source.label()) { source.resume() } else { Ok(()) });
         if let Some(paused_ns) = self.paused_ns.take() {

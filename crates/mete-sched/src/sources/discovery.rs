@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -41,8 +41,9 @@ const READ_ALL_EVERY: Duration = Duration::from_secs(10);
 /// How long a drop waits for the thread to end. If the thread takes longer, it ends by itself later.
 const END_WITHIN: Duration = Duration::from_millis(50);
 
-/// What a component becomes before it is handed over.
-pub trait Arrival: Sized + Send + 'static {
+/// What a component becomes before it is handed over. Its descriptor is readable when there is something for
+/// [`Arrival::advance`] to do.
+pub trait Arrival: AsFd + Sized + Send + 'static {
     /// Begins with a component that has introduced itself. The machine has this number of processors.
     ///
     /// # Errors
@@ -59,9 +60,6 @@ pub trait Arrival: Sized + Send + 'static {
 
     /// Where the component was found.
     fn path(&self) -> &Path;
-
-    /// Readable when there is something for [`Arrival::advance`] to do.
-    fn fd(&self) -> BorrowedFd<'_>;
 }
 
 /// A component that is handed over as it is.
@@ -80,10 +78,6 @@ impl Arrival for Component {
 
     fn path(&self) -> &Path {
         Component::path(self)
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.as_fd()
     }
 }
 
@@ -107,10 +101,6 @@ impl Arrival for ComponentSource {
 
     fn path(&self) -> &Path {
         ComponentSource::path(self)
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.as_fd()
     }
 }
 
@@ -418,7 +408,7 @@ impl<T: Arrival> Seeker<T> {
         let next_look = self.sought.as_ref().map(|_| self.next_look);
         let ends = self.begun.iter().map(|begun| begun.deadline);
         let next = ends.chain(next_look).fold(self.next_full, Instant::min);
-        let others = self.begun.iter().map(|begun| begun.arrival.fd());
+        let others = self.begun.iter().map(|begun| begun.arrival.as_fd());
         let others: Vec<_> = others.chain([self.shared.wake.as_fd()]).collect();
         self.finder.wait_or(next.saturating_duration_since(now), &others);
     }
