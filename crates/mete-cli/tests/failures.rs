@@ -45,8 +45,8 @@ fn a_mistyped_domain_is_answered_with_what_is_expected() {
 #[test]
 fn a_selector_that_matches_nothing_is_named() {
     sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name; start it first");
-    let nobody = ["--driver", "x=comm:no-such-name", "--client", "y=comm:no-such"];
-    sentence(&[&["schedule", "--for", "1s"], &nobody[..]].concat(), "comm:no-such-name or comm:no-such;");
+    let none = ["--driver", "x=comm:no-such-name", "--client", "y=comm:no-such"];
+    sentence(&[&["schedule", "--for", "1s"], &none[..]].concat(), "comm:no-such-name or comm:no-such;");
     // No process ever has a number beyond 2^22.
     let never = ["--domain", "x=pid:1", "--domain", "y=pid:4194305"];
     sentence(&[&["log", "--for", "1s"], &never[..]].concat(), "\"y\" is empty and stays so");
@@ -99,7 +99,7 @@ fn a_time_without_a_unit_is_refused() {
 }
 
 #[test]
-fn log_13_a_counter_that_nobody_knows_is_refused() {
+fn log_13_a_counter_that_is_not_known_is_refused() {
     let (status, said) = failure(&["log", "--event", "service,counters=page-fault"]);
     assert!(status == 2 && said.contains("page-fault") && said.contains("perf list"), "{said}");
 }

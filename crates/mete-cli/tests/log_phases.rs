@@ -26,7 +26,7 @@ const NAP_NS: u64 = 2_000_000;
 #[ignore = "the program that the test below logs"]
 fn program() {
     if std::env::var_os(ROLE).is_none() {
-        return println!("SKIPPED: nobody says what to do");
+        return println!("SKIPPED: no test has started this");
     }
     wait_until("the phases are logged", || NAP.is_enabled());
     let begin = Instant::now();

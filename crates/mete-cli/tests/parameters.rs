@@ -271,7 +271,7 @@ fn klog_4_no_tree_outlives_its_recorder() {
         wait_until("it is unmounted", || !recorder.is_mounted());
         wait_until("its directory is gone", || !recorder.tree().exists());
         wait_until("the kernel has let go", || !links.iter().any(|link| bpf_link_exists(*link)));
-        assert!(io::read_to_string(&open).is_err(), "{signal:?}: nobody answers any more");
+        assert!(io::read_to_string(&open).is_err(), "{signal:?}: no recorder answers any more");
         let trace = recorder.place.path().join("trace");
         mete(&["show", trace.to_str().unwrap()]).assert().success();
     }
@@ -643,7 +643,7 @@ fn klog_4_refusal_is_an_error_of_the_writer_and_a_sentence() {
 }
 
 #[test]
-fn klog_4_nobody_but_the_recorders_user_may_look() {
+fn klog_4_only_the_recorders_user_may_look() {
     let Some(mut recorder) = Recorder::start(&[]) else { return };
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(recorder.tree()), 0o700);

@@ -33,7 +33,7 @@ fn program() {
             wait_until("the probe is on", || NUMBER.is_enabled());
             log(0, rows.parse().unwrap());
         }
-        Err(_) => println!("SKIPPED: nobody says what to do"),
+        Err(_) => println!("SKIPPED: no test has started this"),
     }
 }
 
@@ -585,12 +585,12 @@ fn log_6_rows_of_another_user_s_program_are_recorded_in_no_domain_that_it_may_no
     recorder.says("may not speak for");
     let found = recorder.end();
     let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
-    let nobody = u64::from(NO_DOMAIN.get());
+    let no_domain = u64::from(NO_DOMAIN.get());
     // It removes its socket, and with that the directory.
     forger.running.0.stdin.take();
     forger.running.wait();
     let _ = fs::remove_dir(format!("/tmp/mete-{OTHER_USER}"));
-    assert_eq!(fields, [[2, nobody, 7], [0, nobody, 8], [0, nobody, 9], [2, 2, 10]]);
+    assert_eq!(fields, [[2, no_domain, 7], [0, no_domain, 8], [0, no_domain, 9], [2, 2, 10]]);
 }
 
 #[test]

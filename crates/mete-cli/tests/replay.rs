@@ -81,7 +81,7 @@ fn new_1_the_trace_of_a_simulated_run_is_replayed_as_a_recorded_one_is() {
 }
 
 #[test]
-fn new_1_uncertain_time_is_said_and_is_nobodys_work() {
+fn new_1_uncertain_time_is_said_and_is_no_threads_work() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../mete-sim/tests/data/perf-sched-missing-switches.txt");
     let path = path.to_str().unwrap();

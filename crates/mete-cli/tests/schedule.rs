@@ -82,7 +82,7 @@ impl Decisions {
         let mut decisions =
             self.0.by_ref().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
         let found = decisions.find(|decision| decision["what"] == what);
-        let found = found.unwrap_or_else(|| panic!("nobody was {what}"));
+        let found = found.unwrap_or_else(|| panic!("no client was {what}"));
         common::assert_described(std::slice::from_ref(&found));
         found
     }
@@ -128,7 +128,7 @@ fn a_closed_pipe_ends_the_scheduler_and_puts_masks_back() {
 }
 
 #[test]
-fn a_dry_run_decides_and_moves_nobody() {
+fn a_dry_run_decides_and_moves_no_client() {
     let Some(stage) = Stage::open() else { return };
     let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m", "--dry-run"]);
     let decision = decisions.wait_for("would move");

@@ -68,7 +68,7 @@ fn plots_are_bars_by_client_or_lines_over_one_keys_values() {
     let lines = plot(&["--vary", "host.switch_us=0,50"]);
     assert!(lines.contains(">vtrr, batch<") && lines.contains("host.switch_us"), "{lines}");
     assert!(directory.path().join("longest_wait_ms.svg").exists());
-    assert!(!directory.path().join("response_99_ms.svg").exists(), "nobody answers here");
+    assert!(!directory.path().join("response_99_ms.svg").exists(), "no client answers here");
 }
 
 #[test]
