@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use mete_kernel::Glob;
 use mete_log::DomainId;
 
-use super::{DomainError, Selector, hint, process};
+use super::{DomainError, hint, process};
 
 /// The control groups that match a pattern, now and later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,13 @@ pub struct Groups {
     glob: Glob,
     /// The mount point at which the pattern's paths begin.
     mount: PathBuf,
+}
+
+/// What a selector of control groups means here.
+pub(super) enum MeantGroups {
+    /// A group that exists, by its directory.
+    One(PathBuf),
+    Matching(Groups),
 }
 
 impl Groups {
@@ -53,7 +60,7 @@ impl Groups {
 }
 
 /// Reads the value of a `cgroup:` selector.
-pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
+pub(super) fn parse(value: &OsStr) -> Result<MeantGroups, DomainError> {
     let glob = Glob::of_paths(value.as_bytes());
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = cgroup_mounts(&mounts);
@@ -61,7 +68,7 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let given = Path::new(value);
     let below = mounts.iter().map(|mount| mount.join(given.strip_prefix("/").unwrap_or(given)));
     if let Some(found) = std::iter::once(given.to_owned()).chain(below).find(|path| is_cgroup(path)) {
-        return Ok(Selector::Cgroup(found));
+        return Ok(MeantGroups::One(found));
     }
     let none = || DomainError::NoCgroup { path: value.into(), hint: nearest_groups(given, &mounts) };
     if glob.literal().is_some() {
@@ -82,7 +89,7 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let mut groups: Vec<_> = groups.filter(|groups| is_cgroup(&groups.mount.join(groups.prefix()))).collect();
     // A hierarchy with such groups takes precedence over one that may have some later.
     let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
-    if groups.is_empty() { Err(none()) } else { Ok(Selector::Cgroups(groups.swap_remove(found))) }
+    if groups.is_empty() { Err(none()) } else { Ok(MeantGroups::Matching(groups.swap_remove(found))) }
 }
 
 /// A hint that names groups with nearly this name, or with its last part elsewhere.

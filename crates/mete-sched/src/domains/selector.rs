@@ -11,7 +11,7 @@ use mete_kernel::{Glob, Selects};
 use mete_policy::Role;
 
 use super::DomainError;
-use super::groups::{self, Groups};
+use super::groups::{self, Groups, MeantGroups};
 use super::hint;
 use super::process::{self, Process, shown};
 
@@ -74,7 +74,10 @@ impl Selector {
             b"children" => Ok(Selector::Children(process_number(value).map_err(wrong)?)),
             b"comm" => comm(value).map_err(wrong),
             b"exe" => program(value).map_err(wrong),
-            b"cgroup" => groups::parse(value),
+            b"cgroup" => groups::parse(value).map(|meant| match meant {
+                MeantGroups::One(directory) => Selector::Cgroup(directory),
+                MeantGroups::Matching(groups) => Selector::Cgroups(groups),
+            }),
             b"user" => Ok(Selector::User { name: shown(value), id: user_id(value)? }),
             _ => Err(unknown()),
         }

@@ -14,8 +14,9 @@
 //! The code says what came out, as a [`Finding`](super::Finding): values for the sentence, and a verdict.
 
 use mete_measure::{Reason, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use super::finding::Figure;
 use super::kept::Kept;
 use super::page;
 
@@ -37,19 +38,6 @@ struct Claim {
     #[serde(default)]
     ours: String,
     missing: Option<String>,
-}
-
-/// One statement of a paper, and what came out here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Figure {
-    /// The paper, and its figure, table or section.
-    pub figure: String,
-    /// What the paper says.
-    pub paper: String,
-    /// What was found here.
-    pub ours: String,
-    /// Whether both say the same.
-    pub verdict: Verdict,
 }
 
 /// Each claim of the file beside its finding, in the order of the file.

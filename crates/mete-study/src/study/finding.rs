@@ -1,13 +1,14 @@
-//! What came out of a claim: values for its sentence, and a verdict.
+//! What came out of a claim: values for its sentence, a verdict, and both in words.
 
 use mete_measure::Verdict;
 use mete_measure::statistics::Summary;
+use serde::Serialize;
 use serde_json::Value;
 
 /// The findings of a study by the ids of their claims.
 pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
 
-/// The greatest quotient of the median of a time's repetitions and the least of them.
+/// Repetitions are noisy if their median is more than this many times the least of them.
 const NOISE: f64 = 1.1;
 
 /// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
@@ -42,6 +43,19 @@ impl Finding {
         }
         Finding { others_percent: Some(others_percent), ..self }.unless_noisy(true)
     }
+}
+
+/// One statement of a paper, and what came out here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The paper, and its figure, table or section.
+    pub figure: String,
+    /// What the paper says.
+    pub paper: String,
+    /// What was found here.
+    pub ours: String,
+    /// Whether both say the same.
+    pub verdict: Verdict,
 }
 
 /// Whether a measured time allows no verdict, because the median of its repetitions is more than a tenth above the

@@ -32,7 +32,7 @@ use mete_base::progress::Progress;
 use mete_measure::{Reason, Report, Row};
 use serde_json::Value;
 
-pub use claims::Figure;
+pub use finding::Figure;
 #[cfg(test)]
 pub(crate) use finding::verdicts;
 pub(crate) use finding::{Finding, Findings, is_noisy};

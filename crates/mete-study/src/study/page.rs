@@ -18,7 +18,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use super::claims::Figure;
+use super::finding::Figure;
 use super::kept::Kept;
 
 /// The layouts that pages extend, by name.
