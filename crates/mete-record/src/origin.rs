@@ -49,7 +49,7 @@ impl Origin {
         let bound = BoundDomains::new(plan, has_kernel, tell)?;
         let mut origin = Origin { kernel: None, bound, command: None, probes: None };
         if has_kernel {
-            origin.kernel = Some(origin.load_kernel(plan, plan.buffer_bytes, plan.low_water_percent)?);
+            origin.kernel = Some(origin.load_kernel(plan, plan.buffer_bytes)?);
         }
         if invites {
             origin.command = Some(InvitedCommand::new(plan)?);
@@ -68,15 +68,10 @@ impl Origin {
     }
 
     /// Loads the kernel's programs with buffers of this size, and does not use them yet.
-    pub fn load_kernel(
-        &self,
-        plan: &Plan,
-        buffer_bytes: u64,
-        low_water_percent: u8,
-    ) -> Result<Recording, RecordingError> {
+    pub fn load_kernel(&self, plan: &Plan, buffer_bytes: u64) -> Result<Recording, RecordingError> {
         let table = self.bound.as_ref().map(BoundDomains::table).transpose()?.flatten();
         let events = plan.may_be_on().collect();
-        Ok(plan.schema.load(events, buffer_bytes, low_water_percent, table)?)
+        Ok(plan.schema.load(events, buffer_bytes, plan.low_water_percent, table)?)
     }
 
     /// Whether there are programs in the kernel, and buffers of theirs.

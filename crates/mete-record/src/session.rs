@@ -33,8 +33,6 @@ pub struct Session {
     plan: Plan,
     switches: Switches,
     dumps: Option<FlightDumps>,
-    low_water_percent: u8,
-    buffer_bytes: u64,
     kept_bytes: Option<u64>,
     directory: PathBuf,
     begun: Instant,
@@ -71,8 +69,6 @@ impl Session {
             recorder,
             switches,
             dumps: FlightDumps::new(&plan),
-            low_water_percent: plan.low_water_percent,
-            buffer_bytes: plan.buffer_bytes,
             kept_bytes,
             directory: std::path::absolute(&plan.directory).unwrap_or_else(|_| plan.directory.clone()),
             plan,
@@ -114,7 +110,7 @@ impl Session {
 
     /// The size of each processor's buffer.
     pub fn buffer_bytes(&self) -> u64 {
-        self.buffer_bytes
+        self.plan.buffer_bytes
     }
 
     /// How much a flight recorder keeps.
@@ -124,13 +120,13 @@ impl Session {
 
     /// A buffer is flushed when less than this part of it is free.
     pub fn low_water_percent(&self) -> u8 {
-        self.low_water_percent
+        self.plan.low_water_percent
     }
 
     /// From now on a buffer is flushed when less than this part of it is free.
     pub fn set_low_water(&mut self, percent: u8) {
         self.recorder.set_low_water(percent);
-        self.low_water_percent = percent;
+        self.plan.low_water_percent = percent;
     }
 
     /// Removes the trace that this one replaces. Until then, a recording that is discarded leaves it as it was.
@@ -233,17 +229,20 @@ impl Session {
         if !self.origin.has_kernel() {
             return Err(RecordingError::NoKernelBuffers);
         }
-        let new = self.origin.load_kernel(&self.plan, buffer_bytes, self.low_water_percent)?;
+        let new = self.origin.load_kernel(&self.plan, buffer_bytes)?;
         let before = self.switches.clone();
         self.switch(Switches { enable: false, ..before.clone() })?;
         let old = self.origin.exchange_kernel(new);
         // A program that still ran when it was detached has ended after this.
         thread::sleep(LONGEST_RUN);
-        // An error is returned only at the end: the events have to be on again before, and the old programs counted.
+        // Errors are returned only at the end: the events have to be on again before, and the old programs counted.
         let exchanged = self.recorder.exchange(self.origin.buffers());
-        self.buffer_bytes = buffer_bytes;
-        self.switch(before)?;
-        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
+        self.plan.buffer_bytes = buffer_bytes;
+        let switched = self.switch(before);
+        let counted = old.map_or(Ok(0), |old| old.runs_missed());
+        let counted = counted.map(|runs| self.missed_runs += runs);
+        switched?;
+        counted?;
         Ok(exchanged?)
     }
 
