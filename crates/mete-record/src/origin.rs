@@ -44,7 +44,7 @@ impl Origin {
     pub fn load(plan: &Plan, tell: &mut dyn FnMut(Notice)) -> Result<Origin, RecordingError> {
         let invites = plan.has_events_of_programs() && plan.has_command;
         let points = plan.probe_points();
-        // Without any origin, it is the kernel's side that reports what is missing.
+        // If nothing would record, the kernel's programs are loaded all the same: their error says what is missing.
         let has_kernel = plan.has_events_of_kernel() || !invites && points.is_none();
         let bound = BoundDomains::new(plan, has_kernel, tell)?;
         let mut origin = Origin { kernel: None, bound, command: None, probes: None };
@@ -109,8 +109,8 @@ impl Origin {
     }
 
     /// Binds the processes that have started since to their domains.
-    pub fn look(&mut self) {
-        let changes = self.bound.as_mut().map(BoundDomains::look).unwrap_or_default();
+    pub fn bind_newcomers(&mut self) {
+        let changes = self.bound.as_mut().map(BoundDomains::bind_newcomers).unwrap_or_default();
         if let Some(probes) = &self.probes {
             probes.bind(changes);
         }
@@ -145,8 +145,8 @@ impl Origin {
     }
 
     /// How often the kernel left out one of its programs.
-    pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        self.kernel.as_ref().map_or(Ok(0), Recording::runs_missed)
+    pub fn missed_runs(&self) -> Result<u64, KernelError> {
+        self.kernel.as_ref().map_or(Ok(0), Recording::missed_runs)
     }
 
     /// The environment variable that the command needs to record its events.
