@@ -5,6 +5,7 @@
 //! | [`draft`], [`folder_draft`] | files and folders that appear whole or not at all |
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
+//! | [`letters`] | letters that do not look like what they are, in names that other people choose |
 //! | [`nearest`] | the name that may have been meant |
 //! | [`processors`] | the machine's processors, and how long a thread has used them |
 //! | [`progress`] | how long work reports what it does, and how it is stopped |
@@ -19,6 +20,7 @@ mod causes;
 pub mod draft;
 pub mod folder;
 pub mod folder_draft;
+pub mod letters;
 pub mod nearest;
 pub mod processors;
 pub mod progress;

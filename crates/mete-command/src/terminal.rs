@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stdout};
 
-use mete_log::letters;
+use mete_base::letters;
 
 /// The columns of a terminal that does not tell how many it has.
 const USUAL: u16 = 80;

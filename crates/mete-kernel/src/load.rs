@@ -11,8 +11,8 @@ use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::KernelError;
 
-/// Opens, configures and verifies an object with a skeleton. The memory of a skeleton is never given back, so this is for
-/// objects that are loaded a few times in a program's life.
+/// Opens, configures and verifies an object with a skeleton. The memory of a skeleton is never given back, so this is
+/// for objects that are loaded a few times in a program's life.
 ///
 /// # Errors
 ///

@@ -80,13 +80,13 @@ pub(crate) fn attach_to_event(program: &ProgramMut<'_>, event: OwnedFd) -> libbp
 }
 
 /// The number of runs that the kernel left out of all loaded programs of an object.
-pub(crate) fn runs_missed(object: &Object) -> Result<u64, KernelError> {
+pub(crate) fn missed_runs(object: &Object) -> Result<u64, KernelError> {
     let loaded = object.progs().filter(|program| program.autoload());
-    let missed = loaded.map(|program| runs_missed_of(program.as_fd()));
+    let missed = loaded.map(|program| missed_runs_of(program.as_fd()));
     missed.sum::<io::Result<u64>>().map_err(KernelError::Programs)
 }
 
-fn runs_missed_of(program: BorrowedFd<'_>) -> io::Result<u64> {
+fn missed_runs_of(program: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut bytes = size_of_val(&info) as u32;
     // SAFETY: the kernel writes at most `bytes` bytes into `info`. All pointers in it are zero, so the kernel writes

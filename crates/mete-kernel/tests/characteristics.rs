@@ -38,7 +38,7 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
     let logged_ns = logged_ns(&kernel);
     assert!(logged_ns * 9 <= used_ns * 10, "logged {logged_ns} ns, used {used_ns} ns");
     assert_eq!(between(&rows(&kernel, &plan, files[0]), A, A), 0, "switches inside a domain are no exits");
-    println!("{} switches were not reported", kernel.switches_missed().unwrap());
+    println!("{} switches were not reported", kernel.missed_switches().unwrap());
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
     let caused = child.minor_faults() - before;
     assert!(caused >= 500);
     wait_until("the exit is logged", || sum(&of_domain(&rows(&kernel, &plan, files[0]), A)) >= caused);
-    if kernel.switches_missed().unwrap() == 0 {
+    if kernel.missed_switches().unwrap() == 0 {
         assert_eq!(sum(&of_domain(&rows(&kernel, &plan, files[0]), A)), caused);
     }
     assert!(sum(&of_domain(&rows(&kernel, &plan, files[1]), A)) >= caused, "two counters at a time");
@@ -179,7 +179,7 @@ fn log_13_memory_rises_with_what_a_domain_touches_and_falls_to_nothing_at_its_en
     assert!(one <= both - BYTES as i64 && one >= BYTES as i64, "fell from {both} to {one}");
     children[1].kill();
     wait_until("the last address space is gone", || resident(&kernel) == 0);
-    assert_eq!(kernel.spaces_missed().unwrap(), 0);
+    assert_eq!(kernel.missed_spaces().unwrap(), 0);
 }
 
 /// The bytes that a process holds, as the kernel finds them in a walk over its pages.

@@ -31,7 +31,7 @@ fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
         assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
         // A player that blocked was woken by the other one, and neither is woken more than once a round. The kernel
         // counts the wake-ups that it leaves out: those in an interrupt that comes while another one is logged.
-        let (wakeups, missed) = (wakeups as u64, kernel.runs_missed().unwrap());
+        let (wakeups, missed) = (wakeups as u64, kernel.missed_runs().unwrap());
         assert!(
             blocked <= wakeups + missed && wakeups <= rounds,
             "{from} to {to}: {wakeups}, {missed} missed, blocked {blocked} times"

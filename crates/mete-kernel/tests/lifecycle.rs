@@ -107,14 +107,14 @@ fn log_2_nothing_is_logged_before_enabling_and_after_disabling() {
 #[test]
 fn log_13_runs_that_the_kernel_left_out_are_those_of_its_own_books() {
     let _alone = alone();
-    let Some(mut kernel) = kernel("log_13_runs_missed") else { return };
+    let Some(mut kernel) = kernel("log_13_missed_runs") else { return };
     enable_all(&mut kernel);
     run(&mut support::ping_pong(200, [0, 0]));
     all().iter().for_each(|what| kernel.disable(what).unwrap());
     let booked = descriptors(std::process::id(), "recursion_misses");
     assert!(booked.len() >= 6, "one count for each program: {booked:?}");
     let booked: u64 = booked.iter().map(|count| count.parse::<u64>().unwrap()).sum();
-    assert_eq!(kernel.runs_missed().unwrap(), booked);
+    assert_eq!(kernel.missed_runs().unwrap(), booked);
 }
 
 #[test]

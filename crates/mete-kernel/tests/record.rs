@@ -135,7 +135,7 @@ impl Loaded {
         work();
         self.recording.detach();
         let description = recorder.stop().unwrap();
-        assert_eq!(self.recording.runs_missed().unwrap(), 0);
+        assert_eq!(self.recording.missed_runs().unwrap(), 0);
         Recorded::read(&self.trace(), description.completeness)
     }
 }

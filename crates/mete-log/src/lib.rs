@@ -35,7 +35,6 @@
 pub mod control;
 mod id;
 pub mod layout;
-pub mod letters;
 pub mod ring;
 pub mod row;
 mod sync;

@@ -14,7 +14,8 @@
 //! All numbers are little-endian. Fields that a kind does not use are zero. A packet whose unused fields are
 //! not zero is refused, so every packet has exactly one form.
 
-use mete_log::{DomainId, EventId, Shape, letters};
+use mete_base::letters;
+use mete_log::{DomainId, EventId, Shape};
 
 use crate::event::ProbeKind;
 

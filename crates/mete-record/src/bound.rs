@@ -29,14 +29,14 @@ impl BoundDomains {
             return Ok(None);
         }
         let mut bound = BoundDomains { source: None, domains: Domains::new(plan.domains.clone())? };
-        bound.look();
+        bound.bind_newcomers();
         // Before the kernel is asked for anything: what is mistyped is mistyped for root, too.
         bound.check_matches(plan.has_command, tell)?;
         if has_kernel {
             bound.source = Some(start(&bound.domains)?);
             // Twice: a process may have become another program between a look and its binding.
-            bound.look();
-            bound.look();
+            bound.bind_newcomers();
+            bound.bind_newcomers();
         }
         Ok(Some(bound))
     }
@@ -54,7 +54,7 @@ impl BoundDomains {
     }
 
     /// Binds the processes that have started since; returns what has changed.
-    pub fn look(&mut self) -> &[Change] {
+    pub fn bind_newcomers(&mut self) -> &[Change] {
         let source = self.source.as_ref();
         self.domains.scan_beside(|pid| source?.bound(pid));
         if let Some(source) = &mut self.source {

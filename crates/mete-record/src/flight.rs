@@ -15,7 +15,8 @@ pub struct FlightDumps {
     made: Vec<PathBuf>,
     /// How many occurrences of awaited events earlier dumps have answered.
     answered: u64,
-    /// How many dumps such occurrences still bring, the one at the end among them; `None` if no event is awaited.
+    /// The number of occurrences that are still awaited. The last one ends the recording, which writes its dump.
+    /// `None` if no event is awaited.
     left: Option<u32>,
 }
 
@@ -23,12 +24,17 @@ impl FlightDumps {
     /// The first dump goes into the trace's directory; later ones stand beside it.
     pub fn new(plan: &Plan) -> Option<FlightDumps> {
         let flight = plan.flight.as_ref()?;
-        let left = (!flight.dump_on.is_empty()).then_some(flight.dumps);
+        let left = (!flight.dump_on.is_empty()).then_some(flight.ends_at_occurrence);
         Some(FlightDumps { directory: plan.directory.clone(), made: Vec::new(), answered: 0, left })
     }
 
     /// Writes what a signal asked for, and what is due because of an event.
-    pub fn look(&mut self, is_asked: bool, recorder: &mut EventRecorder, origin: &Origin) -> Option<Notice> {
+    pub fn dump_if_due(
+        &mut self,
+        is_asked: bool,
+        recorder: &mut EventRecorder,
+        origin: &Origin,
+    ) -> Option<Notice> {
         // The last one is the end of the recording, which writes it.
         let is_due = self.left.is_some_and(|left| left > 1) && self.has_occurred(recorder);
         if !is_asked && !is_due {

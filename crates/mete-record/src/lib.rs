@@ -15,8 +15,8 @@
 //! 1. Read a schema that fits the running kernel: [`RecordedSchema::read`].
 //! 2. Say what is to be recorded and where: [`Plan`].
 //! 3. Begin: [`Session::begin`]. From then on, events are recorded.
-//! 4. Call [`Session::look`] every 20 ms or so until the recording is over. Whatever people should know meanwhile comes
-//!    from there as a [`Notice`].
+//! 4. Call [`Session::do_what_is_due`] every 20 ms or so until the recording is over. Whatever people should know
+//!    meanwhile comes from there as a [`Notice`].
 //! 5. End: [`Session::end`], which returns a [`Summary`]. [`Session::discard`] leaves nothing instead.
 //!
 //! The crate prints nothing and reads no options. It loads programs into the kernel, which needs root, only if the

@@ -44,12 +44,12 @@ impl Origin {
     pub fn load(plan: &Plan, tell: &mut dyn FnMut(Notice)) -> Result<Origin, RecordingError> {
         let invites = plan.has_events_of_programs() && plan.has_command;
         let points = plan.probe_points();
-        // Without any origin, it is the kernel's side that reports what is missing.
+        // If nothing would record, the kernel's programs are loaded all the same: their error says what is missing.
         let has_kernel = plan.has_events_of_kernel() || !invites && points.is_none();
         let bound = BoundDomains::new(plan, has_kernel, tell)?;
         let mut origin = Origin { kernel: None, bound, command: None, probes: None };
         if has_kernel {
-            origin.kernel = Some(origin.load_kernel(plan, plan.buffer_bytes, plan.low_water_percent)?);
+            origin.kernel = Some(origin.load_kernel(plan, plan.buffer_bytes)?);
         }
         if invites {
             origin.command = Some(InvitedCommand::new(plan)?);
@@ -68,15 +68,10 @@ impl Origin {
     }
 
     /// Loads the kernel's programs with buffers of this size, and does not use them yet.
-    pub fn load_kernel(
-        &self,
-        plan: &Plan,
-        buffer_bytes: u64,
-        low_water_percent: u8,
-    ) -> Result<Recording, RecordingError> {
+    pub fn load_kernel(&self, plan: &Plan, buffer_bytes: u64) -> Result<Recording, RecordingError> {
         let table = self.bound.as_ref().map(BoundDomains::table).transpose()?.flatten();
         let events = plan.may_be_on().collect();
-        Ok(plan.schema.load(events, buffer_bytes, low_water_percent, table)?)
+        Ok(plan.schema.load(events, buffer_bytes, plan.low_water_percent, table)?)
     }
 
     /// Whether there are programs in the kernel, and buffers of theirs.
@@ -114,8 +109,8 @@ impl Origin {
     }
 
     /// Binds the processes that have started since to their domains.
-    pub fn look(&mut self) {
-        let changes = self.bound.as_mut().map(BoundDomains::look).unwrap_or_default();
+    pub fn bind_newcomers(&mut self) {
+        let changes = self.bound.as_mut().map(BoundDomains::bind_newcomers).unwrap_or_default();
         if let Some(probes) = &self.probes {
             probes.bind(changes);
         }
@@ -150,8 +145,8 @@ impl Origin {
     }
 
     /// How often the kernel left out one of its programs.
-    pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        self.kernel.as_ref().map_or(Ok(0), Recording::runs_missed)
+    pub fn missed_runs(&self) -> Result<u64, KernelError> {
+        self.kernel.as_ref().map_or(Ok(0), Recording::missed_runs)
     }
 
     /// The environment variable that the command needs to record its events.

@@ -46,7 +46,7 @@ pub struct FlightPlan {
     /// Events at whose occurrence it writes, by their places in the schema.
     pub dump_on: Vec<usize>,
     /// At which of these occurrences the recording ends.
-    pub dumps: u32,
+    pub ends_at_occurrence: u32,
 }
 
 impl FlightPlan {
@@ -85,17 +85,17 @@ impl Plan {
         (0..self.schema.events().len()).filter(|event| self.may_switch || self.events.contains(event))
     }
 
-    /// Whether programs themselves record one of these: an event without a point.
+    /// Whether some event that may be on is recorded by programs themselves: it has no point.
     pub(crate) fn has_events_of_programs(&self) -> bool {
         self.may_be_on().any(|event| !self.schema.has_point(event))
     }
 
-    /// Whether the kernel's programs record one of these.
+    /// Whether some event that may be on is recorded by the kernel's programs.
     pub(crate) fn has_events_of_kernel(&self) -> bool {
         self.may_be_on().any(|event| self.schema.is_of_kernel(event))
     }
 
-    /// The probe points, if one of these is recorded there.
+    /// The probe points, if some event that may be on is recorded at one.
     pub(crate) fn probe_points(&self) -> Option<ProbePoints> {
         let points = self.schema.probe_points();
         let may_be_on: Vec<_> = self.may_be_on().collect();
@@ -108,7 +108,8 @@ impl Plan {
         self.flight.as_ref().map_or(&[], |flight| &flight.dump_on)
     }
 
-    /// That the trace finds room where it is to be. A flight recorder writes there only later, and checks it now, too.
+    /// Checks that a trace can be written into the directory; for a flight recorder, too, although it writes only
+    /// later.
     pub(crate) fn check_directory(&self) -> Result<(), RecordingError> {
         Ok(mete_trace::check_directory(&self.directory, self.former)?)
     }

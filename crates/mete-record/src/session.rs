@@ -17,12 +17,12 @@ use crate::schema::RecordedSchema;
 use crate::summary::{Ended, Summary};
 use crate::switches::Switches;
 
-/// Longer than a program of the kernel runs that is not interrupted.
+/// No program in the kernel runs this long, unless it is interrupted.
 const LONGEST_RUN: Duration = Duration::from_millis(10);
-/// How often the kernel is asked whether it has left out programs: with this precision a trace tells when.
+/// How often the kernel is asked for the number of runs that it left out. A trace tells no more exactly when that was.
 const LOOK_FOR_MISSED_EVERY: Duration = Duration::from_millis(100);
-/// How old the description of a trace may become when events are switched.
-const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
+/// How long the description on disk may lack a switch of events.
+const DESCRIBE_WITHIN: Duration = Duration::from_secs(1);
 
 /// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and leaves the
 /// trace as it is then.
@@ -33,17 +33,15 @@ pub struct Session {
     plan: Plan,
     switches: Switches,
     dumps: Option<FlightDumps>,
-    low_water_percent: u8,
-    buffer_bytes: u64,
     kept_bytes: Option<u64>,
     directory: PathBuf,
     begun: Instant,
     /// How often the kernel left out programs that are not loaded any more.
-    missed_runs: u64,
+    missed_before_resize: u64,
     /// When the first switch happened that the description on disk lacks.
-    described: Option<Instant>,
-    /// When the kernel was asked last whether it has left out programs.
-    looked: Instant,
+    undescribed_since: Option<Instant>,
+    /// When the kernel was asked last for the number of runs that it left out.
+    asked_for_missed: Instant,
 }
 
 impl Session {
@@ -71,15 +69,13 @@ impl Session {
             recorder,
             switches,
             dumps: FlightDumps::new(&plan),
-            low_water_percent: plan.low_water_percent,
-            buffer_bytes: plan.buffer_bytes,
             kept_bytes,
             directory: std::path::absolute(&plan.directory).unwrap_or_else(|_| plan.directory.clone()),
             plan,
             begun: Instant::now(),
-            missed_runs: 0,
-            described: None,
-            looked: Instant::now(),
+            missed_before_resize: 0,
+            undescribed_since: None,
+            asked_for_missed: Instant::now(),
         };
         // Last: from the first record on, the threads that empty the buffers have to be there.
         match session.origin.switch(&session.switches.on()) {
@@ -114,7 +110,7 @@ impl Session {
 
     /// The size of each processor's buffer.
     pub fn buffer_bytes(&self) -> u64 {
-        self.buffer_bytes
+        self.plan.buffer_bytes
     }
 
     /// How much a flight recorder keeps.
@@ -124,13 +120,13 @@ impl Session {
 
     /// A buffer is flushed when less than this part of it is free.
     pub fn low_water_percent(&self) -> u8 {
-        self.low_water_percent
+        self.plan.low_water_percent
     }
 
     /// From now on a buffer is flushed when less than this part of it is free.
     pub fn set_low_water(&mut self, percent: u8) {
         self.recorder.set_low_water(percent);
-        self.low_water_percent = percent;
+        self.plan.low_water_percent = percent;
     }
 
     /// Removes the trace that this one replaces. Until then, a recording that is discarded leaves it as it was.
@@ -155,7 +151,7 @@ impl Session {
 
     /// Binds the processes that have started since to their domains.
     pub fn bind_newcomers(&mut self) {
-        self.origin.look();
+        self.origin.bind_newcomers();
     }
 
     /// What each flush thread has done so far.
@@ -211,7 +207,7 @@ impl Session {
             // They stayed on. A second mark behind the first one says so.
             Err(_) => self.mark(&off, true),
         }
-        self.described.get_or_insert_with(Instant::now);
+        self.undescribed_since.get_or_insert_with(Instant::now);
         switched
     }
 
@@ -233,45 +229,49 @@ impl Session {
         if !self.origin.has_kernel() {
             return Err(RecordingError::NoKernelBuffers);
         }
-        let new = self.origin.load_kernel(&self.plan, buffer_bytes, self.low_water_percent)?;
+        let new = self.origin.load_kernel(&self.plan, buffer_bytes)?;
         let before = self.switches.clone();
         self.switch(Switches { enable: false, ..before.clone() })?;
         let old = self.origin.exchange_kernel(new);
         // A program that still ran when it was detached has ended after this.
         thread::sleep(LONGEST_RUN);
-        // An error is returned only at the end: the events have to be on again before, and the old programs counted.
+        // Errors are returned only at the end: the events have to be on again before, and the old programs counted.
         let exchanged = self.recorder.exchange(self.origin.buffers());
-        self.buffer_bytes = buffer_bytes;
-        self.switch(before)?;
-        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
+        self.plan.buffer_bytes = buffer_bytes;
+        let switched = self.switch(before);
+        let counted = old.map_or(Ok(0), |old| old.missed_runs());
+        let counted = counted.map(|runs| self.missed_before_resize += runs);
+        switched?;
+        counted?;
         Ok(exchanged?)
     }
 
     /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says whether a
     /// signal has asked for a dump since the last call.
-    pub fn look(&mut self, is_dump_asked: bool) -> Vec<Notice> {
-        self.origin.look();
+    pub fn do_what_is_due(&mut self, is_dump_asked: bool) -> Vec<Notice> {
+        self.origin.bind_newcomers();
         self.look_for_missed_runs();
         self.describe_in_time();
         self.origin.news().chain(self.look_for_dumps(is_dump_asked)).collect()
     }
 
     fn look_for_missed_runs(&mut self) {
-        if self.looked.elapsed() < LOOK_FOR_MISSED_EVERY {
+        if self.asked_for_missed.elapsed() < LOOK_FOR_MISSED_EVERY {
             return;
         }
-        self.looked = Instant::now();
-        let Session { origin, recorder, missed_runs, .. } = self;
-        let news = recorder.look_for_missed_runs(|| origin.runs_missed().map(|runs| *missed_runs + runs));
+        self.asked_for_missed = Instant::now();
+        let Session { origin, recorder, missed_before_resize, .. } = self;
+        let count = || origin.missed_runs().map(|runs| *missed_before_resize + runs);
+        let news = recorder.look_for_missed_runs(count);
         // A kernel that cannot tell now is asked again at the end.
         if news.is_ok_and(|news| news > 0) {
-            self.described.get_or_insert_with(Instant::now);
+            self.undescribed_since.get_or_insert_with(Instant::now);
         }
     }
 
     fn describe_in_time(&mut self) {
-        if self.described.is_some_and(|since| since.elapsed() >= DESCRIBE_EVERY) {
-            self.described = None;
+        if self.undescribed_since.is_some_and(|since| since.elapsed() >= DESCRIBE_WITHIN) {
+            self.undescribed_since = None;
             // The flush threads report a full disk, and the trace itself has the marks.
             let _ = self.recorder.save_description();
         }
@@ -279,7 +279,7 @@ impl Session {
 
     fn look_for_dumps(&mut self, is_asked: bool) -> Option<Notice> {
         match &mut self.dumps {
-            Some(dumps) => dumps.look(is_asked, &mut self.recorder, &self.origin),
+            Some(dumps) => dumps.dump_if_due(is_asked, &mut self.recorder, &self.origin),
             None => is_asked.then_some(Notice::NothingToDump),
         }
     }
@@ -301,15 +301,17 @@ impl Session {
     /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be
     /// read. If the end of the trace cannot be written, [`Ended`] says so.
     pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
-        let Session { mut origin, mut recorder, dumps, begun, missed_runs: before, plan, .. } = self;
+        let Session { mut origin, mut recorder, dumps, begun, missed_before_resize, plan, .. } = self;
         // Before anything is detached or flushed, which takes time in which nothing is recorded.
         let passed = begun.elapsed();
         let missing = origin.probes().and_then(Probes::missing);
         origin.detach();
         origin.news().for_each(&mut *tell);
-        missing.into_iter().for_each(|names| tell(Notice::ProbesNeverFound { names }));
+        if let Some(names) = missing {
+            tell(Notice::ProbesNeverFound { names });
+        }
         // The programs are detached by now, so that the number does not grow any more.
-        let missed_runs = before + origin.runs_missed()?;
+        let missed_runs = missed_before_resize + origin.missed_runs()?;
         recorder.look_for_missed_runs(|| Ok::<_, KernelError>(missed_runs))?;
         let accounts = recorder.settle();
         let garbled = recorder.reports().into_iter().filter_map(|report| report.garbled).collect();

@@ -84,7 +84,7 @@ impl Summary {
         Summary { passed_s: passed.as_secs_f64(), missed_runs, garbled, ..self }
     }
 
-    /// That everything that was recorded is written.
+    /// Checks that everything that was recorded is written.
     ///
     /// # Errors
     ///

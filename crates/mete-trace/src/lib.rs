@@ -31,10 +31,13 @@
 //! | record an event | [`producer`], [`protocol`], [`buffer`], [`layout`], [`channel`] and [`invitation`] for programs |
 //! | flush | `flush`, [`consumer`], [`block`], [`sink`] |
 //! | keep a recording | [`recorder`], [`description`], `directory`, [`switch`], [`missed`], [`names`], [`symbols`] |
-//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`]; by names: [`named`], [`process_names`] |
+//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`] |
+//! | read it by names | [`named`], [`process_names`] |
 //! ```no_run
 //! use std::sync::Arc;
-//! use mete_trace::{ClockSource, Description, Item, Filter, Memory, Buffers, Options, Producer, Recorder, Trace};
+//! use mete_trace::{
+//!     Buffers, ClockSource, Description, Filter, Item, Memory, Options, Producer, Recorder, Trace,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let description = Description::default();

@@ -67,7 +67,8 @@ impl NamedEvent<'_> {
         self.layout.fields.iter().find(|layout| layout.name == field)?.value(self.bytes)
     }
 
-    /// A field as a number; 0 if the event has no such field. A check of the event by [`NamedTrace::needs`] comes first.
+    /// A field as a number; 0 if the event has no such field. A check of the event by [`NamedTrace::needs`] comes
+    /// first.
     pub fn number(&self, field: &str) -> i64 {
         match self.value(field) {
             Some(Value::Unsigned(number) | Value::Address(number)) => number as i64,

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use mete_log::letters;
+use mete_base::letters;
 use serde::{Deserialize, Serialize};
 
 /// A thread that lived while it was recorded.

@@ -22,7 +22,7 @@ pub struct Live {
     /// When the next line of progress is printed; only on a terminal, and only while a command runs.
     line_at: Option<Duration>,
     /// Whether each of the troubles that are told once was told.
-    has_told: [bool; 2],
+    has_told_trouble: [bool; 2],
 }
 
 impl Live {
@@ -32,7 +32,7 @@ impl Live {
             true => (Progress::of_time("recording", options.time), None),
             false => (Progress::none(), io::stderr().is_terminal().then_some(BESIDE_COMMAND)),
         };
-        Live { progress, begin, line_at, has_told: [false; 2] }
+        Live { progress, begin, line_at, has_told_trouble: [false; 2] }
     }
 
     /// Shows the progress, and says once if the trace cannot be written or a buffer was garbled.
@@ -56,8 +56,8 @@ impl Live {
             first(|report| report.garbled.as_ref()).map(|why| garbled_buffer(why)),
         ];
         for (nth, trouble) in troubles.into_iter().enumerate() {
-            if let Some(trouble) = trouble.filter(|_| !self.has_told[nth]) {
-                self.has_told[nth] = true;
+            if let Some(trouble) = trouble.filter(|_| !self.has_told_trouble[nth]) {
+                self.has_told_trouble[nth] = true;
                 self.say(&trouble);
             }
         }

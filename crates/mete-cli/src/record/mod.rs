@@ -203,7 +203,11 @@ impl RecordOptions {
             domains: self.domains.clone(),
             buffer_bytes: self.buffer,
             low_water_percent: self.low_water,
-            flight: self.keep.map(|keep_bytes| FlightPlan { keep_bytes, dump_on, dumps: self.dumps }),
+            flight: self.keep.map(|keep_bytes| FlightPlan {
+                keep_bytes,
+                dump_on,
+                ends_at_occurrence: self.dumps,
+            }),
             has_command: !self.command.is_empty(),
             schema,
         })
@@ -246,7 +250,7 @@ impl RecordOptions {
             }
             live.show(session);
             let is_dump_asked = interrupt::take_dump_request();
-            session.look(is_dump_asked).iter().for_each(|notice| live.say(&notice.to_string()));
+            session.do_what_is_due(is_dump_asked).iter().for_each(|notice| live.say(&notice.to_string()));
             let left = self.time.map_or(LOOK_EVERY, |time| time.saturating_sub(begun.elapsed()));
             desk.serve(left.min(LOOK_EVERY), |request| parameters.answer(session, request));
         }

@@ -4,7 +4,7 @@ use libbpf_rs::skel::Skel;
 
 use super::Kernel;
 use crate::KernelError;
-use crate::program::runs_missed;
+use crate::program::missed_runs;
 use crate::skeleton::{globals, table};
 
 impl Kernel {
@@ -13,7 +13,7 @@ impl Kernel {
     /// They lose no service time: the kernel's own account of the task that was not seen to arrive fills the gap,
     /// except for real-time tasks. What performance counters counted since the last switch that was seen cannot be
     /// divided, so it is charged to no domain.
-    pub fn switches_missed(&self) -> Result<u64, KernelError> {
+    pub fn missed_switches(&self) -> Result<u64, KernelError> {
         let phases = table!(mete, self.skeleton, phases);
         (0..self.processors() as u32).map(|at| Ok(phases.read(at)?.map_or(0, |phase| phase.missed))).sum()
     }
@@ -22,13 +22,13 @@ impl Kernel {
     /// 32,768 of them were alive at once.
     ///
     /// [`Characteristic::Memory`]: crate::Characteristic::Memory
-    pub fn spaces_missed(&self) -> Result<u64, KernelError> {
+    pub fn missed_spaces(&self) -> Result<u64, KernelError> {
         Ok(globals!(mete, self.skeleton, bss_missed).read_all()?.spaces_missed)
     }
 
     /// The number of runs of the programs that the kernel left out since they were loaded, because an interrupt came to
     /// the same tracepoint in the middle of a run. Kernels before 5.12 do not count them.
-    pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        runs_missed(self.skeleton.object())
+    pub fn missed_runs(&self) -> Result<u64, KernelError> {
+        missed_runs(self.skeleton.object())
     }
 }

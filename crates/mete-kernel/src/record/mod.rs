@@ -146,8 +146,8 @@ impl Recording {
     /// # Errors
     ///
     /// [`KernelError::Programs`] if the kernel does not say.
-    pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        program::runs_missed(&self.object)
+    pub fn missed_runs(&self) -> Result<u64, KernelError> {
+        program::missed_runs(&self.object)
     }
 }
 

@@ -94,17 +94,17 @@ impl Log {
         let Log { process, region, probes, files, claims, is_forged, .. } = self;
         // Held until the rows are read, so that what they may name does not change meanwhile.
         let claims = lock(claims);
-        let of = RowsOf { probes, process: *process, claims: claims.as_ref() };
+        let program_rows = RowsOf { probes, process: *process, claims: claims.as_ref() };
         let Some(File { cursor, next, ticks, read, is_garbled }) = files.get_mut(processor) else { return };
         let now = self::ticks();
-        let mut missed = Missed { queue, most: now.checked_since(*read).unwrap_or(0), is_sound: true };
+        let mut missed = MissedRows { queue, most: now.checked_since(*read).unwrap_or(0), is_sound: true };
         *read = now;
         let mut overwritten = 0;
         let polled = cursor.poll_rows(region.area(processor), |rows| {
             overwritten += rows.first() - *next;
             missed.add(*ticks, rows.first() - *next);
             *next = rows.first() + rows.iter().len() as u64;
-            *is_garbled |= !of.take(rows, ticks, missed.queue, is_forged);
+            *is_garbled |= !program_rows.take(rows, ticks, missed.queue, is_forged);
         });
         match polled {
             // Rows behind the last good one, and rows that found the file frozen or in use.
@@ -149,7 +149,7 @@ fn plan() -> Result<(Plan, FileId), PlanError> {
 }
 
 /// Counts rows that are missing in a file.
-struct Missed<'a> {
+struct MissedRows<'a> {
     queue: &'a mut Queue,
     /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no count of
     /// rows.
@@ -157,14 +157,14 @@ struct Missed<'a> {
     is_sound: bool,
 }
 
-impl Missed<'_> {
+impl MissedRows<'_> {
     /// Adds a number of rows that are missing after this time.
     fn add(&mut self, ticks: Ticks, rows: u64) {
         self.is_sound &= rows <= self.most;
         let rows = rows.min(self.most);
         self.most -= rows;
         if rows > 0 {
-            self.queue.push(ticks, Happening::Missed(rows));
+            self.queue.push(ticks, Happening::RowsMissed(rows));
         }
     }
 }
@@ -247,7 +247,7 @@ mod tests {
             before = ticks;
             match what {
                 Happening::Row(logged) => values.push(logged.value),
-                Happening::Missed(rows) => missed += rows,
+                Happening::RowsMissed(rows) => missed += rows,
                 Happening::Switched(_) | Happening::Mark { .. } => unreachable!("rows switch nothing"),
             }
         }

@@ -22,7 +22,7 @@ pub struct Queue {
     entries: Vec<Entry>,
     /// The events that are on at the point in time up to which the queue is recorded.
     is_on: Arc<[bool]>,
-    missed: Missed,
+    missed: UntoldLoss,
     /// The time of the last record. A program that loses the processor in the middle of a row may finish it when later
     /// rows are recorded already. It is recorded behind them with this time, so that the trace stays in order.
     recorded_ns: u64,
@@ -30,7 +30,7 @@ pub struct Queue {
 
 /// Events that serial numbers were taken for, and of which no record has told the reader yet.
 #[derive(Default)]
-struct Missed {
+struct UntoldLoss {
     events: u32,
     /// Whether a record has been written behind them.
     is_told: bool,
@@ -46,7 +46,7 @@ pub enum Happening {
     /// A program has written a row.
     Row(Logged),
     /// This number of rows is lost.
-    Missed(u64),
+    RowsMissed(u64),
     /// From here on these events of the schema are recorded.
     Switched(Arc<[bool]>),
     /// An event was switched: its number and its name.
@@ -71,7 +71,7 @@ impl Queue {
     /// An empty queue, for a schema with this number of events. None of them is on.
     pub fn new(processor: u32, events: usize) -> Queue {
         let is_on = vec![false; events].into();
-        Queue { processor, entries: Vec::new(), is_on, missed: Missed::default(), recorded_ns: 0 }
+        Queue { processor, entries: Vec::new(), is_on, missed: UntoldLoss::default(), recorded_ns: 0 }
     }
 
     /// Whether it takes no more entries.
@@ -100,7 +100,7 @@ impl Queue {
         // The rows of each program are in order already, and a stable sort merges such runs fast.
         self.entries.sort_by_key(|entry| entry.ticks);
         let producer = Producer::new(buffer);
-        self.missed.look(buffer);
+        self.missed.forget_if_read(buffer);
         let mut count = 0;
         for entry in &self.entries {
             let time_ns = clock.to_ns(entry.ticks);
@@ -133,7 +133,7 @@ impl Queue {
         for entry in self.entries.drain(..) {
             match entry.what {
                 Happening::Row(_) => self.missed.add(producer, 1),
-                Happening::Missed(rows) => self.missed.add(producer, rows),
+                Happening::RowsMissed(rows) => self.missed.add(producer, rows),
                 // These stand for no event, so that nothing is missing without them.
                 Happening::Switched(_) | Happening::Mark { .. } => {}
             }
@@ -141,24 +141,24 @@ impl Queue {
     }
 }
 
-impl Missed {
+impl UntoldLoss {
     fn add(&mut self, producer: Producer<'_>, events: u64) {
         let events = events.min((MOST_MISSED - self.events).into()) as u32;
         producer.miss(events);
-        *self = Missed { events: self.events + events, is_told: false };
+        *self = UntoldLoss { events: self.events + events, is_told: false };
     }
 
     /// Begins again at zero when the record behind them has left the buffer.
-    fn look(&mut self, buffer: Buffer<'_>) {
+    fn forget_if_read(&mut self, buffer: Buffer<'_>) {
         if self.is_told && buffer.used() == 0 {
-            *self = Missed::default();
+            *self = UntoldLoss::default();
         }
     }
 }
 
 /// Writes the records of one entry.
 struct EntryWriter<'a> {
-    missed: &'a mut Missed,
+    missed: &'a mut UntoldLoss,
     producer: Producer<'a>,
     points: &'a ProbePoints,
     time_ns: u64,
@@ -169,7 +169,7 @@ impl EntryWriter<'_> {
     fn entry(&mut self, what: &Happening, is_on: &mut Arc<[bool]>) {
         match what {
             Happening::Row(logged) => self.row(logged, is_on),
-            Happening::Missed(rows) => self.missed.add(self.producer, *rows),
+            Happening::RowsMissed(rows) => self.missed.add(self.producer, *rows),
             Happening::Switched(now) => *is_on = Arc::clone(now),
             Happening::Mark { event, name, on } => {
                 let (number, words) = switch::mark(*event, name, *on);
@@ -251,7 +251,7 @@ mod tests {
         for (after, value) in [(10, 1), (30, 3), (50, 5), (20, 2), (40, 4)] {
             queue.push(began.saturating_add(after), row(value));
         }
-        queue.push(began.saturating_add(45), Happening::Missed(7));
+        queue.push(began.saturating_add(45), Happening::RowsMissed(7));
         queue.push(mete_log::clock::ticks().saturating_add(1_000_000), row(6));
         queue.record(now_ns, &clock, &points, buffers.buffer(0));
         assert_eq!(drain(&mut consumer), [(0, 1), (1, 2), (2, 3), (3, 4), (11, 5)]);
@@ -304,7 +304,7 @@ mod tests {
         for round in 0..4_u64 {
             for nth in 0..100 {
                 let at = Ticks::new(round * 1000 + nth);
-                queue.push(at, Happening::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }));
+                queue.push(at, Happening::RowsMissed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }));
                 queue.push(at, row(nth));
             }
             queue.record(u64::MAX, &clock, &points, buffers.buffer(0));

@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use mete_log::letters::is_hidden;
+use mete_base::letters::is_hidden;
 
 /// The flag of kernel threads in `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;

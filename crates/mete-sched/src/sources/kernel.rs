@@ -197,9 +197,9 @@ impl Source for KernelSource {
     fn missed(&self) -> Option<Missed> {
         let kernel = &self.kernel;
         Some(Missed {
-            runs: kernel.runs_missed().ok()?,
-            spaces: kernel.spaces_missed().ok()?,
-            switches: kernel.switches_missed().ok()?,
+            runs: kernel.missed_runs().ok()?,
+            spaces: kernel.missed_spaces().ok()?,
+            switches: kernel.missed_switches().ok()?,
             // The scheduler knows what is late; see `report`.
             ..Missed::default()
         })
