@@ -1,36 +1,10 @@
 //! `mete bench`: what logging and deciding cost here, beside its peers, judged by the project's bars.
 
-use std::time::Duration;
-
 use mete_base::progress::Progress;
-use mete_demo::Placement;
 use mete_measure::report::{Report, Row};
 
-use crate::context::{Context, MakeScheduler};
+use crate::context::{Context, Options};
 use crate::{kernel, policy, polling, reader, requests, text, user};
-
-/// What to measure and how thoroughly.
-#[derive(Default)]
-pub struct Options {
-    /// Measure only groups whose name contains this; see [`groups`].
-    pub only: Option<String>,
-    /// A sixth of the repetitions.
-    pub is_quick: bool,
-    /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
-    pub scheduler: Option<Box<MakeScheduler>>,
-    /// Whether the demo's processes stay on their processors while their requests are counted, with logging and without.
-    /// If not given, they are not started, and their rows say so.
-    pub request_placement: Option<Placement>,
-    /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
-    /// within one percent.
-    pub requests_for: Option<Duration>,
-}
-
-impl Options {
-    fn wants(&self, group: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| group.contains(only.as_str()))
-    }
-}
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 

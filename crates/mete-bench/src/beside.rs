@@ -1,5 +1,5 @@
-//! A policy that a user of this library has written, beside those of the catalog: a table, and a picture of which client
-//! runs when.
+//! A policy that a user of this library has written, beside those of the catalog: a table, and a picture of which
+//! client runs when.
 
 use comfy_table::{Table, presets};
 use mete_plot::{Lane, Span, timeline};

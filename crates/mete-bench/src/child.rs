@@ -96,6 +96,13 @@ pub fn check_installed(program: &str) -> Result<PathBuf, Reason> {
     found.ok_or_else(|| Reason::new(format!("{program} is not installed")))
 }
 
+/// Whether a process is there and is no zombie.
+#[cfg(test)]
+pub(crate) fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

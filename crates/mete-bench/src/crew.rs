@@ -23,16 +23,16 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 const COMMON: usize = 8;
 const GO: usize = 0;
 const STOP: usize = 1;
-/// Each member's first word: its process id, once it runs, or the negative number of the error by which it may not run on
-/// its processor.
+/// Each member's first word: its process id, once it runs, or the negative number of the error by which it may not run
+/// on its processor.
 const PID: usize = 0;
 /// The longest time until all members run.
 const START: Duration = Duration::from_secs(5);
 /// No member lives longer, even if this process is killed.
 const LIFE_S: u32 = 60;
 
-/// What a member does. It returns when [`Desk::is_over`] says so.
-pub type Work = fn(&Desk<'_>);
+/// What a member does. It returns when [`MemberWords::is_over`] says so.
+pub type Work = fn(&MemberWords<'_>);
 
 /// Members that run. They are killed when this is dropped.
 pub struct Crew {
@@ -43,14 +43,14 @@ pub struct Crew {
 }
 
 /// What a member sees of the shared words.
-pub struct Desk<'a> {
+pub struct MemberWords<'a> {
     /// The member's place in the crew, from 0.
     pub nth: usize,
     all: &'a [AtomicU64],
     words: usize,
 }
 
-impl Desk<'_> {
+impl MemberWords<'_> {
     /// Whether the member shall end.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
@@ -177,7 +177,7 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
     while all[GO].load(Ordering::Acquire) == 0 {
         sleep_ns(200_000);
     }
-    work(&Desk { nth, all, words });
+    work(&MemberWords { nth, all, words });
     // SAFETY: ends this process without the exit handlers, which belong to its parent.
     unsafe { libc::_exit(0) }
 }
@@ -195,8 +195,8 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would make the clone a component of its own,
-/// with a socket and a thread.
+/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would make the
+/// clone a component of its own, with a socket and a thread.
 ///
 /// # Safety
 ///
@@ -246,10 +246,11 @@ impl Drop for Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::child::is_there;
 
-    fn count(desk: &Desk<'_>) {
-        desk.words()[0].store(desk.nth as u64 + 1, Ordering::Release);
-        while !desk.is_over() {
+    fn count(member: &MemberWords<'_>) {
+        member.words()[0].store(member.nth as u64 + 1, Ordering::Release);
+        while !member.is_over() {
             sleep_ns(100_000);
         }
     }
@@ -273,11 +274,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         drop(crew);
-        let is_there = |pid: &i32| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            !stat.is_empty() && !stat.contains(") Z")
-        };
-        while pids.iter().any(is_there) {
+        while pids.iter().any(|pid| is_there(*pid)) {
             assert!(begin.elapsed() < Duration::from_secs(20));
             std::thread::sleep(Duration::from_millis(1));
         }

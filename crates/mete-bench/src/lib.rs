@@ -1,7 +1,7 @@
 //! What logging and deciding cost on this machine, beside what its peers cost (LOG-17, VTRR-4, VTRR-5).
 //!
-//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The loads and recordings are public:
-//! studies of the papers' figures use them, too. How it measures is in `mete-measure`.
+//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The loads and recordings are
+//! public: studies of the papers' figures use them, too. How it measures is in `mete-measure`.
 //!
 //! | phase | modules |
 //! |---|---|
@@ -46,6 +46,6 @@ pub mod traffic;
 pub mod user;
 pub mod watch;
 
-pub use bench::{Options, bench, groups};
+pub use bench::{bench, groups};
 pub use beside::{Beside, BesideError};
-pub use context::{MakeScheduler, Turn};
+pub use context::{MakeScheduler, Options, Turn};

@@ -73,9 +73,8 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // The child has not been waited for yet, so the number is still its own, and that of its group if setsid has
-        // run.
-        // setsid has made the program the leader of a group with its own number.
+        // The child has not been waited for, so its number is still its own. If `setsid` has run, the child leads a
+        // group of that number.
         if let Some(group) = rustix::process::Pid::from_raw(self.pid()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
@@ -85,6 +84,7 @@ impl Drop for Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::child::is_there;
 
     #[test]
     fn klog_9_what_a_program_has_started_is_gone_with_it() -> Result<(), Reason> {
@@ -95,17 +95,13 @@ mod tests {
         while !written().ends_with('\n') && begin.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(LOOK_EVERY);
         }
-        let child = written().trim().to_owned();
-        let runs = || {
-            let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-            !stat.is_empty() && !stat.contains(") Z")
-        };
-        assert!(runs(), "{child:?}");
+        let child: i32 = written().trim().parse().unwrap();
+        assert!(is_there(child), "{child}");
         drop(load);
-        while runs() && begin.elapsed() < Duration::from_secs(20) {
+        while is_there(child) && begin.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(LOOK_EVERY);
         }
-        assert!(!runs());
+        assert!(!is_there(child));
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::tracing_mount;
 pub const BUFFER_BYTES: u64 = 4 << 20;
 
 /// A running recording of the whole machine. When this is dropped, no program stays attached and no file is left.
-pub struct Session {
+pub struct ScratchRecording {
     // Fields are dropped in this order: the recording ends before its files are removed.
     recording: mete_record::Session,
     scratch: Scratch,
@@ -36,25 +36,25 @@ pub struct Totals {
     pub flush_ns: u64,
 }
 
-impl Session {
+impl ScratchRecording {
     /// Records these events of a shipped schema from now on; all events if none is named.
     ///
     /// # Errors
     ///
     /// The reason names what is missing: rights, the kernel's types, or a compiler if the shipped programs are not
     /// for this kernel.
-    pub fn begin(schema: &str, events: &[&str]) -> Result<Session, Reason> {
+    pub fn begin(schema: &str, events: &[&str]) -> Result<ScratchRecording, Reason> {
         let shipped =
             shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
-        Session::of_source(shipped.source(), events)
+        ScratchRecording::of_source(shipped.source(), events)
     }
 
     /// The same for any schema.
     ///
     /// # Errors
     ///
-    /// As [`Session::begin`].
-    pub fn of_source(source: Source, events: &[&str]) -> Result<Session, Reason> {
+    /// As [`ScratchRecording::begin`].
+    pub fn of_source(source: Source, events: &[&str]) -> Result<ScratchRecording, Reason> {
         let schema = tracing_mount::with_tracing_file_system(|| read(source))?;
         let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
         // No name stands for all events.
@@ -78,7 +78,7 @@ impl Session {
         };
         // The recorder's notices are about domains, probes and the flight recorder. This plan has none of them.
         let recording = mete_record::Session::begin(plan, &mut drop)?;
-        Ok(Session { recording, scratch })
+        Ok(ScratchRecording { recording, scratch })
     }
 
     /// Detaches the programs without ending the recording.
@@ -114,7 +114,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`Session::records`].
+    /// As [`ScratchRecording::records`].
     pub fn totals(&self) -> Result<Totals, Reason> {
         let reports = self.recording.flush()?;
         let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum();
@@ -132,7 +132,7 @@ impl Session {
     ///
     /// If the trace cannot be written or read.
     pub fn end(self) -> Result<Recorded, Reason> {
-        let Session { recording, scratch } = self;
+        let ScratchRecording { recording, scratch } = self;
         recording.end(&mut drop)?.stopped?;
         Recorded::in_scratch(scratch, "trace")
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::crew::{Desk, now_ns};
+use crate::crew::{MemberWords, now_ns};
 
 /// Between two readings of the clock that are at least this far apart, the member did not run. Two readings in a row
 /// take about 20 ns. Delays by a hypervisor or by memory are below a microsecond as a rule.
@@ -31,12 +31,12 @@ impl Gap {
 }
 
 /// Reads the clock until the crew is stopped.
-pub fn watch(desk: &Desk<'_>) {
-    let words = desk.words();
+pub fn watch(member: &MemberWords<'_>) {
+    let words = member.words();
     let most = words.len() / 2;
     let mut last = now_ns();
     let mut gaps = 0usize;
-    while !desk.is_over() {
+    while !member.is_over() {
         let now = now_ns();
         if now.wrapping_sub(last) >= LEAST_NS {
             // Without room the gap is only counted.

@@ -40,8 +40,8 @@ pub struct ScheduleOptions {
     /// How often to decide, rounded to whole intervals
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
     period: Duration,
-    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may move it, and
-    /// its clients follow. Repeat the option for more domains, as the two below
+    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may
+    /// move it, and its clients follow. Repeat the option for more domains, as the two below
     #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
     drivers: Vec<DomainSpec>,
     /// A domain that is served and may be moved

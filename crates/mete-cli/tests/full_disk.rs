@@ -51,8 +51,8 @@ fn new_1_trace_of_a_simulation_that_finds_no_room_is_told_once_and_leaves_nothin
     assert_eq!(ended.printed, "");
 }
 
-/// Runs a script with the command and the path of a small file system, which is the script's own and ends with it; `None`
-/// if there can be none.
+/// Runs a script with the command and the path of a small file system, which is the script's own and ends with it;
+/// `None` if there can be none.
 fn in_a_small_place(size: &str, script: &str) -> Option<Ended> {
     const MOUNT: &str = "mount -t tmpfs -o size=$2 none \"$1\" && shift 2 && exec \"$@\"";
     let directory = tempfile::tempdir().unwrap();

@@ -64,7 +64,8 @@ fn log_6_processes_that_live_for_a_moment_are_in_their_domain() {
         let domains = of_kind(&objects, "domain");
         let is_asked_for = |object: &&&Value| object["domain"] == "x" || object["domain"] == name.as_str();
         let domain = domains.iter().find(is_asked_for).unwrap_or_else(|| panic!("{choice:?}: {domains:?}"));
-        // A program takes some dozens when it is loaded. A domain that was bound by chance would have those of a few runs.
+        // A program takes some dozens when it is loaded. A domain that was bound by chance would have those of a few
+        // runs.
         let faults = domain["counters"]["page-faults"].as_u64().unwrap();
         assert!(faults >= RUNS * 20, "{choice:?}: {faults}");
     }
@@ -193,7 +194,8 @@ fn read_until(
     }
 }
 
-/// A command of a few milliseconds, which prints how long the kernel says that it has run, at its beginning and at its end.
+/// A command of a few milliseconds, which prints how long the kernel says that it has run, at its beginning and at its
+/// end.
 const RUNS_FOR_A_MOMENT: &str = "read first rest < /proc/$$/schedstat; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; \
                                  read last rest < /proc/$$/schedstat; echo $((last - first))";
 
@@ -455,8 +457,8 @@ fn a_pipe_that_closes_while_logging_ends_the_run() {
     assert_eq!(running.wait().code(), Some(141), "as SIGPIPE would");
 }
 
-/// What `mete log` prints in short intervals, and then of the whole. It is ended once it has printed all that is wanted,
-/// because the machine decides how soon a process has a turn.
+/// What `mete log` prints in short intervals, and then of the whole. It is ended once it has printed all that is
+/// wanted, because the machine decides how soon a process has a turn.
 fn log_until_printed(command: &mut Command, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
     command.args(["--json", "--for", "10m", "--every", "100ms"]);
     let mut running = Running::start(command.stdout(Stdio::piped()));

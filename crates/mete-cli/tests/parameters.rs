@@ -389,8 +389,8 @@ fn killed_with_its_keepers() -> Recorder {
     recorder
 }
 
-/// What another user can do against a recorder of root: make a tree with the name of the recorder's tree, and a directory
-/// that becomes a link to another mount between two looks.
+/// What another user can do against a recorder of root: make a tree with the name of the recorder's tree, and a
+/// directory that becomes a link to another mount between two looks.
 struct Forger {
     place: tempfile::TempDir,
     /// The tree ends when this is closed.

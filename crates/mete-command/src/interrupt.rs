@@ -1,7 +1,7 @@
-//! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to end; a second one
-//! of the same kind ends it. One that was ignored when the program began stays ignored: `nohup` ignores SIGHUP for the
-//! program that it starts, and a script's shell SIGINT for what it starts in the background. SIGUSR1 asks a recorder to
-//! write what it keeps in memory.
+//! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to end; a
+//! second one of the same kind ends it. One that was ignored when the program began stays ignored: `nohup` ignores
+//! SIGHUP for the program that it starts, and a script's shell SIGINT for what it starts in the background. SIGUSR1
+//! asks a recorder to write what it keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -71,8 +71,8 @@ const MOST_DESCRIPTORS: u64 = 65_536;
 
 static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 
-/// Gives a command that this program starts the limit of descriptors that this program was started with, and the usual effect
-/// of a file that grows beyond its limit.
+/// Gives a command that this program starts the limit of descriptors that this program was started with, and the usual
+/// effect of a file that grows beyond its limit.
 pub fn restore_limits(command: &mut Command) {
     let usual = USUAL_DESCRIPTORS.get().copied();
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.

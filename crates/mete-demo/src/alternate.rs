@@ -61,37 +61,40 @@ pub struct Alternated {
     pub observed: Observed,
 }
 
-/// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls `each` with the
-/// kind of the present piece and the matrix.
+/// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls
+/// `show_progress` with the kind of the present piece and the matrix.
 pub fn alternate(
     stage: &Stage,
     clients: &[CastProcess],
     kernel: bool,
     stretch: Duration,
-    mut each: impl FnMut(StretchKind, &[Vec<u64>]),
+    mut show_progress: impl FnMut(StretchKind, &[Vec<u64>]),
 ) -> Result<Option<Alternated>> {
     let mut observer = Observer::start(StretchKind::Log, stage, clients, kernel)?;
     observer.pause()?;
-    // At least one pair, even if the stretch is shorter than a piece.
-    let pairs = (stretch.as_nanos() / (POLL * PIECE).as_nanos()).max(1) as usize;
+    // At least one turn, even if the stretch is shorter than a piece.
+    let turns = (stretch.as_nanos() / (POLL * PIECE).as_nanos()).max(1) as usize;
     let (mut coin, mut both) = (Coin::new(), Alternated::default());
     let (mut off, mut on) = (PieceTally::default(), PieceTally::default());
-    for pair in 1..=pairs {
+    for turn in 1..=turns {
         let is_on_first = coin.throw();
         for is_on in [is_on_first, !is_on_first] {
             let count = || Count::of(stage, clients);
             if is_on {
-                on.add(logged(&mut observer, Loggers::All, count, |matrix| each(StretchKind::Log, matrix))?);
+                on.add(logged(&mut observer, Loggers::All, count, |matrix| {
+                    show_progress(StretchKind::Log, matrix)
+                })?);
             } else {
-                each(StretchKind::Off, &[]);
+                show_progress(StretchKind::Off, &[]);
                 off.add(unlogged(count)?);
             }
             if interrupt::asked() {
                 return Ok(None);
             }
         }
-        // A quotient needs enough requests: it is taken of several pairs. The last one may be of fewer.
-        if pair.is_multiple_of(PIECES) || pair == pairs {
+        // A quotient needs enough requests: it is taken of [`PIECES`] turns, one *pair* in the results. The last one
+        // may be of fewer.
+        if turn.is_multiple_of(PIECES) || turn == turns {
             both.quotients.extend((off.tally.requests > 0).then(|| on.rate() / off.rate()));
             both.off.add(std::mem::take(&mut off));
             both.on.add(std::mem::take(&mut on));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use mete_measure::pairs::in_pairs;
 use mete_measure::statistics::Interval;
 use mete_plot::{Matrix, Strip, escape, grouped};
 
@@ -111,20 +112,13 @@ pub fn verdict(stretches: &[Stretch], quotients: &[f64]) -> Option<String> {
 fn of_pairs(quotients: &[f64]) -> Option<String> {
     let percent = |quotient: f64| 100.0 * (quotient - 1.0);
     let median = percent(mete_measure::statistics::median(quotients)?);
-    let pairs = quotients.len();
+    let pairs = in_pairs(quotients.len());
     Some(match Interval::of_median(quotients) {
         Some(Interval { low, high }) => {
             let noise = if low < 1.0 && high > 1.0 { ", within the noise" } else { "" };
-            format!(
-                "{median:+.1} % (95 %: {:+.1} to {:+.1}, {pairs} pairs{noise})",
-                percent(low),
-                percent(high)
-            )
+            format!("{median:+.1} % (95 %: {:+.1} to {:+.1}, {pairs}{noise})", percent(low), percent(high))
         }
-        None => {
-            let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
-            format!("{median:+.1} % ({pairs}, too few for an interval)")
-        }
+        None => format!("{median:+.1} % ({pairs}, too few for an interval)"),
     })
 }
 

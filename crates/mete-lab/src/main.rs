@@ -1,5 +1,5 @@
-//! `mete-lab`: what shows and judges Mete, the bench and the studies. `mete bench` and `mete study` start it, so that peers
-//! and figures are not in the program that runs on production machines.
+//! `mete-lab`: the program that measures Mete, for `mete bench` and `mete study`. `mete` starts it, so that the program
+//! for production machines has neither peers nor figures.
 
 mod bench;
 mod study;

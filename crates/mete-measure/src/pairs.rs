@@ -8,6 +8,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::reason::Reason;
 use crate::statistics::{Interval, median};
 
@@ -58,7 +60,7 @@ impl Pairs {
 
     /// How exactly the median is known, and why not more exactly, in words.
     pub fn in_words(&self) -> String {
-        let pairs = self.quotients.len();
+        let pairs = in_pairs(self.quotients.len());
         // Half of the width, in percent.
         let half = self.interval().map(|interval| 50.0 * interval.width());
         let known = half.map_or("not known".to_owned(), |half| format!("known to ±{half:.1} %"));
@@ -67,8 +69,13 @@ impl Pairs {
             Ended::TimeUp => ", when the time was up",
             Ended::Stopped => ", when it was stopped",
         };
-        format!("{known} after {pairs} pairs{why}")
+        format!("{known} after {pairs}{why}")
     }
+}
+
+/// A number of pairs, in words.
+pub fn in_pairs(count: usize) -> String {
+    if count == 1 { "1 pair".to_owned() } else { format!("{count} pairs") }
 }
 
 /// Measures pairs of several settings, numbered from 1. All of them are compared with number 0. `measure` measures one
@@ -148,7 +155,8 @@ impl Coin {
     /// A coin whose series depends on the clock.
     #[allow(clippy::new_without_default, reason = "two coins are not alike")]
     pub fn new() -> Coin {
-        Coin(mete_log::clock::monotonic_ns())
+        let now = clock_gettime(ClockId::Monotonic);
+        Coin(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
     /// Heads or tails.
@@ -215,7 +223,7 @@ mod tests {
         let goal = Goal { within: 1e-9, at_most: Duration::ZERO };
         let found = pairs(goal, || true, machine(0.2)).unwrap();
         assert_eq!((found.quotients.len(), found.ended), (1, Ended::TimeUp));
-        assert_eq!(found.in_words(), "not known after 1 pairs, when the time was up");
+        assert_eq!(found.in_words(), "not known after 1 pair, when the time was up");
         assert!(pairs(GOAL, || false, machine(0.2)).is_err());
     }
 

@@ -31,6 +31,11 @@ impl Reason {
     }
 }
 
+/// What was made, to change it; or else a copy of the reason why it could not be made, which stays for the next call.
+pub fn made<T>(made: &mut Result<T, Reason>) -> Result<&mut T, Reason> {
+    made.as_mut().map_err(|reason| reason.clone())
+}
+
 /// Any error is a reason. So a reason is no error itself: [`Reason::from_error`] takes it where one is needed.
 impl<E: std::error::Error> From<E> for Reason {
     fn from(error: E) -> Reason {

@@ -6,7 +6,7 @@ use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave};
 use mete_measure::processor::{self, Batch, Pinned};
-use mete_measure::reason::Reason;
+use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
 use mete_measure::statistics::median;
 
@@ -131,7 +131,7 @@ impl Stage {
             }
             Attached::Row(stamp) => self.measure_row(at, stamp),
             Attached::Generated => {
-                let generated = self.generated.as_mut().map_err(|reason| reason.clone())?;
+                let generated = made(&mut self.generated)?;
                 generated.record(self.processor, expected(at), || Stage::traffic_of(&mut self.echo, at))
             }
             Attached::Ftrace => {

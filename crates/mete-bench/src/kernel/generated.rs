@@ -3,14 +3,14 @@
 use mete_measure::reason::Reason;
 use mete_schema::Source;
 
-use crate::recording::{Session, Totals};
+use crate::recording::{ScratchRecording, Totals};
 
 /// Two numbers, in a record of 32 bytes, which is also the size of the log facility's plain row.
 const SYSTEM_CALL: &str = "event CALL { u64 number  u64 what }\nat tp_btf:sys_enter log CALL(u64(id), 1)\n";
 const SWITCH: &str = "event SWITCH { u64 leaves  u64 comes }\nat tp_btf:sched_switch log SWITCH(u64(prev.pid), u64(next.pid))\n";
 
 /// A recording whose programs are attached only while they are measured.
-pub struct Generated(Session);
+pub struct Generated(ScratchRecording);
 
 impl Generated {
     /// Records each system call.
@@ -32,7 +32,7 @@ impl Generated {
     }
 
     fn of(schema: &str) -> Result<Generated, Reason> {
-        let mut session = Session::of_source(Source::new("bench.mete", schema), &[])?;
+        let mut session = ScratchRecording::of_source(Source::new("bench.mete", schema), &[])?;
         // Attached programs would slow down the other variants.
         session.pause()?;
         Ok(Generated(session))

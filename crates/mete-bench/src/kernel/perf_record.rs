@@ -92,8 +92,8 @@ fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Ow
     })
 }
 
-/// Records the switches and wake-ups of `perf bench sched pipe` into the file `data` of a directory, while the bench sends
-/// this number of messages on one processor. Returns the number of recorded events.
+/// Records the switches and wake-ups of `perf bench sched pipe` into the file `data` of a directory, while the bench
+/// sends this number of messages on one processor. Returns the number of recorded events.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use mete_log::{DomainId, Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
 use mete_measure::Bar;
 use mete_measure::interleave::interleave;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
+use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
 
 use super::perf_record;
@@ -21,7 +21,7 @@ use super::tracefs::{Instance, Tracefs};
 use crate::background::Background;
 use crate::child::{Owned, check_installed};
 use crate::context::Context;
-use crate::recording::Session;
+use crate::recording::ScratchRecording;
 use crate::scratch::Scratch;
 
 /// Messages of one repetition, then of a quick one. They take a fifth of a second or less.
@@ -91,8 +91,8 @@ fn rows_of(context: &mut Context<'_>, processor: usize) -> Vec<Row> {
 pub(super) const RECORDED: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP"];
 
 /// A recording of [`RECORDED`] with nothing attached yet.
-fn paused_recording() -> Result<Session, Reason> {
-    let mut session = Session::begin("scheduler", &RECORDED)?;
+fn paused_recording() -> Result<ScratchRecording, Reason> {
+    let mut session = ScratchRecording::begin("scheduler", &RECORDED)?;
     session.pause()?;
     Ok(session)
 }
@@ -112,7 +112,7 @@ fn configured_kernel() -> Result<Kernel, Reason> {
 
 struct Stage {
     kernel: Result<Kernel, Reason>,
-    recording: Result<Session, Reason>,
+    recording: Result<ScratchRecording, Reason>,
     tracefs: Result<Tracefs, Reason>,
     processor: usize,
     messages: u32,
@@ -137,7 +137,7 @@ impl Stage {
     /// Each of the two processes is in a domain of its own. So each switch and each wake-up is between domains, and
     /// is logged.
     fn with_our_log(&mut self) -> Result<f64, Reason> {
-        let kernel = self.kernel.as_mut().map_err(|reason| reason.clone())?;
+        let kernel = made(&mut self.kernel)?;
         let mut logging = Logging::begin(kernel)?;
         let before = logging.switches(self.processor);
         let answer = bench(self.processor, self.messages, |pid| logging.bind(pid))?;
@@ -150,7 +150,7 @@ impl Stage {
     }
 
     fn with_recording(&mut self) -> Result<f64, Reason> {
-        let session = self.recording.as_mut().map_err(|reason| reason.clone())?;
+        let session = made(&mut self.recording)?;
         // Reading the count flushes all records, which must not happen while the bench runs.
         let before = session.records(self.processor)?;
         session.resume()?;

@@ -11,7 +11,7 @@ use mete_measure::report::Row;
 use super::perf_record::record_messages;
 use super::pipe::{RECORDED, bench};
 use crate::context::Context;
-use crate::recording::Session;
+use crate::recording::ScratchRecording;
 use crate::scratch::Scratch;
 
 /// Enough messages to make the headers of files negligible.
@@ -46,7 +46,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 fn ours(processor: usize) -> Result<f64, Reason> {
-    let session = Session::begin("scheduler", &RECORDED)?;
+    let session = ScratchRecording::begin("scheduler", &RECORDED)?;
     bench(processor, MESSAGES, |_| Ok(()))?;
     let recorded = session.end()?;
     let mut events = 0u64;

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use mete_measure::Bar;
 use mete_measure::interleave::interleave;
 use mete_measure::processor;
-use mete_measure::reason::Reason;
+use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
 
 use super::generated::Generated;
 use crate::context::Context;
-use crate::crew::{Crew, Desk, now_ns, sleep_ns};
+use crate::crew::{Crew, MemberWords, now_ns, sleep_ns};
 use crate::traffic::system_calls;
 
 /// The rate of all processors together.
@@ -39,7 +39,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let mut found = Vec::new();
     let (rounds, time) = ROUNDS[usize::from(context.options.is_quick)];
     let shares = interleave("a million events a second", rounds, &[()], context.progress, |()| {
-        let of = measure(generated.as_mut().map_err(|reason| reason.clone())?, time)?;
+        let of = measure(made(&mut generated)?, time)?;
         found.push(of);
         Ok(of.flush_percent)
     });
@@ -86,14 +86,14 @@ fn measure(generated: &mut Generated, time: Duration) -> Result<SustainedResult,
 }
 
 /// Makes the system calls of each portion, and of all portions that are late.
-fn call(desk: &Desk<'_>) {
-    let calls = desk.words()[CALLS].load(Ordering::Acquire);
+fn call(member: &MemberWords<'_>) {
+    let calls = member.words()[CALLS].load(Ordering::Acquire);
     let begin = now_ns();
     let mut portions = 0u64;
-    while !desk.is_over() {
+    while !member.is_over() {
         // Wrapping operations cannot panic: a member of a crew must not.
         let due = now_ns().wrapping_sub(begin) / PORTION_NS;
-        while portions < due && !desk.is_over() {
+        while portions < due && !member.is_over() {
             system_calls(calls);
             portions = portions.wrapping_add(1);
         }

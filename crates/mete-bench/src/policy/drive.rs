@@ -35,7 +35,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A subject whose `decide` makes as many decisions for this number of clients as it is told.
+    /// `decide` makes the number of decisions that it is given. `clients` says for how long to warm up.
     pub fn new(clients: u32, decide: impl FnMut(u64) + 'static) -> Subject {
         let warm_up = WARM_UP_A_CLIENT.saturating_mul(clients).clamp(WARM_UP.0, WARM_UP.1);
         Subject { decide: Box::new(decide), times: 0, warm_up }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
+use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
 use mete_policy::{Eevdf, Nanoseconds, Vtrr, Wfq};
 
@@ -128,7 +128,7 @@ fn tavs_host(context: &mut Context<'_>) -> Row {
     let mut host = host::tavs();
     let rounds = context.rounds(60);
     let samples = interleave("TAVS host", rounds, &[()], context.progress, |()| {
-        let run = host.as_mut().map_err(|reason| reason.clone())?;
+        let run = made(&mut host)?;
         let begin = Instant::now();
         run(Nanoseconds::new(TAVS_NS)).map_err(Reason::from_error)?;
         Ok(TAVS_NS as f64 / begin.elapsed().as_nanos() as f64)

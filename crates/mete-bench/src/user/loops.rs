@@ -12,8 +12,8 @@ event! {
     pub static ROW: access "mete bench row";
 }
 
-/// The correspondent of the benchmark's rows. It differs from [`DOMAIN`](super::scheduler::DOMAIN), so that no row is internal to a
-/// domain.
+/// The correspondent of the benchmark's rows. It differs from [`DOMAIN`](super::scheduler::DOMAIN), so that no row
+/// is internal to a domain.
 pub const CORRESPONDENT: DomainId = DomainId::new(2);
 
 /// Nanoseconds for each of `times` passes that `run` makes.

@@ -13,7 +13,7 @@ pub mod writer;
 use mete_measure::Bar;
 use mete_measure::interleave::{Samples, interleave, quotients};
 use mete_measure::processor::{self, Pinned};
-use mete_measure::reason::Reason;
+use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
 use mete_measure::statistics::median;
 
@@ -139,9 +139,9 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
                 locked.as_ref().map(|log| timed(PASSES, |times| log.rows(times))).map_err(Reason::clone)
             }
             Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
-            LttngNothing => lttng.as_mut().map_err(|reason| reason.clone())?.ask("none", PASSES),
-            Lttng => lttng.as_mut().map_err(|reason| reason.clone())?.ask("row", PASSES),
-            Tracy => tracy.as_mut().map_err(|reason| reason.clone())?.ask(KEPT_PASSES),
+            LttngNothing => made(&mut lttng)?.ask("none", PASSES),
+            Lttng => made(&mut lttng)?.ask("row", PASSES),
+            Tracy => made(&mut tracy)?.ask(KEPT_PASSES),
         }
     });
     cost_rows(&samples)

@@ -22,6 +22,7 @@ use crate::command_line;
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
     match program_beside(name) {
         Ok(program) => {
+            // Behind the program's own name and the subcommand.
             let typed = command_line::typed().into_iter().skip(2);
             let error = Command::new(&program).args(first).args(typed).exec();
             anyhow!(error).context(format!("cannot start {}", program.display()))

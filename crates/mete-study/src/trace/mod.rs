@@ -1,9 +1,9 @@
 //! Recordings of shipped schemata, made and read by the same libraries as `mete record` and `mete show`.
 //!
 //! ```text
-//!   Session ── end ──▶ Recorded ──▶ NamedEvent, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
-//!   (kernel, flush     (a trace's     (one event)                    (the time between two events)
-//!    threads)           directory)
+//!   ScratchRecording ── end ──▶ Recorded ──▶ NamedEvent, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
+//!   (kernel, flush              (a trace's     (one event)                    (the time between two events)
+//!    threads)                    directory)
 //! ```
 
 mod schedule;

@@ -7,7 +7,7 @@ use mete_bench::busy::Busy;
 use mete_bench::crew::now_ns;
 use mete_bench::load::Load;
 use mete_bench::realtime::Realtime;
-use mete_bench::recording::Session;
+use mete_bench::recording::ScratchRecording;
 use mete_bench::scratch::Scratch;
 use mete_measure::{Reason, processor};
 use mete_trace::Symbols;
@@ -76,7 +76,7 @@ impl LockLoad {
         // have the priority, the measurement ends late.
         let _urgent = Realtime::begin(LIMIT).ok();
         // The recording is prepared before the load starts, because its threads have no such priority.
-        let session = Session::begin("locking", &LOCKING)?;
+        let session = ScratchRecording::begin("locking", &LOCKING)?;
         let others = busy(progress)?;
         let running = (self.start)(parallel)?;
         // What its start waits for is not what the load waits for.

@@ -12,6 +12,7 @@ use mete_bench::user::lttng::Peer;
 use mete_bench::user::timed;
 use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
+use mete_measure::reason::made;
 use mete_measure::statistics::median;
 use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
 
@@ -93,7 +94,7 @@ impl Stage {
         let _slow = SlowEntry::begin();
         match logger {
             Kernel => {
-                let generated = self.generated.as_mut().map_err(|reason| reason.clone())?;
+                let generated = made(&mut self.generated)?;
                 generated.record(self.processor, EVENTS * PIECES, calls)
             }
             Ftrace => {
@@ -116,11 +117,11 @@ impl Stage {
     }
 
     fn lttng(&mut self, what: &str) -> Result<f64, Reason> {
-        self.lttng.as_mut().map_err(|reason| reason.clone())?.ask(what, OWN_EVENTS)
+        made(&mut self.lttng)?.ask(what, OWN_EVENTS)
     }
 
     fn lines(&mut self) -> Result<f64, Reason> {
-        let log = self.log.as_mut().map_err(|reason| reason.clone())?;
+        let log = made(&mut self.log)?;
         let mut done = Ok(());
         let ns = timed(LINES, |lines| done = (0..lines).try_for_each(|nth| log.line(nth, 1)));
         done.map(|()| ns)

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mete_bench::crew::{Crew, Desk, now_ns, sleep_ns};
+use mete_bench::crew::{Crew, MemberWords, now_ns, sleep_ns};
 use mete_measure::Reason;
 
 use crate::klogger::fastest_ns;
@@ -71,12 +71,12 @@ impl Player {
     }
 }
 
-fn play(desk: &Desk<'_>) {
-    match desk.nth {
-        0 => decode(desk),
-        1 => show(desk),
+fn play(member: &MemberWords<'_>) {
+    match member.nth {
+        0 => decode(member),
+        1 => show(member),
         _ => {
-            while !desk.is_over() {
+            while !member.is_over() {
                 work(10_000);
             }
         }
@@ -84,13 +84,13 @@ fn play(desk: &Desk<'_>) {
 }
 
 /// Decodes a frame in each 40 ms. A frame that is not begun before the next one is due is left out.
-fn decode(desk: &Desk<'_>) {
-    let turns = desk.words()[TURNS].load(Ordering::Acquire);
-    let display = desk.of(1);
+fn decode(member: &MemberWords<'_>) {
+    let turns = member.words()[TURNS].load(Ordering::Acquire);
+    let display = member.of(1);
     let begin = now_ns();
     display[BEGIN].store(begin, Ordering::Release);
     let mut frame = 0u64;
-    while !desk.is_over() {
+    while !member.is_over() {
         let due = begin.wrapping_add(frame.wrapping_mul(FRAME_NS));
         // A frame that is already due is not waited for.
         sleep_ns(due.saturating_sub(now_ns()));
@@ -105,11 +105,11 @@ fn decode(desk: &Desk<'_>) {
 }
 
 /// Shows the newest decoded frame. It is in time if it is shown within two frames' time after it was due.
-fn show(desk: &Desk<'_>) {
-    let own = desk.words();
+fn show(member: &MemberWords<'_>) {
+    let own = member.words();
     let turns = own[TURNS].load(Ordering::Acquire);
     let mut last = 0;
-    while !desk.is_over() {
+    while !member.is_over() {
         let frame = own[DECODED].load(Ordering::Acquire);
         if frame == last {
             wait(&own[DECODED], frame);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::load::Load;
-use mete_bench::recording::{Recorded, Session};
+use mete_bench::recording::{Recorded, ScratchRecording};
 use mete_bench::scratch::Scratch;
 use mete_measure::Reason;
 use mete_trace::NamedItem;
@@ -63,7 +63,7 @@ pub(super) const PLAYERS: [(&str, Measure); 2] = [("decoder", decoder), ("ffmpeg
 /// A player of our own, which knows how many frames it has lost.
 fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
     let player = Player::start(hogs)?;
-    let session = Session::begin("scheduler", &EVENTS)?;
+    let session = ScratchRecording::begin("scheduler", &EVENTS)?;
     player.crew.go();
     pause(time, progress);
     player.crew.stop();
@@ -89,7 +89,7 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Player
          exec ffmpeg -nostdin -loglevel error -re -i clip.mpg -f null -"
     );
     // Recorded from before the start on, because the roles of processes follow from their forks.
-    let session = Session::begin("scheduler", &EVENTS)?;
+    let session = ScratchRecording::begin("scheduler", &EVENTS)?;
     let mut load = Load::start(&["sh", "-c", &start], scratch.path())?;
     load.wait(time, progress);
     let recorded = session.end()?;

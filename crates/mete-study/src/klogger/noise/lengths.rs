@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_bench::recording::{Recorded, Session};
+use mete_bench::recording::{Recorded, ScratchRecording};
 use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
 use mete_trace::NamedItem;
@@ -42,8 +42,8 @@ pub(super) fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<L
     let _pinned = Pinned::to(processor)?;
     // Before recording: interrupts during calibration are of no interest.
     let turns = iterations::calibrate();
-    let interrupts = Session::begin("interrupt", &INTERRUPTS)?;
-    let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
+    let interrupts = ScratchRecording::begin("interrupt", &INTERRUPTS)?;
+    let switches = ScratchRecording::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
     let iterations = run(stretches, turns, progress)?;
     let (interrupts, switches) = (interrupts.end()?, switches.end()?);
     let mut spans = Spans::of(&interrupts);

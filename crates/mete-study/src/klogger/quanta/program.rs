@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_bench::recording::{Recorded, Session};
+use mete_bench::recording::{Recorded, ScratchRecording};
 use mete_bench::scratch::Scratch;
 use mete_measure::Reason;
 use mete_trace::{NamedItem, ProcessNames};
@@ -53,7 +53,7 @@ impl ProgramQuanta {
     ) -> Result<ProgramQuanta, Reason> {
         let scratch = Scratch::new()?;
         // Recorded from before the start on, because a family is known by its forks.
-        let session = Session::begin("scheduler", &EVENTS)?;
+        let session = ScratchRecording::begin("scheduler", &EVENTS)?;
         let mut started = (workload.start)(scratch.path())?;
         started.load.wait(time, progress);
         let pid = started.load.pid();

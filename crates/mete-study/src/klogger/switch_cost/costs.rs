@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::crew::Crew;
-use mete_bench::recording::{Recorded, Session};
+use mete_bench::recording::{Recorded, ScratchRecording};
 use mete_bench::watch::{self, Gap};
 use mete_measure::{Reason, processor};
 use mete_trace::NamedItem;
@@ -48,7 +48,7 @@ impl SwitchCosts {
         let processor = processor::quietest();
         let crew = Crew::start(&vec![Some(processor); processes], watch::words(GAPS), watch::watch)?;
         // The processes wait until they may go, so that the recording has all of their switches.
-        let session = Session::begin("scheduler", &EVENTS)?;
+        let session = ScratchRecording::begin("scheduler", &EVENTS)?;
         crew.go();
         let passed = pause(time, progress);
         crew.stop();

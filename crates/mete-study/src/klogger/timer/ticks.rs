@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mete_base::progress::Progress;
 use mete_bench::crew::Crew;
-use mete_bench::recording::{Recorded, Session};
+use mete_bench::recording::{Recorded, ScratchRecording};
 use mete_bench::watch::{self, Gap};
 use mete_measure::{Reason, processor};
 use mete_trace::NamedItem;
@@ -40,9 +40,9 @@ pub(crate) struct TickCosts {
 impl TickCosts {
     pub(super) fn measure(time: Duration, progress: &mut dyn Progress) -> Result<TickCosts, Reason> {
         let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
-        let session = Session::begin("interrupt", &EVENTS)?;
+        let session = ScratchRecording::begin("interrupt", &EVENTS)?;
         // The switches have a recording of their own, because each recording has the events of one schema.
-        let switching = Session::begin("scheduler", &["SCHEDOUT"])?;
+        let switching = ScratchRecording::begin("scheduler", &["SCHEDOUT"])?;
         let crew = Crew::start(&places, watch::words(GAPS), watch::watch)?;
         crew.go();
         let passed = pause(time, progress);

@@ -4,6 +4,7 @@ use mete_bench::user::scheduler::{Logging, Scheduler};
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT, Running};
 use mete_log::{Control, FileId, Plan, Shape};
 use mete_measure::Reason;
+use mete_measure::reason::made;
 
 use super::setting::{Setting, Source};
 
@@ -37,7 +38,7 @@ impl Stage {
     pub(super) fn set(&mut self, setting: Setting) -> Result<On<'_>, Reason> {
         match self.source {
             Source::Probes => {
-                let scheduler = self.scheduler.as_mut().map_err(|reason| reason.clone())?;
+                let scheduler = made(&mut self.scheduler)?;
                 set_probe(scheduler, setting)?;
                 Ok(On::Nothing)
             }
