@@ -6,7 +6,7 @@ use std::{env, process};
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// Headers of other crates: the types of numbers, and the policy that is compiled natively, too.
+/// Where headers lie: this crate's, the types of numbers, and the policy, which is also compiled natively.
 const FOLDERS: [&str; 3] = ["bpf", "../mete-kernel/bpf", "../mete-policy/kernel"];
 
 fn main() {

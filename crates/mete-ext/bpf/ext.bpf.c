@@ -33,7 +33,7 @@ static __always_inline void charge(struct task_struct *p, __u32 client, struct t
 	tree_ran(task->processor, client, used_ns, stop, now);
 }
 
-/* Without this operation the kernel would give a task that wakes to an idle processor by itself, past the tree. */
+/* Without this operation, the kernel itself would put a task that wakes onto an idle processor, past the tree. */
 s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 {
 	bool is_idle = 0;
@@ -47,7 +47,10 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	struct task *task = task_of(client);
 	__u64 now = bpf_ktime_get_ns();
 
-	/* The kernel's threads of one processor do work that others wait for: first come, first served, before all tasks. */
+	/*
+	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
+	 * arrival. So does a task without a number, which is in no tree.
+	 */
 	if (!task || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
@@ -240,7 +243,8 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 	}
 	number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!number) {
-		bpf_map_push_elem(&free_domains, &domain, 0);
+		if (domain != VTRR_ROOT)
+			bpf_map_push_elem(&free_domains, &domain, 0);
 		return -ENOMEM;
 	}
 	*number = domain;
@@ -335,8 +339,8 @@ struct sched_ext_ops mete = {
 	.cgroup_set_weight = (void *)cgroup_set_weight,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	/* A task that waits longer than this has the kernel end the scheduler. */
 	.flags = SCX_OPS_HAS_CGROUP_WEIGHT,
+	/* The kernel ends the scheduler when a task has waited longer than this. */
 	.timeout_ms = 10000,
 	.name = "mete_group_vtrr",
 };

@@ -128,7 +128,7 @@ struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 
-/* Renamed in 6.13; each kernel has one name of each at least. */
+/* Renamed in 6.13: each kernel has at least one of the two names. */
 void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 bool scx_bpf_consume(u64 dsq_id) __ksym __weak;

@@ -35,7 +35,7 @@ struct vtrr {
 /* The lock of each tree, and what is counted of it. Only code that runs with interrupts off takes a lock: see lock(). */
 struct processor {
 	__u32 lock;
-	/* Tasks that were chosen, of these from another processor's tree, and choices that could not be carried out. */
+	/* Choices from its own tree; tasks taken from other trees; choices from its own that could not be carried out. */
 	__u64 decisions;
 	__u64 stolen;
 	__u64 missed;
@@ -78,8 +78,8 @@ static __always_inline __u32 *vtrr_late_at(struct vtrr *p, struct vtrr_queue *qu
 }
 
 /*
- * 64 bits suffice: a share is at most 10,000, a quantum 4 ms, and the shares of a queue's members sum up to less than 2^28,
- * so that each product is below 2^63.
+ * 64 bits suffice. A share is at most 10,000 and a quantum is 1 ms (QUANTUM_NS), so at most 2 * 10^10 ns are due to a
+ * member. The shares of a queue's members sum up to less than 2^28. So each product is below 2^63.
  */
 static __always_inline int vtrr_exceeds(__s64 due_ns, __u64 total, __u32 share, vtrr_wide queue_due_ns)
 {

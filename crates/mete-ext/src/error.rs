@@ -23,7 +23,7 @@ pub enum ExtError {
         /// How many the scheduler serves.
         most: usize,
     },
-    /// The programs could not be loaded.
+    /// The programs could not be loaded, or the kernel does not say how many processors there may be.
     #[error(transparent)]
     Load(#[from] KernelError),
     /// The kernel does not let the scheduler rule.

@@ -16,8 +16,8 @@
 //! 1. **Nothing outlives the process.** The kernel takes all tasks back when the last descriptor is closed, also after
 //!    `kill -9`; when a task has waited for ten seconds; and when the policy breaks a rule of sched_ext.
 //!    [`Status::ended`] says why.
-//! 2. **A decision takes no lock that other processors take for theirs.** Each processor has a tree of its own. It
-//!    takes a task out of another's tree only when its own has none.
+//! 2. **A decision takes one lock, that of the processor's own tree.** Only a processor whose tree has no task to run
+//!    locks another's, to take a task out of it. Two locks are never held at once.
 //! 3. **Shares hold on each processor.** What a cgroup has on several processors together depends on how the kernel
 //!    distributes its tasks to them.
 //!

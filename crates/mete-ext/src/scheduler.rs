@@ -22,9 +22,9 @@ pub struct GroupScheduler {
 /// What the scheduler has done since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Tasks that were chosen to run next.
+    /// Tasks that were chosen to run next, each from the processor's own tree. Missed choices are counted, too.
     pub decisions: u64,
-    /// Tasks that a processor without tasks took from another one.
+    /// Tasks that a processor without tasks took from another one. They are not among the decisions.
     pub stolen: u64,
     /// Choices that could not be carried out, because the task had left at that moment.
     pub missed: u64,
@@ -109,7 +109,7 @@ fn ruling() -> Option<String> {
 }
 
 fn check_processors() -> Result<u32, ExtError> {
-    let found = libbpf_rs::num_possible_cpus().map_err(ExtError::Refused)?;
+    let found = mete_kernel::record::possible_processors()?;
     let most = size_of::<types::bss_processors>() / size_of::<types::processor>();
     match u32::try_from(found) {
         Ok(processors) if found <= most => Ok(processors),

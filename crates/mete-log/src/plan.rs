@@ -26,10 +26,10 @@ use crate::control::{Control, Entries, OFFSET_UNIT, Stamp};
 use crate::layout::{PAIR_KEEP_INTERNAL, Shape};
 use crate::{DomainId, EventId, FileId};
 
-/// How long a row may take that a producer writes without having taken the file: in a restartable sequence, or
-/// in a program of the kernel. Both take some ten nanoseconds, and only an interrupt comes in between.
+/// How long a producer may take to write a row without having taken the file: in a restartable sequence, or in a
+/// program of the kernel. Both take some ten nanoseconds, unless an interrupt comes in between.
 const LONGEST_ROW: Duration = Duration::from_millis(1);
-/// How many times as long a plan waits for a producer that has taken a file, before it takes it for dead.
+/// For how many times [`LONGEST_ROW`] a plan waits for a producer that has taken a file. After that it counts as dead.
 const PATIENCE: usize = 100;
 
 /// What a log file holds.

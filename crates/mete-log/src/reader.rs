@@ -38,7 +38,7 @@ impl core::ops::AddAssign for Poll {
     }
 }
 
-/// The file's index is one that no producer writes.
+/// The file's index has a value that no sound producer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The count of rows went down. At its next pass the reader goes on from the new value.

@@ -16,7 +16,7 @@ static __always_inline __u32 vtrr_entity_of(const struct vtrr *p, __u32 domain)
 	return p->first_domain + domain;
 }
 
-/* A domain as an entity; NULL for the root, which is in no queue, and for what is no domain. */
+/* A domain as an entity; NULL for the root, which is in no queue. The caller has checked that it is below p->domains. */
 static __always_inline struct vtrr_entity *vtrr_above(struct vtrr *p, __u32 domain)
 {
 	return domain == VTRR_ROOT ? 0 : vtrr_entity_at(p, vtrr_entity_of(p, domain));
@@ -46,7 +46,7 @@ static __always_inline __u64 vtrr_unused_of(struct vtrr *p, const struct vtrr_ru
 	return run->client != VTRR_NONE && vtrr_is_charged(p, run->client, domain) ? left_ns : 0;
 }
 
-/* What members of a domain's queue have been charged, because a client in them runs, and not used yet. */
+/* The sum of what members of a domain's queue were charged in advance, for clients that run now, and have not used yet. */
 static __always_inline __u64 vtrr_unused_ns(struct vtrr *p, __u32 domain, __u64 now)
 {
 	__u64 unused_ns = 0;
@@ -133,7 +133,7 @@ static __always_inline void vtrr_leave(struct vtrr *p, __u32 client)
 	}
 }
 
-/* Gives a member its share of now: a departure and an arrival. */
+/* Puts a member's changed share into effect: it departs and arrives again. */
 static __always_inline void vtrr_change_share(struct vtrr *p, __u32 number, __u64 now)
 {
 	struct vtrr_entity *entity = vtrr_entity_at(p, number);
@@ -192,7 +192,7 @@ static __always_inline void vtrr_set_domain_share(struct vtrr *p, __u32 domain, 
 	vtrr_change_share(p, vtrr_entity_of(p, domain), now);
 }
 
-/* A client's entity; NULL for a number that is none's. */
+/* A client's entity; NULL for a number that no client can have. */
 static __always_inline struct vtrr_entity *vtrr_client(struct vtrr *p, __u32 client)
 {
 	return client < p->clients ? vtrr_entity_at(p, client) : 0;
@@ -267,7 +267,7 @@ static __always_inline __u32 vtrr_pick(struct vtrr *p, __u32 processor, __u64 no
 
 /*
  * A client runs that was not picked: the kernel gave it its processor back after a task of a higher class. It is charged
- * when it stops. (The trait Policy has no such call, because no other owner does that.)
+ * when it stops. (The trait Policy has no such call: every other owner runs only clients that were picked.)
  */
 static __always_inline void vtrr_runs_unpicked(struct vtrr *p, __u32 client, __u64 now)
 {

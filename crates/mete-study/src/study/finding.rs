@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The findings of a study by the ids of their claims.
 pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
 
-/// Repetitions are noisy if their median is more than this many times the least of them.
+/// A time is noisy if the median of its repetitions is more than this many times the least of them.
 const NOISE: f64 = 1.1;
 
 /// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.

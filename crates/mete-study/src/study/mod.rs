@@ -247,7 +247,7 @@ fn run<S: Study>(options: StudyOptions, progress: &mut dyn Progress) -> StudyRes
     let kept = Kept::of::<S>(&report, &found, &pictures);
     let mut files = pictures;
     files.extend(S::data(&found, &report));
-    let figures = match told(S::TEXTS, &kept) {
+    let figures = match claims_and_page(S::TEXTS, &kept) {
         Ok((figures, page)) => {
             files.extend([("README.md".to_owned(), page), ("results.json".to_owned(), kept.text())]);
             figures
@@ -262,7 +262,7 @@ fn run<S: Study>(options: StudyOptions, progress: &mut dyn Progress) -> StudyRes
 }
 
 /// The claims with their results, and the page.
-fn told(texts: StudyTexts, kept: &Kept) -> Result<(Vec<Figure>, String), Reason> {
+fn claims_and_page(texts: StudyTexts, kept: &Kept) -> Result<(Vec<Figure>, String), Reason> {
     let figures = claims::figures(texts.claims, kept)?;
     let page = page::render(texts.page, kept, &figures)?;
     Ok((figures, page))
