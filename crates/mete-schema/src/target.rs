@@ -9,19 +9,97 @@ use crate::problem::Problem;
 use crate::schema::Target;
 use mete_base::nearest;
 
-/// All kinds of point: the word before the first colon, and the parts behind it.
-pub const KINDS: [(&str, &[&str]); 10] = [
-    ("tp_btf", &["TRACEPOINT"]),
-    ("raw_tp", &["TRACEPOINT"]),
-    ("tracepoint", &["GROUP", "NAME"]),
-    ("fentry", &["FUNCTION"]),
-    ("fexit", &["FUNCTION"]),
-    ("kprobe", &["FUNCTION"]),
-    ("uprobe", &["PATH", "FUNCTION"]),
-    ("uretprobe", &["PATH", "FUNCTION"]),
-    ("usdt", &["PATH", "PROVIDER", "NAME"]),
-    ("probe", &["EVENT"]),
-];
+/// A kind of point: the word before the first colon, and the parts behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct PointKind {
+    /// The word.
+    pub word: &'static str,
+    /// The parts, in order.
+    pub parts: &'static [TargetPart],
+    /// Makes the target of its parts, of which there must be as many as `parts` has.
+    build: BuildTarget,
+}
+
+type BuildTarget = fn(&mut dyn Iterator<Item = String>) -> Target;
+
+/// What one part of a target names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetPart {
+    /// A tracepoint of the kernel.
+    Tracepoint,
+    /// The group of a tracepoint.
+    Group,
+    /// A tracepoint in its group, or a static probe of its provider.
+    Name,
+    /// A function, of the kernel or of a program.
+    Function,
+    /// The path of a program.
+    Path,
+    /// The provider of a static probe.
+    Provider,
+    /// The event of a probe of the log facility.
+    Event,
+}
+
+impl TargetPart {
+    /// The word that stands for the part in the form of a kind.
+    const fn word(self) -> &'static str {
+        match self {
+            TargetPart::Tracepoint => "TRACEPOINT",
+            TargetPart::Group => "GROUP",
+            TargetPart::Name => "NAME",
+            TargetPart::Function => "FUNCTION",
+            TargetPart::Path => "PATH",
+            TargetPart::Provider => "PROVIDER",
+            TargetPart::Event => "EVENT",
+        }
+    }
+
+    /// Whether the part goes into generated code and must be a name. Paths and symbols of programs need not be names,
+    /// because they go to the loader.
+    const fn must_be_name(self) -> bool {
+        match self {
+            TargetPart::Tracepoint | TargetPart::Group | TargetPart::Name | TargetPart::Provider => true,
+            TargetPart::Function | TargetPart::Path | TargetPart::Event => false,
+        }
+    }
+}
+
+/// All kinds of point.
+pub const KINDS: [PointKind; 10] = {
+    use TargetPart::{Event, Function, Group, Name, Path, Provider, Tracepoint};
+    [
+        kind("tp_btf", &[Tracepoint], |parts| Target::TpBtf(next(parts))),
+        kind("raw_tp", &[Tracepoint], |parts| Target::RawTracepoint(next(parts))),
+        kind("tracepoint", &[Group, Name], |parts| Target::Tracepoint {
+            group: next(parts),
+            name: next(parts),
+        }),
+        kind("fentry", &[Function], |parts| Target::Fentry(next(parts))),
+        kind("fexit", &[Function], |parts| Target::Fexit(next(parts))),
+        kind("kprobe", &[Function], |parts| Target::Kprobe(next(parts))),
+        kind("uprobe", &[Path, Function], |parts| Target::Uprobe { path: next(parts), symbol: next(parts) }),
+        kind("uretprobe", &[Path, Function], |parts| Target::Uretprobe {
+            path: next(parts),
+            symbol: next(parts),
+        }),
+        kind("usdt", &[Path, Provider, Name], |parts| Target::Usdt {
+            path: next(parts),
+            provider: next(parts),
+            name: next(parts),
+        }),
+        kind("probe", &[Event], |parts| Target::Probe(next(parts))),
+    ]
+};
+
+const fn kind(word: &'static str, parts: &'static [TargetPart], build: BuildTarget) -> PointKind {
+    PointKind { word, parts, build }
+}
+
+/// The next part. `resolve` has checked the number of parts, so that none is missing.
+fn next(parts: &mut dyn Iterator<Item = String>) -> String {
+    parts.next().unwrap_or_default()
+}
 
 /// The place that a target names.
 ///
@@ -29,24 +107,25 @@ pub const KINDS: [(&str, &[&str]); 10] = [
 ///
 /// What is wrong with the target.
 pub fn resolve(target: &ast::Target) -> Result<Target, Box<Problem>> {
-    let Some((word, parts)) = KINDS.into_iter().find(|(word, _)| *word == target.kind.text) else {
+    let Some(PointKind { word, parts, build }) = KINDS.into_iter().find(|kind| kind.word == target.kind.text)
+    else {
         return Err(no_kind(&target.kind));
     };
     if parts.len() != target.parts.len() {
         let last = target.parts.last().map_or(target.kind.span, |part| part.span);
-        let wanted = format!("{word}:{}", parts.join(":"));
+        let wanted = format!("{word}:{}", parts.iter().map(|part| part.word()).collect::<Vec<_>>().join(":"));
         let title = format!("`{word}` is written `{wanted}`");
         let label = format!("expected {} behind it", count(parts.len()));
         return Err(Problem::new(target.kind.span.to(last), title, label).into());
     }
     for (part, what) in target.parts.iter().zip(parts) {
-        check_part(part, what)?;
+        check_part(part, *what)?;
     }
-    Ok(build(word, target.parts.iter().map(|part| part.text.clone())))
+    Ok(build(&mut target.parts.iter().map(|part| part.text.clone())))
 }
 
 fn no_kind(kind: &Name) -> Box<Problem> {
-    let words = KINDS.map(|(word, _)| word);
+    let words = KINDS.map(|kind| kind.word);
     let help = nearest::help(&kind.text, words, "kinds");
     let problem =
         Problem::new(kind.span, format!("there is no kind of point `{}`", kind.text), "expected a kind");
@@ -62,46 +141,26 @@ fn is_word(text: &str) -> bool {
     is_name(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) && is_name(&format!("_{text}"))
 }
 
-/// Checks that a part that goes into generated code is a name. Paths and symbols of programs need not be names, because
-/// they go to the loader.
-fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
-    let is_path = what == "PATH";
-    if is_path && !part.text.starts_with('/') {
+/// Checks that a part can be what it should name.
+fn check_part(part: &Name, what: TargetPart) -> Result<(), Box<Problem>> {
+    if what == TargetPart::Path && !part.text.starts_with('/') {
         let problem = Problem::new(part.span, "the path of a program must be absolute", "expected `\"/…\"`");
         let help = "write it out: the recorder has no search path, and another working directory";
         return Err(problem.help(help.to_owned()).into());
     }
-    let may_be_quoted = is_path || matches!(what, "FUNCTION" | "EVENT");
-    if what == "EVENT" && part.text.len() > MAX_PROBE_LETTERS {
+    if what == TargetPart::Event && part.text.len() > MAX_PROBE_LETTERS {
         let title = format!("the name of a probe has {} letters", part.text.len());
         let label = format!("at most {MAX_PROBE_LETTERS} are kept of it");
         let help =
             format!("write its first {MAX_PROBE_LETTERS} letters: programs publish no more of their probes");
         return Err(Problem::new(part.span, title, label).help(help).into());
     }
-    if !may_be_quoted && !is_word(&part.text) {
+    if what.must_be_name() && !is_word(&part.text) {
         let title = format!("{:?} is no name", part.text);
-        let label = format!("expected the {} as a name", what.to_lowercase());
+        let label = format!("expected the {} as a name", what.word().to_lowercase());
         return Err(Problem::new(part.span, title, label).into());
     }
     Ok(())
-}
-
-fn build(word: &str, mut parts: impl Iterator<Item = String>) -> Target {
-    // `resolve` has checked the word and the number of parts, so that none is missing.
-    let mut part = || parts.next().unwrap_or_default();
-    match word {
-        "tp_btf" => Target::TpBtf(part()),
-        "raw_tp" => Target::RawTracepoint(part()),
-        "tracepoint" => Target::Tracepoint { group: part(), name: part() },
-        "fentry" => Target::Fentry(part()),
-        "fexit" => Target::Fexit(part()),
-        "kprobe" => Target::Kprobe(part()),
-        "uprobe" => Target::Uprobe { path: part(), symbol: part() },
-        "uretprobe" => Target::Uretprobe { path: part(), symbol: part() },
-        "usdt" => Target::Usdt { path: part(), provider: part(), name: part() },
-        _ => Target::Probe(part()),
-    }
 }
 
 impl Target {

@@ -56,7 +56,7 @@ fn the_page_names_every_type_counter_point_and_known_value() {
     for word in types.chain(counters).chain(known) {
         assert!(PAGE.contains(&format!("`{word}`")), "{word}");
     }
-    for (word, _) in KINDS {
-        assert!(PAGE.contains(&format!("`{word}:")), "{word}");
+    for kind in KINDS {
+        assert!(PAGE.contains(&format!("`{}:", kind.word)), "{}", kind.word);
     }
 }
