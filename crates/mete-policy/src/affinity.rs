@@ -3,10 +3,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | a period's decision | each client looks at every domain, which is N² steps for N domains; and once more at every client after each pass in which a client moved, at most N passes |
+//! | a period's decision | N² steps for N domains, and at most N passes over all clients |
 //! | moves | one for each client and period at most, and no more than one in the time that it has to dwell |
-//! | fairness | none of its own: the scheduler decides which client runs next on a processor; the cap bounds what is brought to one |
+//! | fairness | none of its own |
 //! | several processors | the policy's purpose; on one processor no client moves |
+//!
+//! For a period's decision, each client looks at every domain. Then each looks once more at every client
+//! after each pass in which a client moved. The scheduler decides which client runs next on a processor; the
+//! cap bounds what is brought to one.
 //!
 //! Deviations: the papers say no more than that. Three rules keep the policy from doing harm on a real machine:
 //!

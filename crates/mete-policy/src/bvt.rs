@@ -9,8 +9,11 @@
 //! | | |
 //! |---|---|
 //! | selection and insertion together | O(log N); a wake-up and a stop also look at every processor |
-//! | ahead of the client that is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
-//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: a client that runs elsewhere is furthest behind until it is charged |
+//! | ahead of the furthest behind, in virtual time | at most (quantum + allowance) / share; with warp, more by it |
+//! | several processors | one queue serves all; a wake-up preempts the client that is furthest ahead |
+//!
+//! On several processors, the bound does not hold: a client that runs elsewhere is furthest behind until it
+//! is charged.
 //!
 //! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
 //! runnable, or at its own, whichever is later: sleeping saves nothing up. If the woken client's effective virtual

@@ -4,8 +4,10 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | constant time |
-//! | fairness | after k turns a client has had k times its allotment, less its deficit, which stays within one allotment of zero; between two clients that stay ready, the services divided by the shares differ by at most three quanta |
+//! | fairness | after k turns: k times its allotment, less a deficit within one allotment of zero |
 //! | several processors | one queue serves all; a client larger than a processor's part gets one processor |
+//!
+//! The services of two clients that stay ready, divided by their shares, differ by at most three quanta.
 //!
 //! At its turn a client's deficit counter grows by its allotment, its share times the quantum, and the client
 //! may run for as long as the counter says. A client that yields may use what it leaves in its next turn

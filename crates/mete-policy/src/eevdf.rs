@@ -10,9 +10,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more; and a step for each processor |
+//! | selection and insertion together | O(log N) amortised over requests, and a step for each processor |
 //! | lag, either way | less than one quantum while no client joins or leaves with a lag ("Fairness Analysis") |
-//! | several processors | one queue serves all, running clients count for the mean; when only running clients are eligible, the least early ready one runs; while no share is more than one processor, random trials found no lag beyond a quantum a processor either way (not proved); otherwise no bound |
+//! | several processors | one queue serves all, running clients count for the mean |
+//!
+//! One decision may move many requests, and a step back of the clock (below) every client once more. On
+//! several processors, the least early ready client runs when only running clients are eligible. While no
+//! share is more than one processor, random trials found no lag beyond a quantum a processor either way (not
+//! proved); otherwise there is no bound.
 //!
 //! A client that blocks takes its lag along and has it again when it wakes (one of the source's strategies). A
 //! client that was ahead stays ahead. A client that was behind is owed what it was, at most a quantum. Sleeping

@@ -5,8 +5,13 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | constant time, but once in 100 quanta linear in clients: priorities are adjusted |
-//! | fairness | in the long run alone: over 20 half-lives of usage, 6400 quanta each, a user's time is within a tenth of its part (found for shares of 1 to 10 and up to 9 processes; the sources prove nothing) |
-//! | several processors | one set of queues serves all; a client that wakes preempts the client on the worst level, counted with what that one has run up to then, if the level is worse than its own |
+//! | fairness | in the long run alone |
+//! | several processors | one set of queues serves all |
+//!
+//! Over 20 half-lives of usage, 6400 quanta each, a user's time is within a tenth of its part. This was found
+//! for shares of 1 to 10 and up to 9 processes; the sources prove nothing. On several processors, a client
+//! that wakes preempts the client on the worst level, counted with what that one has run up to then, if the
+//! level is worse than its own.
 //!
 //! A domain is a user, with its share; a client is a process. The rules are Kay and Lauder's:
 //!

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | selection | linear in ready clients; linear in all clients when the counters are recharged |
 //! | insertion | constant time |
-//! | fairness | of clients that never block, each gets its priority's number of ticks between two recharges; none over shorter times, and not by shares beyond 40 |
+//! | fairness | a client that never blocks gets its priority's number of ticks between two recharges |
 //! | several processors | one queue serves all; a client is 15 better on the processor where it ran last |
+//!
+//! There is no fairness over shorter times, and none by shares beyond 40.
 //!
 //! A client's counter is the number of ticks that it has left. Its goodness is 0 once the counter is 0, and
 //! otherwise counter + priority, and 15 more where there are several processors and it last ran on this

@@ -5,9 +5,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection, insertion | O(g) for g groups, and g is at most 21 whatever the number of clients; insertion and removal also a step for each processor |
-//! | fairness | with g groups and clients that are always ready, a client's service-time error stays between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta; for sleepers see below |
+//! | selection, insertion | O(g) for g groups, and g is at most 21 whatever the number of clients |
+//! | fairness | an error between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta |
 //! | several processors | one set of groups serves all (see below) |
+//!
+//! Insertion and removal also take a step for each processor. The error is that of a client's service time,
+//! with clients that are always ready; for sleepers see below.
 //!
 //! Group k holds the clients with shares from 2ᵏ to 2ᵏ⁺¹ − 1; its weight is the sum of their shares, and
 //! its work W the time that they were given. Groups stand in the order of their weights, the heaviest

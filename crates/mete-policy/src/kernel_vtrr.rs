@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | selection | that of [`GroupVtrr`](crate::GroupVtrr): constant time for each level |
-//! | insertion, removal | as many steps as the logarithm of the members of each queue; and a step for each processor and level |
+//! | insertion, removal | O(log N) in each queue of N members, and a step for each processor and level |
 //! | fairness, several processors | that of [`GroupVtrr`](crate::GroupVtrr) |
 
 use alloc::vec;

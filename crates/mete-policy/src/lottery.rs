@@ -4,8 +4,11 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | O(log N) steps in a tree of partial ticket sums (§4.2) |
-//! | fairness | in the mean: of n decisions a client with the part p of all tickets wins n × p, with a standard deviation of √(n p (1 − p)) (§2.2); nothing is promised of one decision |
+//! | fairness | in the mean; nothing is promised of one decision |
 //! | several processors | one lottery serves all; the tickets of clients that run elsewhere are not in it |
+//!
+//! Of n decisions, a client with the part p of all tickets wins n × p in the mean, with a standard deviation
+//! of √(n p (1 − p)) (§2.2).
 //!
 //! A client has as many tickets as its share says. A client that uses only the fraction f of its quantum
 //! holds 1/f times as many until it is next chosen, so that its processor time stays in proportion

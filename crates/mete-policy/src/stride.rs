@@ -11,7 +11,9 @@
 //! | selection and insertion together | O(log N), and a step for each processor |
 //! | between two clients that stay ready | less than one quantum of error, however long (§2) |
 //! | behind the ideal; ahead of it | less than one quantum; up to as many quanta as there are clients |
-//! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind, as for [`Wfq`](crate::Wfq); otherwise no bound |
+//! | several processors | one queue serves all; at most a quantum a processor behind, as for [`Wfq`](crate::Wfq) |
+//!
+//! The bound on several processors holds while no share is more than one processor; otherwise there is none.
 //!
 //! A client that leaves or blocks keeps the distance of its pass from the global pass (`remain` in the source)
 //! and has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by sleeping.

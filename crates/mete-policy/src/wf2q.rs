@@ -8,9 +8,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised: a client is set aside as too early once a quantum at most; one decision may move many; and a step for each processor |
+//! | selection and insertion together | O(log N) amortised, and a step for each processor |
 //! | behind the ideal, ahead of it | less than one quantum each, among clients that stay ready |
-//! | several processors | one queue serves all, and the clock also jumps past clients that run; while no share is more than one processor, random trials found no error beyond a quantum a processor either way (not proved); otherwise no bound |
+//! | several processors | one queue serves all, and the clock also jumps past clients that run |
+//!
+//! The cost is amortised because a client is set aside as too early once a quantum at most; one decision may
+//! move many. On several processors, while no share is more than one processor, random trials found no error
+//! beyond a quantum a processor either way (not proved); otherwise there is no bound.
 //!
 //! The bounds hold from a client's wake-up on while others wake and stop before their quantum's end. A client that
 //! leaves while ahead adds its lead, less than a quantum, over the remaining shares to the others' lag. A client

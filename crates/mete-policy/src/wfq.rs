@@ -7,10 +7,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | [`Wfq`]: O(log N); [`WfqLinear`](crate::WfqLinear): O(N); and a step for each processor |
+//! | selection and insertion together | O(log N), [`WfqLinear`](crate::WfqLinear) O(N); and a step for each processor |
 //! | behind the ideal | less than one quantum |
 //! | ahead of the ideal | up to as many quanta as there are clients |
-//! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind (Blanquer and Özden 2001); otherwise no bound |
+//! | several processors | one queue serves all; at most a quantum a processor behind (Blanquer and Özden 2001) |
+//!
+//! The bound on several processors holds while no share is more than one processor; otherwise there is none.
 //!
 //! The bound behind holds for every client from its wake-up on, while others wake, stop before their quantum's
 //! end, and leave, block or are given a smaller share when they are not ahead. A client that is ahead and

@@ -4,8 +4,10 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | constant time |
-//! | fairness | exact at the end of every round; within a round a client may be its whole share of quanta ahead or behind |
+//! | fairness | exact at the end of every round |
 //! | several processors | one queue serves all; a client larger than a processor's part gets one processor |
+//!
+//! Within a round a client may be its whole share of quanta ahead or behind.
 //!
 //! A client with share S runs S of the paper's time units in a row: one decision whose slice is S
 //! quanta. With shares 3, 2, 1 the order is A A A B B C.

@@ -276,8 +276,8 @@ fn vtrr_2_a_client_that_blocks_just_before_the_end_of_its_quantum_has_no_more_ti
     }
 }
 
-/// The client behind it has the same share, so that the counter of the returning one must not be smaller: it is raised, and the
-/// part of the quantum that was used stays used. Without that, the client gained 1.4 % of its time.
+/// The client behind it has the same share, so that the counter of the returning one must not be smaller: it is raised,
+/// and the part of the quantum that was used stays used. Without that, the client gained 1.4 % of its time.
 #[test]
 fn vtrr_2_a_client_that_blocks_in_the_midst_of_quanta_gains_nothing_beside_an_equal_one() {
     for late in [false, true] {

@@ -27,8 +27,8 @@ impl FirstLook {
         FirstLook { used: used(), at: Instant::now() }
     }
 
-    /// The busiest programs since then, over a third of a second at least, and behind them those that have run most in their
-    /// life. Blocks until that time has passed.
+    /// The busiest programs since then, over a third of a second at least, and behind them those that have run most in
+    /// their life. Blocks until that time has passed.
     pub fn busiest(self) -> Vec<DomainSpec> {
         std::thread::sleep(LOOK_FOR.saturating_sub(self.at.elapsed()));
         let mut busy: Vec<_> = since(&self.used, used()).into_iter().collect();

@@ -10,8 +10,8 @@ pub struct Missed {
     pub runs: u64,
     /// Address spaces that are missing from the sums of memory.
     pub spaces: u64,
-    /// Context switches that the kernel did not report. They lose no row. Service time is corrected for them; what performance
-    /// counters counted meanwhile is charged to no domain.
+    /// Context switches that the kernel did not report. They lose no row. Service time is corrected for them; what
+    /// performance counters counted meanwhile is charged to no domain.
     pub switches: u64,
     /// Processes that were bound to their domain only some time after they came to belong to it.
     pub late: u64,

@@ -1,8 +1,8 @@
 //! Which programs make up the domain "other", by processor time as `/proc` tells it.
 //!
-//! The log says how long processes in no domain have run, and not which processes these were. So they are looked at from time
-//! to time. A process that starts and ends between two looks is missed, and times are whole ticks of a hundredth of a second.
-//! The result is a hint at what should be a domain.
+//! The log says how long processes in no domain have run, and not which processes these were. So they are looked at
+//! from time to time. A process that starts and ends between two looks is missed, and times are whole ticks of a
+//! hundredth of a second. The result is a hint at what should be a domain.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -3,8 +3,8 @@
 
 use crate::actuator::{self, Restored};
 
-/// Removes the sockets and puts back the processor masks that killed runs have left. Returns what the user should know, in
-/// sentences.
+/// Removes the sockets and puts back the processor masks that killed runs have left. Returns what the user should know,
+/// in sentences.
 pub fn recover() -> Option<String> {
     mete_probe::stale::remove();
     let restored = actuator::recover().unwrap_or_default();

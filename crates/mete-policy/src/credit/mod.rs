@@ -9,14 +9,18 @@
 //! | | |
 //! |---|---|
 //! | selection | constant time |
-//! | insertion | constant time; where it may preempt, as many steps as there are processors; where a partial boost is revoked, as many as there are clients before its place |
+//! | insertion | constant time, apart from preemption and partial boosts |
 //! | accounting (every third tick of processor 0) | as many steps as there are active and ready clients and domains |
 //! | a task switch, an event, a request | constant time; when a driver is descheduled, up to 16 packets' worth |
 //! | removal | constant time, and clearing what was tracked: N × 8 KiB for an N-bit portmap |
 //! | a decision that is given back | its client is at the head again, with its boost and the slice that it had |
-//! | fairness | by weight over accounting periods as long as nothing is clipped (see below); within one priority first in first out |
+//! | fairness | by weight over accounting periods as long as nothing is clipped (see below) |
 //! | memory | fixed in the constructor, see [`TavsSettings::tracked_clients`] |
-//! | several processors | one queue serves all (`run_queue` says why); a client that wakes preempts the lowest priority |
+//! | several processors | one queue serves all; a client that wakes preempts the lowest priority |
+//!
+//! An insertion that may preempt takes as many steps as there are processors. One that revokes a partial
+//! boost takes as many as there are clients before its place. Within one priority, clients run first in first
+//! out. The file `run_queue` says why one queue serves all processors.
 //!
 //! # What weights are worth
 //!
@@ -145,7 +149,7 @@ impl Credit {
         self.tavs.inference.belief(client, task)
     }
 
-    /// The portmap counter of a client's port; `None` where there is no portmap.
+    /// The portmap counter of a client's port; `None` where there is no portmap. For tests of what the portmap learns.
     pub fn portmap_counter(&self, client: ClientId, port: u16) -> Option<u8> {
         self.tavs.network.counter(client, port)
     }

@@ -7,10 +7,10 @@
 //!
 //! The paper says twice what is to be done with packets for several ports, in two different ways:
 //!
-//! | where | it teaches | setting `learn_by_driver_slice` |
-//! |---|---|---|
-//! | §3.5.2 | if "all incoming packets are destined for a single port number before the time slice of the target" | `false` |
-//! | §3.5.3, figure 5(b) | "because a packet for one destination port number reaches during the time slice of the IDD" | `true` |
+//! * §3.5.2, [`learn_by_driver_slice`](super::TavsSettings) off: it teaches if "all incoming packets are destined
+//!   for a single port number before the time slice of the target".
+//! * §3.5.3 and figure 5(b), the setting on: it teaches "because a packet for one destination port number reaches
+//!   during the time slice of the IDD".
 //!
 //! By the second, packets for two ports that came in two slices of the driver's teach about both ports,
 //! although only one of the tasks can have been the first. Counters of more than one bit make up for such

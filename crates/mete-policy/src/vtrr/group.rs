@@ -9,9 +9,12 @@
 //! | | |
 //! |---|---|
 //! | selection | constant time for each level of domains from the root to the client |
-//! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue, and in the parents' where a domain wakes or falls asleep with its member; each with a step for each processor and level |
+//! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue or more, and a step for each processor and level |
 //! | fairness | that of VTRR in each queue: exact at the end of each queue's cycle |
-//! | several processors | one tree serves all; a domain without idle members is passed over; shares that its members cannot use together are not cut |
+//! | several processors | one tree serves all; a domain without idle members is passed over |
+//!
+//! An insertion or a removal reaches the parents' queues where a domain wakes or falls asleep with its
+//! member. Shares that a domain's members cannot use together on several processors are not cut.
 //!
 //! If a domain's member stops before the end of a quantum and another member is ready, the domain goes on with
 //! that quantum: it is the domain's.

@@ -8,11 +8,16 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors the selections at its end do |
-//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that stand behind; and a step for each processor |
+//! | selection | constant time; with [`Reset::AtOnce`] linear in clients once in a cycle |
+//! | insertion | constant time beside the last neighbours; otherwise a walk of about √(n / 32) steps |
 //! | removal | constant time; on several processors, as many steps as there are processors |
-//! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
+//! | fairness | exact at the end of every cycle; within one, the paper has simulations (§4.1) and no bound |
 //! | several processors | one queue serves all; a client that is due more than one processor has one alone |
+//!
+//! With [`Reset::AtOnce`], one selection in a cycle takes a step for each client; on several processors the
+//! selections at the cycle's end do. In an array of shares ([`Vtrr::ranged`]), an insertion takes four steps
+//! instead of the walk, and one for each 32 to 64 clients of equal share that stand behind. Every insertion
+//! also takes a step for each processor.
 //!
 //! # Virtual time without virtual times
 //!
@@ -157,7 +162,7 @@ impl Vtrr {
         self.queue.slots(&self.store).map(|slot| (slot.entity.client(), self.queue.counter(slot)))
     }
 
-    /// QVT, the virtual time of the queue; `None` when the queue is empty.
+    /// QVT, the virtual time of the queue; `None` when the queue is empty. For tests of the dynamics, beside a model.
     pub fn queue_virtual_time(&self) -> Option<VirtualTime> {
         self.queue.virtual_time()
     }

@@ -324,8 +324,8 @@ impl Queue {
         let Some(slot) = store.get_mut(place) else { return };
         let counter = slot.counter.min(largest).max(smallest);
         if counter > slot.counter {
-            // A counter that is raised brings no more than staying would have: otherwise a client would gain by blocking in the
-            // midst of a quantum and waking at once.
+            // A counter that is raised brings no more than staying would have: otherwise a client would gain by
+            // blocking in the midst of a quantum and waking at once.
             slot.raise(counter, stayed_ns, self.quantum_ns);
         }
         slot.counter = counter;

@@ -180,7 +180,8 @@ impl Affinity {
     fn moving(&self, process: &Process, thread: u32, domain: DomainId, target: Mask) -> Option<Moving> {
         let found = Process::read_thread(process.pid, thread)?;
         let present = Mask::of_thread(thread).ok()?;
-        // The mask is another thread's if the number was given to a new thread in between. That one is seen by the next pass.
+        // The mask is another thread's if the number was given to a new thread in between. That one is seen by the next
+        // pass.
         Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
         let original = self.book.ledger.original(process, &found, domain, present);
         let record = Record { pid: process.pid, thread, start: found.start, domain, original, told: target };

@@ -13,9 +13,9 @@ impl Domains {
     ///
     /// # Errors
     ///
-    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty. [`DomainError::NoMembers`]
-    /// says that no domain has a member. Then a selector is probably mistyped, so this is an error, unless a domain
-    /// waits for the children of a process that is there.
+    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty.
+    /// [`DomainError::NoMembers`] says that no domain has a member. Then a selector is probably mistyped, so this is an
+    /// error, unless a domain waits for the children of a process that is there.
     pub fn check_matches(&self) -> Result<Vec<EmptyDomain>, DomainError> {
         let empty: Vec<_> =
             user_domains(self.len()).filter(|&number| self.members(number).next().is_none()).collect();

@@ -25,8 +25,8 @@ pub struct Settings {
     pub layout: Layout,
     /// What the kernel should log. If it is empty, the kernel component is not used.
     pub kernel: Vec<Characteristic>,
-    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with the logs of
-    /// components alone.
+    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with the logs
+    /// of components alone.
     pub needs_kernel: bool,
     /// Whether the scheduler looks for user-level components.
     pub components: bool,

@@ -76,8 +76,8 @@ fn p99_ns(thread: &ClientReport) -> Option<u64> {
 }
 
 impl Fidelity {
-    /// Compares the replay under the recorded policy with the recording, whose threads are `recorded`. `None` if no wait
-    /// was recorded.
+    /// Compares the replay under the recorded policy with the recording, whose threads are `recorded`. `None` if no
+    /// wait was recorded.
     pub fn of(
         recording: &Recording,
         recorded: &[ClientReport],

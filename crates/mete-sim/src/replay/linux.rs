@@ -12,11 +12,16 @@
 //! | | |
 //! |---|---|
 //! | slice | `sysctl_sched_base_slice`, seen to be over at a tick or a wake-up |
-//! | wake-up | takes the processor if its deadline is the earliest eligible one, and the running thread is not eligible or has had the slice that it was given (`RUN_TO_PARITY`) |
-//! | a thread that blocks ahead of the others | stays in the queue until they have caught up (`DELAY_DEQUEUE`, `DELAY_ZERO`) |
-//! | place | an idle processor: where the thread ran, otherwise another; if none is idle: where it ran, or the waker's if that has less load |
-//! | balance | a processor that becomes idle takes a thread; one that is idle at a tick is given one; each compares its load with the others' at times |
+//! | wake-up | takes the processor if its deadline is the earliest eligible one (`RUN_TO_PARITY`) |
+//! | a thread blocks ahead of others | stays in the queue until they have caught up (`DELAY_DEQUEUE`, `DELAY_ZERO`) |
+//! | place | an idle processor, or the less loaded of the thread's last one and the waker's |
+//! | balance | a processor that becomes idle takes a thread; one that is idle at a tick is given one |
 //! | real time | above all others, by priority |
+//!
+//! A thread that wakes takes the processor only if the running thread is not eligible, or has had the slice
+//! that it was given. Of the idle processors, it gets the one where it ran before, if that is among them. If
+//! none is idle, it gets the one where it ran, or the waker's if that has less load. At times, each processor
+//! compares its load with the others'.
 //!
 //! Not included: groups (cgroups and sessions share as one), `sched_setaffinity`, `SCHED_BATCH`, `SCHED_IDLE`
 //! and deadlines; load that fades (a thread's load is its mean over the recording); caches and domains of

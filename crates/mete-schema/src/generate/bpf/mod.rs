@@ -6,11 +6,14 @@
 //! |---|---|
 //! | `struct mete_place` | state of a record between its beginning and its end |
 //! | `struct mete_here` | state that the records of one run of a program share, all 0 at first: the buffer, the time |
-//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL if there is none, or if the event is off |
+//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size, or NULL |
 //! | `METE_END(place, record, id, bytes)` | completes a record with all its fields: writes its header, and commits it |
 //! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | argument n of a call, from 0; the value that a call returns |
-//! | `METE_STATIC_ARGUMENT(ctx, n)` | a value of a static probe, from 0; in `usdt.h`, which only schemata with such points include |
+//! | `METE_STATIC_ARGUMENT(ctx, n)` | value n of a static probe, from 0; defined in `usdt.h` |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
+//!
+//! `METE_BEGIN` gives NULL if there is no room, or if the event is off. Only schemata with static probes include
+//! `usdt.h`.
 //!
 //! That file also includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared
 //! with only those members that are read. The loader finds where the members lie (CO-RE).
