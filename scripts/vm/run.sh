@@ -104,7 +104,7 @@ while :; do
 		exit
 		;;
 	--modules) with_modules=yes && shift ;;
-	--counted) counted=(-icount shift=2,sleep=off) && shift ;;
+	--counted) counted=(-icount 'shift=2,sleep=off') && shift ;;
 	--share) shared=$(realpath "$2") && shift 2 || exit ;;
 	--limit) limit=$2 && shift 2 ;;
 	-*) give_up "unknown option $1; see the top of $0" ;;

@@ -20,7 +20,7 @@ const FIRST: [(&str, DataType, bool, &str); 6] = [
         "file",
         DataType::UInt32,
         false,
-        "the file that it is in: the processor's number, or behind these, of programs' own events companion the kernel's",
+        "the file that it is in: the processor's number, or behind these, of programs' own events beside the kernel's",
     ),
     (
         "serial",

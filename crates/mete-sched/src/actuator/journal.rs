@@ -213,7 +213,7 @@ fn nameless(file: &File) -> PathBuf {
 }
 
 /// Puts back what schedulers of this user have left behind that were killed together with both of their watchers;
-/// `None` if nothing was left. Every program that uses [`Affinity`] must call this at its start. The cost is one look
+/// `None` if nothing was left. Every program that uses [`Affinity`](super::Affinity) must call this at its start. The cost is one look
 /// into a directory.
 pub fn recover() -> Option<Restored> {
     let left = directory::all_own().into_iter().flat_map(|directory| left_in(&directory));

@@ -36,13 +36,13 @@ pub struct Settings {
     /// users who have a process in a domain or are selected for a domain.
     pub component_users: Users,
     /// Whether all domains may be empty at first, without a notice. If not, at least one domain must have a member, and
-    /// each domain that is empty causes a [`Notice::Empty`].
+    /// each domain that is empty causes a [`Notice::Empty`](crate::Notice::Empty).
     pub may_be_empty: bool,
     /// The property by which processes that no selector selects are divided into domains; `None` for no division.
     pub divide: Option<DivideBy>,
     /// The constants of the affinity policy; `None` to observe only and move nothing.
     pub policy: Option<policy::affinity::Settings>,
-    /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`].
+    /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`](crate::Notice::WouldMove).
     pub acts: bool,
 }
 
