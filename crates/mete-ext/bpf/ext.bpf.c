@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * Group VTRR as the scheduler of all ordinary tasks (SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE). A task is a client, a cgroup a
  * domain with the share cpu.weight; each processor has a tree of its own (tree.bpf.h).

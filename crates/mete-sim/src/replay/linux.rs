@@ -603,7 +603,7 @@ mod tests {
         // By nice values: the more a thread weighs, the sooner it should have had its slice.
         let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
         for client in 0..3 {
-            assert_eq!(linux.wake(ClientId::new(client), ZERO), None, "nobody runs who could make way");
+            assert_eq!(linux.wake(ClientId::new(client), ZERO), None, "no client runs that could give way");
         }
         assert_eq!(picked(&mut linux, P0, ZERO), Some(B));
         linux.ran(B, ZERO, Stop::Blocked, ZERO);
