@@ -285,9 +285,12 @@ static __always_inline void charge_so_far(struct mete_area *area, struct task_st
 		arrive_late(&p, domain_of(table, task), task, 1);
 	}
 	settle_moved(&p, 1);
-	/* The scheduler or the exec of another thread has bound it anew. */
+	/*
+	 * The scheduler or the exec of another thread has bound it anew. What was counted in this phase is the former
+	 * domain's: members of that domain may have counted most of it, who had the processor before this task.
+	 */
 	if (p.phase->domain != domain_of(table, task))
-		arrive(&p, domain_of(table, task), 1, 0);
+		arrive(&p, domain_of(table, task), 1, 1);
 	p.phase->pid = task->pid;
 	p.phase->seen = p.now;
 	if (!(p.phase->armed & SERVICE) || p.now <= p.phase->begin[COUNTERS])

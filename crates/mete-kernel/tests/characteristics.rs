@@ -9,9 +9,10 @@ use mete_log::DomainId;
 use mete_log::layout::PAIR_KEEP_INTERNAL;
 use rustix::time::ClockId;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use support::{
     Child, apply, between, clock_ns, count, follow, kernel, of_domain, pin, plan, rows, run, spin, sum,
-    touch, wait_until,
+    touch, touch_and_free, wait_until,
 };
 
 const A: DomainId = DomainId::new(1);
@@ -92,6 +93,47 @@ fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
         assert_eq!(sum(&of_domain(&rows(&kernel, &plan, files[0]), A)), caused);
     }
     assert!(sum(&of_domain(&rows(&kernel, &plan, files[1]), A)) >= caused, "two counters at a time");
+}
+
+#[test]
+fn log_13_a_process_that_is_bound_anew_while_it_runs_brings_no_faults_of_its_neighbour() {
+    let Some(mut kernel) = kernel("log_13_bound_anew") else { return };
+    let (plan, files) = plan(&[event::SERVICE_TIME, event::RUN_QUEUE, event::COUNTERS]);
+    apply(&plan, &kernel);
+    // Both on one processor, and bound anew from another one where there is one.
+    let neighbour = |_: &mut support::Gate| {
+        pin(0);
+        loop {
+            touch_and_free(500 * 4096);
+        }
+    };
+    let mut neighbour = Child::start(neighbour);
+    let mut moved = Child::start(|gate| {
+        pin(0);
+        spin(300_000_000);
+        gate.tell(0);
+        gate.wait();
+    });
+    pin(1);
+    for child in [&neighbour, &moved] {
+        kernel.bind(&Principal::Process(child.pid), A).unwrap();
+    }
+    kernel.enable(&Characteristic::ServiceTime).unwrap();
+    kernel.enable(&Characteristic::RunQueue { hertz: 1000 }).unwrap();
+    kernel.enable(&Characteristic::Counter("minor-faults".parse().unwrap())).unwrap();
+    neighbour.release();
+    moved.release();
+    while moved.state() != "S" {
+        for domain in [B, A] {
+            kernel.bind(&Principal::Process(moved.pid), domain).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    let own = moved.minor_faults();
+    neighbour.kill();
+    assert!(sum(&of_domain(&rows(&kernel, &plan, files[0]), B)) > 0, "it was never seen in the other domain");
+    let charged = sum(&of_domain(&rows(&kernel, &plan, files[2]), B));
+    assert!(charged <= own, "{charged} faults are charged, and it has had {own}");
 }
 
 #[test]

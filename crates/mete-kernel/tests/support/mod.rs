@@ -328,6 +328,12 @@ pub fn touch(bytes: usize) -> *mut u8 {
     }
 }
 
+/// The same; the memory is gone afterwards.
+pub fn touch_and_free(bytes: usize) {
+    // SAFETY: nothing else knows the mapping.
+    unsafe { libc::munmap(touch(bytes).cast(), bytes) };
+}
+
 /// Has a task that is woken not take the processor from the task that wakes it, so that the latter comes to block.
 fn do_not_preempt() {
     let priority = libc::sched_param { sched_priority: 0 };
