@@ -55,7 +55,10 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
-	/* First into its own queue, then into the tree: a task that the tree picks is found. */
+	/*
+	 * The kernel moves the task into its queue when this operation has returned, and holds the lock of the processor's
+	 * run queue until then. So dispatch on this processor finds a task that the tree picks; another processor may not.
+	 */
 	insert_into(p, client, QUANTUM_NS, enq_flags);
 	if (task->processor != processor) {
 		tree_leave(task->processor, client, now);
@@ -70,7 +73,7 @@ static __always_inline bool run_own(__u32 processor, struct task_struct *previou
 {
 	__u32 tries, client;
 
-	/* Tasks that have left at this very moment are few; if not, the kernel calls again. */
+	/* Tasks that have left at this very moment are few. */
 	for (tries = 0; tries < 4; tries++) {
 		client = tree_pick(processor, now);
 		if (client >= CLIENTS)
@@ -86,6 +89,8 @@ static __always_inline bool run_own(__u32 processor, struct task_struct *previou
 		processor_at(processor)->missed++;
 		tree_ran(processor, client, 0, VTRR_STOP_BLOCKED, now);
 	}
+	/* If they are not, the kernel is to ask again: it takes a processor without a choice for one without tasks. */
+	scx_bpf_kick_cpu(processor, 0);
 	return 0;
 }
 
@@ -103,8 +108,12 @@ static __always_inline void run_foreign(__u32 processor, __u64 now)
 		if (!task)
 			continue;
 		if (!move_to_local(client)) {
-			/* It may not run here: the choice is given back. */
+			/*
+			 * It may not run here, or the kernel has not put it into its queue yet: the choice is given back.
+			 * The other processor may have found its tree empty meanwhile and have become idle.
+			 */
 			tree_ran(other, client, 0, VTRR_PREEMPTED, now);
+			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
 			continue;
 		}
 		tree_ran(other, client, 0, VTRR_STOP_BLOCKED, now);
