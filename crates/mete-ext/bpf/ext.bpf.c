@@ -257,6 +257,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 		return -ENOMEM;
 	}
 	*number = domain;
+	shares[masked(domain, DOMAINS)].weight = args->weight;
 	bpf_for(processor, 0, PROCESSORS)
 	{
 		struct vtrr tree = tree_of(masked(processor, PROCESSORS));
@@ -283,6 +284,7 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 			entity->departed_share = 0;
 		}
 	}
+	shares[masked(domain, DOMAINS)].set = 0;
 	bpf_map_push_elem(&free_domains, &domain, 0);
 }
 
@@ -297,19 +299,10 @@ void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct c
 	}
 }
 
-/* Interrupts are on, so this only says what the weight is: see adopt_weights(). */
+/* The trees take it up when a task of the cgroup wakes or runs: see adopt_shares(). */
 void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	__u32 domain = domain_of(cgrp), processor;
-
-	bpf_for(processor, 0, PROCESSORS)
-	{
-		struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-		struct vtrr_entity *entity = vtrr_above(&tree, domain);
-
-		if (entity)
-			entity->share = weight;
-	}
+	shares[masked(domain_of(cgrp), DOMAINS)].weight = weight;
 }
 
 s32 SLEEPABLE(init)

@@ -41,7 +41,14 @@ struct processor {
 	__u64 missed;
 } __attribute__((aligned(64)));
 
+/* What decides on a domain's share: the weight of its cgroup, unless a share is set from outside. */
+struct domain_share {
+	__u32 weight;
+	__u32 set; /* 0: none */
+};
+
 struct processor processors[PROCESSORS] SEC(".bss.processors");
+struct domain_share shares[DOMAINS] SEC(".bss.shares");
 struct vtrr_entity entities[ENTITIES] SEC(".bss.entities");
 struct vtrr_queue queues[PROCESSORS * DOMAINS] SEC(".bss.queues");
 struct vtrr_seat seats[PROCESSORS] SEC(".bss.seats");
@@ -132,6 +139,34 @@ static __always_inline void unlock(__u32 processor)
 	__sync_lock_test_and_set(&processor_at(processor)->lock, 0);
 }
 
+static __always_inline __u32 share_of(__u32 domain)
+{
+	volatile struct domain_share *share = &shares[masked(domain, DOMAINS)];
+	__u32 set = share->set, weight = share->weight;
+
+	return set ? set : weight ? weight : 1;
+}
+
+/*
+ * New shares of the domains above a client come into force here: where they are written, interrupts are on, or it is
+ * another program that writes, and no lock can be taken.
+ */
+static __always_inline void adopt_shares(struct vtrr *tree, __u32 client, __u64 now)
+{
+	struct vtrr_entity *entity = vtrr_client(tree, client);
+	__u32 domain;
+
+	while (CAN_LOOP && entity) {
+		domain = entity->home;
+		entity = vtrr_above(tree, domain);
+		if (!entity)
+			return;
+		entity->share = share_of(domain);
+		if (entity->is_member && entity->share != entity->member_share)
+			vtrr_change_share(tree, entity - entities, now);
+	}
+}
+
 /*
  * What follows are the calls of the policy on one processor's tree, under its lock. They are no inline functions, so that
  * the verifier looks at each of them once and not once for each place that calls it.
@@ -141,6 +176,7 @@ __noinline int tree_wake(__u32 processor, __u32 client, __u64 now)
 	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
 
 	lock(processor);
+	adopt_shares(&tree, client, now);
 	vtrr_wake(&tree, client, now);
 	unlock(processor);
 	return 0;
@@ -167,23 +203,12 @@ __noinline int tree_runs(__u32 processor, __u32 client, __u64 now)
 	return 0;
 }
 
-/* New weights of cgroups come into force here: where they are written, interrupts are on, and no lock can be taken. */
-static __always_inline void adopt_weights(struct vtrr *tree, __u32 client, __u64 now)
-{
-	struct vtrr_entity *entity = vtrr_client(tree, client);
-
-	while (CAN_LOOP && entity && (entity = vtrr_above(tree, entity->home))) {
-		if (entity->is_member && entity->share != entity->member_share)
-			vtrr_change_share(tree, entity - entities, now);
-	}
-}
-
 __noinline int tree_ran(__u32 processor, __u32 client, __u64 ran_ns, __u32 stop, __u64 now)
 {
 	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
 
 	lock(processor);
-	adopt_weights(&tree, client, now);
+	adopt_shares(&tree, client, now);
 	vtrr_ran(&tree, client, ran_ns, (enum vtrr_stop)stop, now);
 	unlock(processor);
 	return 0;

@@ -1,5 +1,7 @@
 //! What can go wrong, in words for people.
 
+use std::path::PathBuf;
+
 use mete_kernel::KernelError;
 
 /// Why the scheduler could not be started. Nothing has changed then.
@@ -22,6 +24,14 @@ pub enum ExtError {
         found: usize,
         /// How many the scheduler serves.
         most: usize,
+    },
+    /// A directory is no cgroup that can have a share.
+    #[error("the control group {}: {why}", path.display())]
+    Cgroup {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
     },
     /// The programs could not be loaded, or the kernel does not say how many processors there may be.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 //!
 //! The policy is group virtual-time round robin. A cgroup has the part of a processor that its `cpu.weight` says,
 //! whatever the number of its tasks; inside it, tasks share that by their nice values, and cgroups inside it by their
-//! weights. The policy's code is that of `crates/mete-policy/kernel`, which the simulator and the tests run, too
+//! weights. [`GroupScheduler::set_share`] says otherwise than `cpu.weight`. The policy's code is that of `crates/mete-policy/kernel`, which the simulator and the tests run, too
 //! (design decision D12).
 //!
 //! ```text
@@ -33,7 +33,9 @@
 
 mod error;
 mod scheduler;
+mod share;
 mod skeleton;
 
 pub use error::ExtError;
 pub use scheduler::{Ended, GroupScheduler, Status};
+pub use share::Share;

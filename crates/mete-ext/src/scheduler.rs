@@ -1,13 +1,19 @@
 //! The scheduler as a value: loaded, ruling, gone.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use libbpf_rs::Link;
+use libbpf_rs::{Link, MapCore, MapFlags};
 use mete_kernel::{check_capabilities, load_skeleton};
 
-use crate::ExtError;
 use crate::skeleton::{ExtSkel, ExtSkelBuilder, types};
+use crate::{ExtError, Share};
+
+/// The number of the root, which is in no queue.
+const ROOT: u32 = 0;
+const NO_CONTROLLER: &str = "it has no share of its own, because its parent does not distribute processor time: \
+                             write +cpu into the parent's cgroup.subtree_control";
 
 /// Where the kernel says what sched_ext does.
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
@@ -62,6 +68,39 @@ impl GroupScheduler {
         })?;
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ok(GroupScheduler { _link: link, skeleton })
+    }
+
+    /// Sets the share of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
+    /// scheduler ends; `None` gives `cpu.weight` its place back. Takes effect as soon as one of its tasks wakes or runs.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError::Cgroup`] if the directory is no cgroup of version 2 that has a share of its own, and why.
+    pub fn set_share(&mut self, cgroup: &Path, share: Option<Share>) -> Result<(), ExtError> {
+        let domain = self.domain(cgroup)?;
+        let shares = self.skeleton.maps.bss_shares_data.as_mut();
+        if let Some(place) = shares.and_then(|all| all.shares.get_mut(domain)) {
+            place.set = share.map_or(0, Share::get);
+        }
+        Ok(())
+    }
+
+    /// The number that the scheduler has given to a cgroup.
+    fn domain(&self, cgroup: &Path) -> Result<usize, ExtError> {
+        let failed = |why: String| ExtError::Cgroup { path: cgroup.into(), why };
+        let folder = File::open(cgroup).map_err(|error| failed(error.to_string()))?;
+        let key = folder.as_raw_fd().to_ne_bytes();
+        let found = self.skeleton.maps.domains_of_cgroups.lookup(&key, MapFlags::ANY);
+        let value = match found {
+            Ok(Some(value)) => value,
+            Ok(None) => return Err(failed(NO_CONTROLLER.into())),
+            Err(error) => return Err(failed(format!("{error:#}"))),
+        };
+        let number = value.try_into().map_or(0, u32::from_ne_bytes);
+        if number == ROOT {
+            return Err(failed("the root of all control groups competes with no other".into()));
+        }
+        Ok(number as usize)
     }
 
     /// What the scheduler has done since it started, and whether it still rules.

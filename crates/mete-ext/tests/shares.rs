@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use mete_ext::{ExtError, GroupScheduler};
+use mete_ext::{ExtError, GroupScheduler, Share};
 
 /// One scheduler at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -158,6 +158,33 @@ fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
     first.set_weight(400);
     let found = shares(&[&first, &second]);
     assert!(close(&found, &[800, 200]), "{found:?}, {:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
+    let Some((mut scheduler, _alone)) = start("vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight")
+    else {
+        return;
+    };
+    let first = Group::top("mete-set", 100).hogs(2, Some(0));
+    let second = Group::top("mete-unset", 100).hogs(2, Some(0));
+    scheduler.set_share(&first.path, Share::new(300)).unwrap();
+    // What is written meanwhile waits until the share is taken back.
+    first.set_weight(200);
+    let found = shares(&[&first, &second]);
+    assert!(close(&found, &[750, 250]), "{found:?}, {:?}", scheduler.status());
+    scheduler.set_share(&first.path, None).unwrap();
+    let found = shares(&[&first, &second]);
+    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    let inner = first.path.join("inner");
+    fs::create_dir(&inner).unwrap();
+    let refused = scheduler.set_share(&inner, Share::new(1)).unwrap_err().to_string();
+    assert!(refused.contains("+cpu"), "{refused}");
+    let refused = scheduler.set_share(Path::new("/sys/fs/cgroup"), Share::new(1)).unwrap_err().to_string();
+    assert!(refused.contains("root"), "{refused}");
+    let refused = scheduler.set_share(Path::new("/proc"), Share::new(1)).unwrap_err().to_string();
+    assert!(refused.contains("/proc"), "{refused}");
+    fs::remove_dir(&inner).unwrap();
 }
 
 #[test]
