@@ -42,7 +42,7 @@ pub enum Subcommand {
     Log(log::LogOptions),
     /// Log real processes and act on the logs: drivers, clients, a report with plots
     Demo(DemoOptions),
-    /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
+    /// Move clients to the drivers that they talk to most, or deal out shares
     Schedule(schedule::ScheduleOptions),
     /// Measure what logging costs on this machine, beside other tools, against the project's bars
     Bench(BenchOptions),

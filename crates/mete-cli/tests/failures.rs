@@ -85,6 +85,26 @@ fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_su
 }
 
 #[test]
+fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() {
+    let vtrr = ["schedule", "--policy", "vtrr"];
+    for (arguments, expected) in [
+        ([&vtrr[..], &["--domain", "web=pid:1,share=3"]].concat(), "web=cgroup:/PATH,share=NUMBER"),
+        ([&vtrr[..], &["--driver", "x=pid:1"]].concat(), "knows no drivers"),
+        ([&vtrr[..], &["--domain", "web=pid:1,share=0"]].concat(), "\"0\" is no share"),
+        ([&vtrr[..], &["--domain", "web=pid:1,share=101"]].concat(), "from 0.01 to 100"),
+        ([&vtrr[..], &["--domain", "web=pid:1,share=nan"]].concat(), "is no share"),
+        ([&vtrr[..], &["--domain", "web=cgroup:/no/such/group,share=1"]].concat(), "no control group"),
+        (vec!["schedule", "--domain", "a=pid:1,share=2", "--domain", "b=pid:2"], "--policy vtrr"),
+    ] {
+        mistake(&arguments, expected);
+    }
+    // On a kernel that can, it would rule; there the tests of mete-ext are.
+    if !std::path::Path::new("/sys/kernel/sched_ext").exists() {
+        sentence(&[&vtrr[..], &["--for", "1s"]].concat(), "no sched_ext");
+    }
+}
+
+#[test]
 fn a_time_without_a_unit_is_refused() {
     for arguments in [
         ["log", "--for", "10"],

@@ -1,17 +1,16 @@
-//! `mete schedule`: runs the scheduler, prints its decisions as it makes them, and a summary.
+//! `mete schedule --policy affinity`: clients are moved to the processors of their drivers. Prints decisions as they are
+//! made, and a summary.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use clap::ValueEnum;
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
-use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_policy::{Move, Permille, ProcessorId, Role};
 use mete_sched::actuator::Restored;
@@ -19,110 +18,23 @@ use mete_sched::domains::of_policy;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
+use super::{AffinityOptions, ScheduleOptions};
 use crate::notice;
 use crate::notice::ToldNotices;
-use crate::parse::{check_domains, domain};
+use crate::parse::check_domains;
 use crate::report::{self, Interval, Logged, Queues, service_ns, tables};
 
-/// Options of `mete schedule`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, override_usage = USAGE)]
-pub struct ScheduleOptions {
-    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most
-    #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
-    policy: Policy,
-    /// How long to schedule; until Ctrl-C if not given
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
-    time: Option<Duration>,
-    /// How often to read the logs
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
-    interval: Duration,
-    /// How often to decide, rounded to whole intervals
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
-    period: Duration,
-    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may
-    /// move it, and its clients follow. Repeat the option for more domains, as the two below
-    #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
-    drivers: Vec<DomainSpec>,
-    /// A domain that is served and may be moved
-    #[arg(long = "client", value_name = "NAME=SELECTOR", value_parser = domain())]
-    clients: Vec<DomainSpec>,
-    /// A domain that is a driver if its own probes report requests of others, and otherwise a client
-    #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
-    domains: Vec<DomainSpec>,
-    /// Print decisions, but move nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Print one JSON object a line
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    affinity: Affinity,
-}
-
-// The value has no doc comment: with one, clap would print the whole help in its long form.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Policy {
-    Affinity,
-}
-
-/// The constants of the affinity policy.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Settings of the affinity policy")]
-struct Affinity {
-    /// By how much another driver must lead, in percent of the requests to the present processor's driver
-    #[arg(long, value_name = "PERCENT", value_parser = none_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().margin_percent)]
-    margin: u32,
-    /// For how many periods in a row that driver must lead
-    #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().confirm_periods)]
-    confirm: u32,
-    /// How many periods a client stays after a move
-    #[arg(long, value_name = "PERIODS", value_parser = none_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().dwell_periods)]
-    dwell: u32,
-    /// A client with fewer requests in a period is not moved
-    #[arg(long, value_name = "COUNT", value_parser = none_or_more::<u64>,
-        default_value_t = mete_policy::affinity::Settings::default().min_transactions)]
-    min_requests: u64,
-    /// How much of a processor the named domains may use together, in thousandths
-    #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().cap.get())]
-    cap: u32,
-    /// By how much the run queue of the new processor may be longer, in thousandths of a task
-    #[arg(long, value_name = "PERMILLE", value_parser = none_or_more::<u32>,
-        default_value_t = mete_policy::affinity::Settings::default().max_imbalance.get())]
-    max_imbalance: u32,
-}
-
-const USAGE: &str = "mete schedule [OPTIONS] --driver NAME=SELECTOR --client NAME=SELECTOR";
-const EXAMPLES: &str = "\
-Examples:
-  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
-  sudo mete schedule --driver a=pid:12 --driver b=pid:13 --client c=user:worker
-  sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
-  sudo mete schedule --driver db=pid:12 --client web=comm:nginx --margin 50
-
-Clients are moved by processor affinity, within what their own masks allow; every mask is put back
-at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
-Ctrl-C ends the run with exit status 0, or 130 if the time of --for has not passed.
-
-Which client talks to which driver is known from the driver's own probes. Without probes, it is known
-from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopback device. Wake-ups by
-interrupts and by packets from elsewhere are not counted, so a driver that is reached from another
-container needs probes. The objects of --json are described in docs/json.md.";
 /// Printed if no transactions were seen.
 const NO_TRANSACTIONS: &str = "\
 no transactions between any client and driver were seen, so nothing could be decided; wake-ups by packets from \
 other containers or network namespaces are not counted: there, put probes into the driver";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then puts everything back.
-pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         bail!("there is only one processor, so there is nothing to choose between: mete log works here");
     }
-    let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
+    let mut scheduler = Scheduler::start(options.affinity.settings(), options.specs())?;
     // Only now: until here, a signal ends the process at once. Nothing is moved yet, and its keepers end with it.
     interrupt::listen()?;
     notice::check(&mut scheduler)?;
@@ -130,7 +42,7 @@ pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<Exi
     // Without --for, Ctrl-C is the intended end.
     let is_done = options.time.is_none() || !interrupt::asked();
     let ended = scheduler.finish();
-    print_summary(&logged, options.interval, output)?;
+    print_summary(&logged, options.affinity.interval, output)?;
     if !has_transactions(&logged) {
         output.text(format!("\n{NO_TRANSACTIONS}\n"))?;
     }
@@ -139,12 +51,12 @@ pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<Exi
 }
 
 impl ScheduleOptions {
-    /// Whether the options go together.
+    /// Whether these domains and times make affinity possible.
     ///
     /// # Errors
     ///
     /// Which options do not go together, and what to do.
-    pub fn check(&self) -> Result<(), Mistake> {
+    pub(super) fn check_affinity(&self) -> Result<(), Mistake> {
         // A domain of an open role may turn out to be either.
         let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
         if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
@@ -152,16 +64,35 @@ impl ScheduleOptions {
                            --client, or more than one --domain";
             return Err((ErrorKind::MissingRequiredArgument, missing.into()));
         }
-        if self.period < self.interval {
+        if let Some(shared) = self.domains.iter().find(|domain| domain.share.is_some()) {
+            let mistake = format!(
+                "shares are dealt out by --policy vtrr: affinity moves {}, and does not hold it to a share",
+                shared.spec.name
+            );
+            return Err((ErrorKind::ArgumentConflict, mistake));
+        }
+        if self.affinity.period < self.affinity.interval {
             let mistake = format!(
                 "each decision needs a new reading of the logs: --period {:?} is shorter than --interval {:?}",
-                self.period, self.interval
+                self.affinity.period, self.affinity.interval
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
         check_domains(&self.specs())
     }
 
+    fn specs(&self) -> Vec<DomainSpec> {
+        let with = |specs: &[DomainSpec], role| {
+            specs.iter().cloned().map(move |spec| spec.with_role(role)).collect()
+        };
+        let (drivers, clients): (Vec<_>, Vec<_>) =
+            (with(&self.drivers, Role::Driver), with(&self.clients, Role::Client));
+        let open = self.domains.iter().map(|domain| domain.spec.clone()).collect();
+        [drivers, clients, open].concat()
+    }
+}
+
+impl AffinityOptions {
     fn settings(&self) -> Settings {
         let polls = (self.period.as_secs_f64() / self.interval.as_secs_f64()).round();
         Settings {
@@ -174,25 +105,14 @@ impl ScheduleOptions {
     }
 
     fn policy(&self) -> mete_policy::affinity::Settings {
-        match self.policy {
-            Policy::Affinity => mete_policy::affinity::Settings {
-                margin_percent: self.affinity.margin,
-                confirm_periods: self.affinity.confirm,
-                dwell_periods: self.affinity.dwell,
-                min_transactions: self.affinity.min_requests,
-                cap: Permille::new(self.affinity.cap),
-                max_imbalance: Permille::new(self.affinity.max_imbalance),
-            },
+        mete_policy::affinity::Settings {
+            margin_percent: self.margin,
+            confirm_periods: self.confirm,
+            dwell_periods: self.dwell,
+            min_transactions: self.min_requests,
+            cap: Permille::new(self.cap),
+            max_imbalance: Permille::new(self.max_imbalance),
         }
-    }
-
-    fn specs(&self) -> Vec<DomainSpec> {
-        let with = |specs: &[DomainSpec], role| {
-            specs.iter().cloned().map(move |spec| spec.with_role(role)).collect()
-        };
-        let (drivers, clients): (Vec<_>, Vec<_>) =
-            (with(&self.drivers, Role::Driver), with(&self.clients, Role::Client));
-        [drivers, clients, self.domains.clone()].concat()
     }
 }
 

@@ -1,0 +1,138 @@
+//! `mete schedule`: a policy takes effect. What each policy needs, does and shows has a file of its own.
+
+mod affinity;
+mod shares;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use mete_command::command_line::Mistake;
+use mete_command::output::Output;
+use mete_command::value::{duration, none_or_more, one_or_more};
+use mete_policy::affinity::Settings;
+use mete_sched::DomainSpec;
+
+use crate::parse::{SharedDomain, domain, shared_domain};
+
+/// Options of `mete schedule`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub struct ScheduleOptions {
+    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr
+    /// gives control groups their shares of processor time
+    #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
+    policy: Policy,
+    /// How long to schedule; until Ctrl-C if not given
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// A domain. With affinity it is a driver if its own probes report requests of others, and otherwise a client. With
+    /// vtrr it is a control group, and has a share: 1, if none is given, is what other groups have. Repeat the option
+    /// for more domains, as the two below
+    #[arg(long = "domain", value_name = "NAME=SELECTOR[,share=NUMBER]", value_parser = shared_domain())]
+    domains: Vec<SharedDomain>,
+    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may
+    /// move it, and its clients follow
+    #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
+    drivers: Vec<DomainSpec>,
+    /// A domain that is served and may be moved
+    #[arg(long = "client", value_name = "NAME=SELECTOR", value_parser = domain())]
+    clients: Vec<DomainSpec>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    affinity: AffinityOptions,
+}
+
+// The values have no doc comments: with one, clap would print the whole help in its long form.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Policy {
+    Affinity,
+    Vtrr,
+}
+
+/// How the affinity policy decides and acts.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Settings of the affinity policy")]
+struct AffinityOptions {
+    /// How often to read the logs
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
+    interval: Duration,
+    /// How often to decide, rounded to whole intervals
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
+    period: Duration,
+    /// Print decisions, but move nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// By how much another driver must lead, in percent of the requests to the present processor's driver
+    #[arg(long, value_name = "PERCENT", value_parser = none_or_more::<u32>,
+        default_value_t = Settings::default().margin_percent)]
+    margin: u32,
+    /// For how many periods in a row that driver must lead
+    #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
+        default_value_t = Settings::default().confirm_periods)]
+    confirm: u32,
+    /// How many periods a client stays after a move
+    #[arg(long, value_name = "PERIODS", value_parser = none_or_more::<u32>,
+        default_value_t = Settings::default().dwell_periods)]
+    dwell: u32,
+    /// A client with fewer requests in a period is not moved
+    #[arg(long, value_name = "COUNT", value_parser = none_or_more::<u64>,
+        default_value_t = Settings::default().min_transactions)]
+    min_requests: u64,
+    /// How much of a processor the named domains may use together, in thousandths
+    #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
+        default_value_t = Settings::default().cap.get())]
+    cap: u32,
+    /// By how much the run queue of the new processor may be longer, in thousandths of a task
+    #[arg(long, value_name = "PERMILLE", value_parser = none_or_more::<u32>,
+        default_value_t = Settings::default().max_imbalance.get())]
+    max_imbalance: u32,
+}
+
+const USAGE: &str = "mete schedule [OPTIONS] --driver NAME=SELECTOR --client NAME=SELECTOR
+       mete schedule [OPTIONS] --policy vtrr [--domain NAME=cgroup:/PATH,share=N]...";
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
+  sudo mete schedule --driver a=pid:12 --driver b=pid:13 --client c=user:worker
+  sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
+  sudo mete schedule --driver db=pid:12 --client web=comm:nginx --margin 50
+  sudo mete schedule --policy vtrr --domain web=cgroup:/web,share=3
+
+affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
+put back at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
+Ctrl-C ends the run with exit status 0, or 130 if the time of --for has not passed.
+
+Which client talks to which driver is known from the driver's own probes. Without probes, it is known
+from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopback device. Wake-ups by
+interrupts and by packets from elsewhere are not counted, so a driver that is reached from another
+container needs probes. The objects of --json are described in docs/json.md.
+
+vtrr: Group virtual-time round robin schedules all ordinary tasks of the machine, inside the kernel, by
+sched_ext (Linux 6.12). A control group has the part of each processor that its share says beside those
+of its siblings, whatever the number of its tasks. A group without --domain has its cpu.weight, of which
+100 are a share of 1. The kernel's own scheduler rules again at the end, also after kill -9.";
+
+/// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
+pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
+    match options.policy {
+        Policy::Affinity => affinity::run(options, output),
+        Policy::Vtrr => shares::run(options, output),
+    }
+}
+
+impl ScheduleOptions {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Which options do not go together, and what to do.
+    pub fn check(&self) -> Result<(), Mistake> {
+        match self.policy {
+            Policy::Affinity => self.check_affinity(),
+            Policy::Vtrr => self.check_shares(),
+        }
+    }
+}
