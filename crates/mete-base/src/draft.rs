@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
 
-use crate::folder::{self, Folder, FolderEntry, PathPlace, PathTrust};
+use crate::folder::{self, CreatedFolder, Folder, FolderEntry, PathPlace, PathTrust};
 
 /// How the names of unfinished files end.
 const UNFINISHED: &str = ".unfinished";
@@ -175,16 +175,30 @@ fn is_itself(entry: &FolderEntry) -> bool {
     entry.kind() != FileType::RegularFile || entry.is_through_proc()
 }
 
-/// Refuses a file of another user in a folder that all users may write into, such as `/tmp`. That user may have put it
-/// there as a trap. The kernel refuses the same, also to root (`fs.protected_regular`, `fs.protected_fifos`).
+/// Refuses a file of another user who may have put it there as a trap.
+///
+/// In a folder that all users may write into, such as `/tmp`, that is any file. The kernel refuses the same, also to
+/// root (`fs.protected_regular`, `fs.protected_fifos`). In any other folder it is what is written into instead of being
+/// replaced: a pipe, at which this program would wait until its owner reads, or a terminal. Devices of root are devices.
 fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     let found = fstat(folder)?;
-    let is_foreign = !entry.is_own() && entry.stat().st_uid != found.st_uid;
-    if is_foreign && folder::is_shared(&found) && !entry.is_through_proc() {
-        let why = "it belongs to another user, in a folder where all users may write; choose another name";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if entry.is_own() || entry.is_through_proc() {
+        return Ok(());
     }
-    Ok(())
+    let owner = entry.stat().st_uid;
+    let is_trap = match entry.kind() {
+        FileType::RegularFile => false,
+        FileType::CharacterDevice | FileType::BlockDevice => owner != 0,
+        _ => true,
+    };
+    let why = if is_trap {
+        "it is no ordinary file and belongs to another user; choose another name"
+    } else if owner != found.st_uid && folder::is_shared(&found) {
+        "it belongs to another user, in a folder where all users may write; choose another name"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the
@@ -197,14 +211,28 @@ pub fn write_all<'a>(
     folder: &Path,
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<(), DraftError> {
-    let written = make(folder).and_then(|()| drafts(folder, files));
-    let published = written.and_then(|drafts| drafts.into_iter().try_for_each(Draft::publish));
-    published.map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
+    let written = make(folder).and_then(|_made| {
+        let drafts = drafts(folder, files)?;
+        drafts.into_iter().try_for_each(Draft::publish)
+    });
+    written.map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
+}
+
+/// The folders that were made for results. Those that are still empty when this is dropped are removed again.
+#[derive(Debug)]
+#[must_use = "folders that were made are removed when this is dropped, unless something is in them"]
+pub struct MadeFolders(Vec<CreatedFolder>);
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        self.0.iter().for_each(CreatedFolder::remove);
+    }
 }
 
 /// Makes a folder if it does not exist.
-fn make(folder: &Path) -> io::Result<()> {
-    Folder::make(folder, PathTrust::Links, Mode::from_raw_mode(0o777)).map(drop)
+fn make(folder: &Path) -> io::Result<MadeFolders> {
+    let made = Folder::make(folder, PathTrust::Links, Mode::from_raw_mode(0o777));
+    made.map(|(_, made)| MadeFolders(made))
 }
 
 /// Writes all files completely; none of them has its name yet.
@@ -217,18 +245,38 @@ fn drafts<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>
 }
 
 /// Makes a folder if it does not exist, and tries whether files can be made in it. Call it before the work, so that the
-/// work is not lost.
+/// work is not lost, and keep what it returns until the files are written.
 ///
 /// # Errors
 ///
 /// One sentence about the folder.
-pub fn check_folder(folder: &Path) -> Result<(), DraftError> {
+pub fn check_folder(folder: &Path) -> Result<MadeFolders, DraftError> {
     if folder.exists() && !folder.is_dir() {
         return Err(DraftError::NoFolder(folder.to_owned()));
     }
-    make(folder).map_err(|source| DraftError::Make { folder: folder.to_owned(), source })?;
+    let made = make(folder).map_err(|source| DraftError::Make { folder: folder.to_owned(), source })?;
     let tried = Draft::begin(&folder.join("trial"));
-    tried.map(drop).map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
+    tried.map(|_tried| made).map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
+}
+
+/// The same for a folder of earlier results: what lies in it is going to be replaced, so all of it is checked.
+///
+/// # Errors
+///
+/// As [`check_folder`]; and that a file there belongs to another user who may have put it there as a trap.
+pub fn check_results(folder: &Path) -> Result<(), DraftError> {
+    let _made = check_folder(folder)?;
+    check_entries(folder).map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
+}
+
+fn check_entries(path: &Path) -> io::Result<()> {
+    let folder = Folder::find(path, PathTrust::Links)?;
+    for name in folder.names()? {
+        let Some(entry) = folder.entry(&name)? else { continue };
+        let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", name.display()));
+        check_owner(&folder, &entry).map_err(said)?;
+    }
+    Ok(())
 }
 
 /// The name that a file or a folder has until it is complete. Other users cannot guess it.
@@ -351,6 +399,41 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn folders_that_were_made_for_nothing_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("a/b");
+        // Its folder is missing, so the second file cannot be begun.
+        assert!(write_all(&folder, [("a", "x"), ("none/b", "x")]).is_err());
+        assert!(!place.path().join("a").exists());
+        drop(check_folder(&folder).unwrap());
+        assert!(!place.path().join("a").exists());
+        let made = check_folder(&folder).unwrap();
+        write_all(&folder, [("a", "x")]).unwrap();
+        drop(made);
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_is_refused_in_any_folder() {
+        use rustix::fs::{CWD, Gid, Uid, chownat, mkfifoat};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+        let foreign = (Some(Uid::from_raw(65_534)), Some(Gid::from_raw(65_534)));
+        if chownat(CWD, &path, foreign.0, foreign.1, rustix::fs::AtFlags::empty()).is_err() {
+            println!("SKIPPED: a_pipe_of_another_user_is_refused: only root gives files away");
+            return;
+        }
+        // Opening it would wait for a reader, which never comes.
+        let refused = Draft::begin(&path).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert!(refused.to_string().contains("another user"), "{refused}");
+        let refused = check_results(folder.path()).unwrap_err();
+        assert!(format!("{:?}", refused).contains("pipe: it is no ordinary file"), "{refused:?}");
+        assert!(Draft::begin(Path::new("/dev/null")).is_ok());
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Man pages and shell completions, made from the command line's own description.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
+use mete_base::draft;
 use mete_command::output::Output;
 use mete_policy::CATALOG;
 use mete_schema::shipped;
@@ -34,32 +33,30 @@ enum Generated {
 
 /// Writes the files for a command line, and names them.
 pub fn run(options: &GenerateOptions, command: clap::Command, output: &mut Output) -> anyhow::Result<()> {
-    let directory = &options.out;
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-    let written = match options.what {
-        Generated::Man => man_pages(command, directory),
-        Generated::Completions => completions(command, directory),
+    let files = match options.what {
+        Generated::Man => man_pages(command)?,
+        Generated::Completions => completions(command)?,
     };
-    let written = written.with_context(|| format!("cannot write into {}", directory.display()))?;
-    written.iter().try_for_each(|path| output.text(path.display().to_string()))
+    draft::write_all(&options.out, files.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
+    files.iter().try_for_each(|(name, _)| output.text(options.out.join(name).display().to_string()))
 }
 
-fn man_pages(mut command: clap::Command, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The name of a file, and what is to be in it.
+type GeneratedFile = (String, String);
+
+fn man_pages(mut command: clap::Command) -> anyhow::Result<Vec<GeneratedFile>> {
     command.build();
-    let mut written = Vec::new();
-    write_pages(&command, directory, &mut written)?;
-    Ok(written)
+    let mut pages = Vec::new();
+    add_pages(&command, &mut pages)?;
+    Ok(pages)
 }
 
 /// The page of a command, then those of its subcommands.
-fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    let path = directory.join(format!("{name}.1"));
-    fs::write(&path, page(command)?)?;
-    written.push(path);
+fn add_pages(command: &clap::Command, pages: &mut Vec<GeneratedFile>) -> anyhow::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    pages.push((format!("{name}.1"), String::from_utf8(page(command)?)?));
     let mut shown = command.get_subcommands().filter(|command| is_shown(command));
-    shown.try_for_each(|command| write_pages(command, directory, written))
+    shown.try_for_each(|command| add_pages(command, pages))
 }
 
 /// Whether a command has a page. The subcommand `help` has none: the help on a command is the page of that command.
@@ -108,8 +105,12 @@ fn with_values(command: clap::Command) -> clap::Command {
     })
 }
 
-fn completions(command: clap::Command, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn completions(command: clap::Command) -> anyhow::Result<Vec<GeneratedFile>> {
     let mut command = with_values(command);
-    let shells = Shell::value_variants().iter();
-    shells.map(|&shell| clap_complete::generate_to(shell, &mut command, "mete", directory)).collect()
+    let one = |&shell: &Shell| {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command, "mete", &mut text);
+        Ok((shell.file_name("mete"), String::from_utf8(text)?))
+    };
+    Shell::value_variants().iter().map(one).collect()
 }

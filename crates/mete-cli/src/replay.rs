@@ -47,7 +47,7 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "N", value_parser = none_or_more::<usize>, default_value_t = 10)]
     threads: usize,
     /// The seed of randomised policies
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = none_or_more::<u64>, default_value_t = 1)]
     seed: u64,
     /// Print one JSON object for each policy and each thread
     #[arg(long)]
@@ -81,22 +81,22 @@ pub fn run(options: &ReplayOptions, output: &mut Output) -> anyhow::Result<()> {
     let recording = read(&options.recording)?;
     let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
-    let error = distance(options, &recording, &recorded, &outcomes);
+    let fidelity = distance(options, &recording, &recorded, &outcomes);
     // Linux's scheduler also runs if it was not asked for, only for the comparison above.
     let outcomes: Vec<_> = outcomes
         .into_iter()
         .filter(|outcome| options.policy.iter().any(|name| name == outcome.policy))
         .collect();
-    objects(&recording, &recorded, &outcomes, error.as_ref(), output)?;
+    objects(&recording, &recorded, &outcomes, fidelity.as_ref(), output)?;
     output.text(heading(&recording))?;
     output.text(String::new())?;
     output.text(summary(&recording, &recorded, &outcomes))?;
     output.text(String::new())?;
-    if let Some(error) = &error {
-        output.text(distance::text(error, &outcomes))?;
+    if let Some(fidelity) = &fidelity {
+        output.text(distance::text(fidelity, &outcomes))?;
         output.text(String::new())?;
     }
-    output.text(threads(options.threads, &recording, &recorded, &outcomes, error.as_ref()))
+    output.text(threads(options.threads, &recording, &recorded, &outcomes, fidelity.as_ref()))
 }
 
 /// The name of Linux's own scheduler in this subcommand.
@@ -257,7 +257,7 @@ fn threads(
     recording: &Recording,
     recorded: &[ClientReport],
     outcomes: &[Outcome],
-    error: Option<&Fidelity>,
+    fidelity: Option<&Fidelity>,
 ) -> String {
     let mut order: Vec<usize> = (0..recorded.len()).collect();
     order.sort_by_key(|&thread| std::cmp::Reverse(recorded[thread].ran_ns));
@@ -274,12 +274,13 @@ fn threads(
             figure(&recorded[thread]),
         ];
         let cells = outcomes.iter().map(|outcome| {
-            let is_within = error.is_some_and(|error| error.is_within_of_thread(thread, recorded, outcome));
+            let is_within =
+                fidelity.is_some_and(|fidelity| fidelity.is_within_of_thread(thread, recorded, outcome));
             format!("{}{}", if is_within { WITHIN } else { "" }, figure(&outcome.threads[thread]))
         });
         table.row(left.into_iter().chain(cells));
     }
-    let legend = if error.is_some() {
+    let legend = if fidelity.is_some() {
         format!(
             "\n{WITHIN} within the replay's error: as close to the figure of {LINUX} as that figure is to the recorded \
              one, or closer"
@@ -326,11 +327,11 @@ fn objects(
     recording: &Recording,
     recorded: &[ClientReport],
     outcomes: &[Outcome],
-    error: Option<&Fidelity>,
+    fidelity: Option<&Fidelity>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    if let Some(error) = error {
-        output.object(error)?;
+    if let Some(fidelity) = fidelity {
+        output.object(fidelity)?;
     }
     let recorded = (AS_RECORDED, recorded, recording.duration_ns.get(), true);
     let policies = outcomes
@@ -349,9 +350,9 @@ fn objects(
             median_ns: waits.quantile_ns(0.5).map(Nanoseconds::get),
             p99_ns: waits.quantile_ns(0.99).map(Nanoseconds::get),
             max_ns: waits.longest_ns().map(Nanoseconds::get),
-            within_error: error
+            within_error: fidelity
                 .filter(|_| !is_recording)
-                .map_or(Vec::new(), |error| error.within(KEYS, policy, threads)),
+                .map_or(Vec::new(), |fidelity| fidelity.within(KEYS, policy, threads)),
         })?;
         for (thread, script) in threads.iter().zip(&recording.scripts) {
             output.object(&thread_object(policy, thread, script.pid))?;

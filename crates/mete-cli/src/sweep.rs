@@ -109,9 +109,7 @@ pub fn run(
     output: &mut Output,
 ) -> anyhow::Result<ExitCode> {
     // Checked before the work, so that the work is not lost.
-    if let Some(folder) = wanted.plots {
-        draft::check_folder(folder)?;
-    }
+    let _made = wanted.plots.map(draft::check_folder).transpose()?;
     let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
     let mut steps = Steps::default();
     steps.begin(scenario, sweep.runs() as u64);

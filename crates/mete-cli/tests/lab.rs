@@ -62,6 +62,30 @@ fn what_is_mistyped_is_told_before_another_program_starts() {
 }
 
 #[test]
+fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
+    let _alone = alone();
+    let place = with_programs(&["mete-lab"]);
+    let program = place.path().join("mete-lab");
+    for damaged in ["", "exit 0", "\x7fEL"] {
+        fs::write(&program, damaged).unwrap();
+        let output = run(place.path(), "study --list");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("mete-lab is damaged"), "{said}");
+    }
+    // A link to the command, and a copy of it: both would start themselves again and again.
+    fs::remove_file(&program).unwrap();
+    std::os::unix::fs::symlink("mete", &program).unwrap();
+    let linked = run(place.path(), "study --list");
+    fs::remove_file(&program).unwrap();
+    fs::copy(place.path().join("mete"), &program).unwrap();
+    let copied = run(place.path(), "study --list");
+    for output in [linked, copied] {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("is this program itself"), "{said}");
+    }
+}
+
+#[test]
 fn a_program_that_is_missing_is_named() {
     let _alone = alone();
     let place = with_programs(&[]);

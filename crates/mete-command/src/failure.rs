@@ -4,14 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::output::ClosedPipe;
+use crate::status::{CANNOT_RUN, CLOSED_PIPE, NO_SUCH_COMMAND};
 use crate::terminal::harmless;
-
-/// The exit status of a program that SIGPIPE ends, as it ends most other programs in a pipe.
-const CLOSED_PIPE: u8 = 128 + 13;
-/// The exit status by which shells say that a command cannot be run.
-const CANNOT_RUN: u8 = 126;
-/// The exit status by which shells say that a command does not exist.
-const NO_SUCH_COMMAND: u8 = 127;
 
 /// A command could not be run.
 #[derive(Debug)]

@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The exit status of a stopped run: shells report the same for a program that Ctrl-C has ended.
-const STOPPED: u8 = 130;
+use crate::status::STOPPED;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 

@@ -21,6 +21,7 @@ pub mod interrupt;
 pub mod lab;
 pub mod output;
 pub mod progress;
+pub mod status;
 pub mod table;
 pub mod terminal;
 pub mod user;

@@ -178,7 +178,7 @@ fn new_6_other_events_stand_on_their_threads_and_losses_and_flushes_on_tracks_of
         seen.push((packet.timestamp.unwrap(), event.r#type.unwrap(), name_of(event.track_uuid), name));
     }
     let (begin, end, instant) = (1, 2, 3);
-    let whole = "processor 0: 10 records, 4 events lost, of #0 to #14";
+    let whole = "processor 0: 10 records, 4 events lost, of #0 to #13";
     let completeness = "processor 0: completeness";
     let expected = [
         (1100, instant, "thread 11 of 10", "WORK"),

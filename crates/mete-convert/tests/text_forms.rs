@@ -171,7 +171,7 @@ fn new_6_lines_for_people_tell_events_gaps_and_what_is_missing() {
     assert!(lines[2].ends_with("raw=efbeadde is_set=yes at=0xffff888000001000"), "{}", lines[2]);
     assert!(lines[2].contains(r#"comm="a\"$x @{[1]}\\\n,"#), "{}", lines[2]);
     assert_eq!(lines[6], "103.207175800  [0]  #127  SCHEDIN  pid=? L2_cache_misses=?");
-    assert_eq!(lines[8], "-- processor 0: 5 records, 125 events lost, of #0 to #130");
+    assert_eq!(lines[8], "-- processor 0: 5 records, 125 events lost, of #0 to #129");
 }
 
 /// Makes a format that writes to an output.

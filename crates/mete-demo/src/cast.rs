@@ -253,7 +253,9 @@ impl Folder {
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).with_context(failed)?;
-        let lock = lock(&path).with_context(failed)?;
+        let locked = lock(&path).with_context(failed);
+        // Otherwise it would stay until a later demo finds it.
+        let lock = locked.inspect_err(|_| drop(std::fs::remove_dir(&path)))?;
         let folder = Folder { path: path.clone(), _lock: lock };
         builder.create(folder.components()).with_context(failed)?;
         Ok(folder)

@@ -9,6 +9,19 @@ use mete_log::DomainId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
+    /// The process may not open as many files as eBPF programs take.
+    #[error(
+        "loading eBPF programs takes up to {needed} open files, and of the {most} that this process may have {open} \
+         are open: raise the limit, as by ulimit -n"
+    )]
+    Descriptors {
+        /// How many the process may open.
+        most: u64,
+        /// How many are open.
+        open: u64,
+        /// How many loading may take.
+        needed: u64,
+    },
     /// The process may not load programs.
     #[error("loading eBPF programs needs {missing}, which this process lacks; run it as root")]
     Privilege {

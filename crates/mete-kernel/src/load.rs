@@ -1,6 +1,7 @@
 //! From an object to verified programs: opened, configured, loaded. What the loader library has to say goes into the
 //! error and not to the terminal.
 
+use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
+use rustix::process::{Resource, getrlimit};
 
 use crate::KernelError;
 
@@ -49,9 +51,25 @@ fn load<T>(attempt: impl FnMut() -> libbpf_rs::Result<T>) -> Result<T, KernelErr
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(KernelError::NoTypeInformation);
     }
+    check_descriptors()?;
     // It lives until the error is made, which takes the warnings.
     let _quiet = Quiet::begin();
     undisturbed(attempt).map_err(refused)
+}
+
+/// What an object's programs and maps take, and what the loader library opens to find out what the kernel can do.
+const DESCRIPTORS: u64 = 100;
+
+/// Whether there is room for the descriptors. Where there is none, the loader library takes the kernel for one that
+/// cannot do what it tried, and what fails then is something else.
+fn check_descriptors() -> Result<(), KernelError> {
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // Without /proc they are not counted, and what fails is said by what fails.
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    if most.saturating_sub(open) < DESCRIPTORS {
+        return Err(KernelError::Descriptors { most, open, needed: DESCRIPTORS });
+    }
+    Ok(())
 }
 
 /// Tries again where the kernel has stopped the verification of a program because a signal was pending for this thread.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::error::ErrorKind;
 use mete_bench::Turn;
 use mete_command::command_line::Mistake;
@@ -49,7 +50,14 @@ pub fn run(options: &BenchOptions, output: &mut Output) -> anyhow::Result<ExitCo
     };
     let report = mete_bench::bench(&asked, &mut Steps::default());
     print(&report, output)?;
+    if let Some(only) = options.only.as_ref().filter(|_| report.is_complete && !has_figures(&report)) {
+        bail!("nothing of {only} could be measured here: the notes say what is missing");
+    }
     Ok(interrupt::ended(report.is_complete))
+}
+
+fn has_figures(report: &Report) -> bool {
+    report.rows.iter().any(|row| row.median.is_some())
 }
 
 /// A domain that no process belongs to.

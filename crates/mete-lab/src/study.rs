@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use mete_base::draft;
+use mete_base::draft::{self, MadeFolders};
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Steps;
@@ -56,9 +56,7 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
     interrupt::listen()?;
     let asked = options.name.as_deref().and_then(by_name);
     // A study can take minutes, and would be lost if its results could not be written then.
-    if let Some(directory) = &options.out {
-        check_folders(directory, asked)?;
-    }
+    let _made = options.out.as_deref().map(|directory| check_folders(directory, asked)).transpose()?;
     match asked {
         Some(entry) => one(entry, options, output),
         None => all(options, output),
@@ -66,11 +64,12 @@ pub fn run(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<E
 }
 
 /// Checks before the work that the results can be written.
-fn check_folders(directory: &Path, asked: Option<&StudyEntry>) -> anyhow::Result<()> {
-    draft::check_folder(directory)?;
+fn check_folders(directory: &Path, asked: Option<&StudyEntry>) -> anyhow::Result<MadeFolders> {
+    let made = draft::check_folder(directory)?;
     let folders = studies().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
     let mut there = folders.map(|entry| directory.join(entry.name)).filter(|folder| folder.exists());
-    Ok(there.try_for_each(|folder| draft::check_folder(&folder))?)
+    there.try_for_each(|folder| draft::check_results(&folder))?;
+    Ok(made)
 }
 
 fn one(entry: &StudyEntry, options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitCode> {

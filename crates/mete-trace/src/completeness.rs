@@ -60,7 +60,11 @@ impl core::fmt::Display for Account {
             Some(place) => write!(f, "programs on processor {place} (file {processor}): ")?,
             None => write!(f, "processor {processor}: ")?,
         }
-        write!(f, "{records} records, {lost} events lost, of #{first_serial} to #{end_serial}")?;
+        write!(f, "{records} records, {lost} events lost")?;
+        // The last serial number, not the one behind it.
+        if let Some(last) = end_serial.checked_sub(1).filter(|last| last >= first_serial) {
+            write!(f, ", of #{first_serial} to #{last}")?;
+        }
         if *unwritten > 0 {
             write!(f, " ({unwritten} of the lost ones were recorded but not written, or cannot be read)")?;
         }

@@ -12,6 +12,7 @@ use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mete_command::output::Output;
 use mete_command::progress::Progress;
+use mete_command::status::INCOMPLETE;
 use mete_command::user::UserOption;
 use mete_command::value::duration;
 use mete_command::{failure, interrupt};
@@ -130,8 +131,6 @@ end, switching off takes a tenth of a second.
 Numbers after a ≥ are lower bounds, because rows were lost. The objects of --json are described in
 docs/json.md.";
 
-/// The exit status if there are results, but rows were lost.
-const INCOMPLETE: u8 = 3;
 /// How long to log without a command: long enough to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// How often to look for components, and for processes that the kernel component does not bind by itself, while a

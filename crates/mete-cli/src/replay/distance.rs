@@ -16,26 +16,26 @@ const NAMES: [&str; 3] = ["median", "mean", "99 %"];
 pub(super) const KEYS: [&str; 3] = ["median_ns", "mean_ns", "p99_ns"];
 
 /// The distance, and which results are within it.
-pub(super) fn text(error: &Fidelity, outcomes: &[Outcome]) -> String {
+pub(super) fn text(fidelity: &Fidelity, outcomes: &[Outcome]) -> String {
     let mut lines = vec![format!(
         "how far this replay is from the recording, by {} (tick {} ms{}, slice {} ms):",
-        error.policy,
-        milliseconds(error.tick_ns),
-        if error.is_tick_known { "" } else { ", assumed" },
-        milliseconds(error.slice_ns),
+        fidelity.policy,
+        milliseconds(fidelity.tick_ns),
+        if fidelity.is_tick_known { "" } else { ", assumed" },
+        milliseconds(fidelity.slice_ns),
     )];
-    let named = NAMES.into_iter().zip(error.all()).chain([("end", error.end_ns)]);
+    let named = NAMES.into_iter().zip(fidelity.all()).chain([("end", fidelity.end_ns)]);
     let parts = named.map(|(name, compared)| format!("{name} {:+.0} %", compared.off_percent));
     lines.push(format!(
         "{}; processors' parts of the work {:.1} % apart",
         parts.collect::<Vec<_>>().join(", "),
-        error.processors_off_percent
+        fidelity.processors_off_percent
     ));
-    if error.all().iter().any(|compared| compared.off_percent.abs() > CLOSE_PERCENT) {
-        lines.push(why(error));
+    if fidelity.all().iter().any(|compared| compared.off_percent.abs() > CLOSE_PERCENT) {
+        lines.push(why(fidelity));
     }
     for outcome in outcomes {
-        let within = error.within(NAMES, outcome.policy, &outcome.threads);
+        let within = fidelity.within(NAMES, outcome.policy, &outcome.threads);
         if !within.is_empty() {
             lines.push(format!("{}: {} within the replay's error", outcome.policy, within.join(", ")));
         }
@@ -44,15 +44,15 @@ pub(super) fn text(error: &Fidelity, outcomes: &[Outcome]) -> String {
 }
 
 /// Says what is known of the reason for a large distance, and what is not known.
-fn why(error: &Fidelity) -> String {
-    let met = error.wakes.min(error.recorded_wakes);
+fn why(fidelity: &Fidelity) -> String {
+    let met = fidelity.wakes.min(fidelity.recorded_wakes);
     let known = format!(
         "{} of {} recorded wake-ups found their thread asleep here. The others came while\n\
          it still ran, so these figures are of fewer waits than the recorded ones. Why else",
         grouped(met),
-        grouped(error.recorded_wakes),
+        grouped(fidelity.recorded_wakes),
     );
-    let why = if met < error.recorded_wakes { known } else { "Why".to_owned() };
+    let why = if met < fidelity.recorded_wakes { known } else { "Why".to_owned() };
     format!(
         "That is far. {why} is not known:\n\
          a recording lacks what could explain it, such as the shares of groups (cgroups,\n\
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     fn far_off(wakes: u64) -> String {
-        let mut error = Fidelity::default();
-        error.median_ns = ComparedFigure::new(100, 200);
-        (error.wakes, error.recorded_wakes) = (wakes, 1000);
-        text(&error, &[])
+        let mut fidelity = Fidelity::default();
+        fidelity.median_ns = ComparedFigure::new(100, 200);
+        (fidelity.wakes, fidelity.recorded_wakes) = (wakes, 1000);
+        text(&fidelity, &[])
     }
 
     #[test]

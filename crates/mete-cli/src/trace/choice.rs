@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::error::ErrorKind;
 use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
+use mete_command::value::none_or_more;
 use mete_convert::{FieldSubject, Meanings};
 use mete_trace::names::without_controls;
 use mete_trace::{FieldLayout, Filter, Trace};
@@ -21,10 +22,10 @@ pub struct TraceChoice {
     #[arg(long, alias = "events", value_name = "NAME", value_delimiter = ',')]
     event: Vec<String>,
     /// Only these processors
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = none_or_more::<u32>)]
     processor: Vec<u32>,
     /// Only events about these processes or threads, by the kernel's numbers
-    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = none_or_more::<u32>)]
     process: Vec<u32>,
     /// Only events of these accounting domains, by their names or numbers in the recording
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

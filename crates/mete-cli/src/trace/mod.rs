@@ -7,6 +7,7 @@ mod show;
 use std::process::ExitCode;
 
 use mete_command::failure;
+use mete_command::status::INCOMPLETE;
 use mete_convert::Converted;
 use mete_trace::description::{Circumstances, Converter};
 use mete_trace::{MissedRuns, TraceDescription};
@@ -14,13 +15,9 @@ use mete_trace::{MissedRuns, TraceDescription};
 pub use convert::{ConvertOptions, run_convert};
 pub use show::{ShowOptions, show};
 
-/// The exit status if a part of the trace cannot be read and everything else was printed. It differs from that of a
-/// failure, after which there are no results.
-const DAMAGED: u8 = 3;
-
 /// The exit status after a trace was read to its end.
 fn status(done: &Converted) -> ExitCode {
-    if done.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) }
+    if done.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) }
 }
 
 /// Says which parts could not be read: the first ones, and how many more there are.

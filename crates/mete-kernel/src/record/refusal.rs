@@ -35,7 +35,7 @@ pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelE
         Target::Kprobe(_) if source.kind() == libbpf_rs::ErrorKind::NotFound => {
             format!("{NO_BREAKPOINTS}; take a tracepoint")
         }
-        _ => source.to_string(),
+        _ => format!("{source:#}"),
     };
     KernelError::Point { point: target.to_string(), why }
 }

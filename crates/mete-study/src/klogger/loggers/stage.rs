@@ -82,38 +82,36 @@ impl Stage {
     /// Nanoseconds for an event with the logger, or for what is measured without one.
     pub(super) fn measure(&mut self, logger: Logger) -> Result<f64, Reason> {
         match logger {
-            Loop => return own_events(&|_| Ok(())),
-            Program => return own_events(&|nth| self.own.record(nth)),
-            LttngLoop => return self.lttng("none"),
-            Lttng => return self.lttng("row"),
-            Printk => return self.lines(),
-            Call => return calls(),
-            _ => {}
+            Loop => own_events(&|_| Ok(())),
+            Program => own_events(&|nth| self.own.record(nth)),
+            LttngLoop => self.lttng("none"),
+            Lttng => self.lttng("row"),
+            Printk => self.lines(),
+            Call => calls(),
+            SlowCall => past_tracepoint(calls),
+            Kernel => past_tracepoint(|| self.generated()),
+            Ftrace => past_tracepoint(|| self.ftrace()),
+            Perf => past_tracepoint(|| self.perf()),
+            BpftracePrints => past_tracepoint(bpftrace),
         }
-        // If this fails, the costs contain the path to the tracepoint, too, which shows in the numbers.
-        let _slow = SlowEntry::begin();
-        match logger {
-            Kernel => {
-                let generated = made(&mut self.generated)?;
-                generated.record(self.processor, EVENTS * PIECES, calls)
-            }
-            Ftrace => {
-                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
-                let _recording = Instance::recording(tracefs, &["raw_syscalls/sys_enter"])?;
-                calls()
-            }
-            Perf => {
-                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
-                let id = tracefs.tracepoint_id("raw_syscalls/sys_enter")?;
-                let _recording = Recorded::begin(id, self.processor)?;
-                calls()
-            }
-            BpftracePrints => {
-                let _printing = Bpftrace::start()?;
-                calls()
-            }
-            _ => calls(),
-        }
+    }
+
+    fn generated(&mut self) -> Result<f64, Reason> {
+        let generated = made(&mut self.generated)?;
+        generated.record(self.processor, EVENTS * PIECES, calls)
+    }
+
+    fn ftrace(&self) -> Result<f64, Reason> {
+        let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+        let _recording = Instance::recording(tracefs, &["raw_syscalls/sys_enter"])?;
+        calls()
+    }
+
+    fn perf(&self) -> Result<f64, Reason> {
+        let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+        let id = tracefs.tracepoint_id("raw_syscalls/sys_enter")?;
+        let _recording = Recorded::begin(id, self.processor)?;
+        calls()
     }
 
     fn lttng(&mut self, what: &str) -> Result<f64, Reason> {
@@ -126,6 +124,18 @@ impl Stage {
         let ns = timed(LINES, |lines| done = (0..lines).try_for_each(|nth| log.line(nth, 1)));
         done.map(|()| ns)
     }
+}
+
+fn bpftrace() -> Result<f64, Reason> {
+    let _printing = Bpftrace::start()?;
+    calls()
+}
+
+/// Measures while system calls take the path to their tracepoint, whether or not anything is attached to it.
+fn past_tracepoint(measure: impl FnOnce() -> Result<f64, Reason>) -> Result<f64, Reason> {
+    // If this fails, the costs contain the path to the tracepoint, too, which shows in the numbers.
+    let _slow = SlowEntry::begin();
+    measure()
 }
 
 /// Nanoseconds for a system call: the median of some pieces.
