@@ -92,7 +92,7 @@ struct AffinityOptions {
 }
 
 const USAGE: &str = "mete schedule [OPTIONS] --driver NAME=SELECTOR --client NAME=SELECTOR
-       mete schedule [OPTIONS] --policy vtrr [--domain NAME=cgroup:/PATH,share=N]...";
+       mete schedule [OPTIONS] --policy vtrr --domain NAME=SELECTOR,share=N";
 const EXAMPLES: &str = "\
 Examples:
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
