@@ -191,10 +191,10 @@ fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
         FileType::CharacterDevice | FileType::BlockDevice => owner != 0,
         _ => true,
     };
-    let why = if is_trap {
-        "it is no ordinary file and belongs to another user; choose another name"
-    } else if owner != found.st_uid && folder::is_shared(&found) {
+    let why = if owner != found.st_uid && folder::is_shared(&found) {
         "it belongs to another user, in a folder where all users may write; choose another name"
+    } else if is_trap {
+        "it is no ordinary file and belongs to another user; choose another name"
     } else {
         return Ok(());
     };
