@@ -2,5 +2,9 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=kernel");
-    cc::Build::new().file("kernel/vtrr_native.c").flag("-Wall").flag("-Wextra").compile("mete_policy_kernel");
+    cc::Build::new()
+        .file("kernel/dvtrr_native.c")
+        .flag("-Wall")
+        .flag("-Wextra")
+        .compile("mete_policy_kernel");
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Group VTRR as the scheduler of all ordinary tasks (SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE). A task is a client, a cgroup a
- * domain with the share cpu.weight; each processor has a tree of its own (tree.bpf.h).
+ * Distributed group VTRR as the scheduler of all ordinary tasks (SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE). A task is a
+ * client, a cgroup a domain with the share cpu.weight (queues.bpf.h).
  *
- *	a task becomes runnable		enqueue: it waits in a dispatch queue that it has alone, and in the processor's tree
- *	a processor needs a task	dispatch: the tree picks one; its queue's only task moves to the processor
- *	a task leaves its processor	stopping: the tree charges what was used, to the task and to its cgroups
- *	a processor has no task		dispatch: it takes one out of another processor's tree
+ *	a task becomes runnable		enqueue: it waits in a dispatch queue that it has alone, and in the processor's queues
+ *	a processor needs a task	dispatch: the policy chooses one; its queue's only task moves to the processor
+ *	a task leaves its processor	stopping: what was used is charged, to the task and to its cgroups
  *
- * A picked task that is not in its queue any more, because it was dequeued or taken at that moment, leaves the tree; enqueue
- * brings it back.
+ * A chosen task that is not in its dispatch queue was dequeued at that moment, or is not there yet: see missed().
  */
 #include "tasks.bpf.h"
 
@@ -20,17 +18,13 @@ __u32 exit_kind;
 char exit_reason[128];
 char exit_message[256];
 
-/* How many processors there are. */
-const volatile __u32 processor_count = 1;
-
 /* Charges a task that runs, or has just run. */
-static __always_inline void charge(struct task_struct *p, __u32 client, struct task *task, __u32 stop,
-				   __u64 now)
+static __always_inline void charge(struct task_struct *p, __u32 client, struct task *task, __u32 stop)
 {
 	__u64 used_ns = p->se.sum_exec_runtime - task->charged_ns;
 
 	task->charged_ns = p->se.sum_exec_runtime;
-	tree_ran(task->processor, client, used_ns, stop, now);
+	queues_ran(client, used_ns, stop);
 }
 
 /* Without this operation, the kernel itself would put a task that wakes onto an idle processor, past the tree. */
@@ -45,11 +39,10 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
-	__u64 now = bpf_ktime_get_ns();
 
 	/*
 	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
-	 * arrival. So does a task without a number, which is in no tree.
+	 * arrival. So does a task without a number, which the policy does not know.
 	 */
 	if (!task || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
@@ -57,188 +50,191 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	/*
 	 * The kernel moves the task into its queue when this operation has returned, and holds the lock of the processor's
-	 * run queue until then. So dispatch on this processor finds a task that the tree picks; another processor may not.
+	 * run queue until then. So dispatch on this processor finds a task that the policy chooses; another processor may
+	 * not.
 	 */
 	insert_into(p, client, QUANTUM_NS, enq_flags);
-	if (task->processor != processor) {
-		tree_leave(task->processor, client, now);
-		task->processor = processor;
-	}
-	tree_wake(processor, client, now);
+	task->processor = processor;
+	queues_wake(client, processor);
 	scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
 }
 
-/* Moves the next task of this processor's tree to the processor. True if there is one. */
-static __always_inline bool run_own(__u32 processor, struct task_struct *previous, __u32 before, __u64 now)
+/*
+ * A task was chosen and is not in its dispatch queue, or may not run here. One that the kernel has on another processor
+ * goes back there; that processor may have become idle meanwhile. One of this processor was dequeued at this moment, and
+ * enqueue brings it back.
+ */
+static __always_inline void missed(__u32 processor, __u32 client)
 {
-	__u32 tries, client;
+	struct task *task = task_of(client);
 
-	/* Tasks that have left at this very moment are few. */
-	for (tries = 0; tries < 4; tries++) {
-		client = tree_pick(processor, now);
-		if (client >= CLIENTS)
-			return 0;
-		processor_at(processor)->decisions++;
-		if (previous && client == before) {
-			/* It goes on: nothing is moved, and the kernel keeps it. */
-			previous->scx.slice = QUANTUM_NS;
-			return 1;
-		}
-		if (move_to_local(client))
-			return 1;
-		processor_at(processor)->missed++;
-		tree_ran(processor, client, 0, VTRR_STOP_BLOCKED, now);
-	}
-	/* If they are not, the kernel is to ask again: it takes a processor without a choice for one without tasks. */
-	scx_bpf_kick_cpu(processor, 0);
-	return 0;
-}
-
-/* Takes a task out of another processor's tree and runs it here. */
-static __always_inline void run_foreign(__u32 processor, __u64 now)
-{
-	__u32 nth;
-
-	bpf_for(nth, 1, processor_count)
-	{
-		__u32 other = (processor + nth) % processor_count;
-		__u32 client = tree_pick(other, now);
-		struct task *task = task_of(client);
-
-		if (!task)
-			continue;
-		if (!move_to_local(client)) {
-			/*
-			 * It may not run here, or the kernel has not put it into its queue yet: the choice is given back.
-			 * The other processor may have found its tree empty meanwhile and have become idle.
-			 */
-			tree_ran(other, client, 0, VTRR_PREEMPTED, now);
-			scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
-			continue;
-		}
-		tree_ran(other, client, 0, VTRR_STOP_BLOCKED, now);
-		task->processor = processor;
-		tree_wake(processor, client, now);
-		processor_at(processor)->stolen++;
+	processor_at(processor)->missed++;
+	queues_withdraw(client);
+	if (!task || task->processor == processor)
 		return;
-	}
+	queues_wake(client, task->processor);
+	scx_bpf_kick_cpu(task->processor, SCX_KICK_IDLE);
 }
 
 void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 {
-	__u32 processor = cpu, before = CLIENTS;
-	__u64 now = bpf_ktime_get_ns();
+	__u32 processor = cpu, before = CLIENTS, tries, client;
 	struct task *task;
 
-	/* The task that runs is queued again only after this: the tree has to know now that it is ready. */
+	/* The task that runs is queued again only after this: the policy has to know now that it is ready. */
 	if (previous && previous->scx.flags & SCX_TASK_QUEUED) {
 		before = client_of(previous);
 		task = task_of(before);
 		if (task)
-			charge(previous, before, task, previous->scx.slice ? VTRR_PREEMPTED : VTRR_EXPIRED,
-			       now);
+			charge(previous, before, task, previous->scx.slice ? DVTRR_PREEMPTED : DVTRR_EXPIRED);
 	}
-	if (!run_own(processor, previous, before, now) && before == CLIENTS)
-		run_foreign(processor, now);
+	/* Tasks that have left at this very moment are few. */
+	for (tries = 0; tries < 8; tries++) {
+		client = queues_pick(processor);
+		if (client >= CLIENTS)
+			return;
+		processor_at(processor)->decisions++;
+		if (previous && client == before) {
+			/* It goes on: nothing is moved, and the kernel keeps it. */
+			previous->scx.slice = QUANTUM_NS;
+			return;
+		}
+		if (move_to_local(client))
+			return;
+		missed(processor, client);
+	}
+	/* If they are not, the kernel is to ask again: it takes a processor without a choice for one without tasks. */
+	scx_bpf_kick_cpu(processor, 0);
 }
 
 void OPERATION(running, struct task_struct *p)
 {
-	__u32 client = client_of(p);
-	struct vtrr_entity *entity = entity_of(client);
+	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
 
-	if (!task || !entity)
+	if (!task)
 		return;
 	task->charged_ns = p->se.sum_exec_runtime;
-	/* As a rule the tree has picked it. */
-	if (!entity->busy)
-		tree_runs(task->processor, client, bpf_ktime_get_ns());
+	task->processor = processor;
+	task->is_current = 1;
+	/* As a rule the policy has chosen it. The kernel gives it back its processor by itself after one of a higher class. */
+	queues_run(client, processor);
 }
 
 void OPERATION(stopping, struct task_struct *p, bool runnable)
 {
-	__u32 client = client_of(p), stop = p->scx.slice ? VTRR_PREEMPTED : VTRR_EXPIRED;
+	__u32 client = client_of(p), stop = p->scx.slice ? DVTRR_PREEMPTED : DVTRR_EXPIRED;
 	struct task *task = task_of(client);
 
-	if (task)
-		charge(p, client, task, runnable ? stop : VTRR_STOP_BLOCKED, bpf_ktime_get_ns());
+	if (!task)
+		return;
+	charge(p, client, task, runnable ? stop : DVTRR_STOP_BLOCKED);
+	task->is_current = 0;
 }
 
 /* Also a task that waits can cease to be runnable: it is killed, moved or changed. */
 void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 {
-	__u32 client = client_of(p);
-	struct task *task = task_of(client);
-
-	if (task)
-		tree_leave(task->processor, client, bpf_ktime_get_ns());
+	queues_withdraw(client_of(p));
 }
 
 void OPERATION(set_weight, struct task_struct *p, u32 weight)
 {
-	__u32 client = client_of(p);
-	struct task *task = task_of(client);
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
+
+	if (client)
+		queues_set_share(number, client->home, weight);
+}
+
+void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct task *task = task_of(client_of(p));
 
 	if (task)
-		tree_set_share(task->processor, client, weight, bpf_ktime_get_ns());
+		task->allowed = mask->bits[0];
 }
 
 s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct vtrr tree = tree_of(0);
-	struct task *task;
 	__u32 client;
 	s32 error;
 
 	if (bpf_map_pop_elem(&free_clients, &client))
-		return -E2BIG;
-	task = task_of(client);
-	if (!task)
 		return -E2BIG;
 	error = scx_bpf_create_dsq(client, -1);
 	if (error) {
 		bpf_map_push_elem(&free_clients, &client, 0);
 		return error;
 	}
-	task->processor = 0;
 	p->scx.dsq_vtime = client + 1;
-	vtrr_add(&tree, client, VTRR_ROOT, 1);
 	return 0;
 }
 
-/* From here on the task is scheduled by the trees. Its cgroup can be asked for now, and not before. */
+/* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
 void OPERATION(enable, struct task_struct *p)
 {
-	struct vtrr_entity *entity = entity_of(client_of(p));
-	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
+	struct dvtrr policy = POLICY;
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
+	struct task *task = task_of(number);
+	struct cgroup *cgrp;
 
-	if (entity) {
-		entity->home = domain_of(cgrp);
-		entity->share = p->scx.weight;
-	}
+	if (!client || !task)
+		return;
+	cgrp = scx_bpf_task_cgroup(p);
+	dvtrr_add_client(&policy, number, domain_of(cgrp), p->scx.weight);
 	bpf_cgroup_release(cgrp);
+	task->allowed = p->cpus_ptr->bits[0];
+	task->is_current = 0;
+}
+
+/* Its counterpart: another class schedules the task. */
+void OPERATION(disable, struct task_struct *p)
+{
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
+
+	queues_withdraw(number);
+	if (client)
+		client->state = DVTRR_ABSENT;
 }
 
 void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	__u32 client = client_of(p);
-	struct task *task = task_of(client);
-	struct vtrr_entity *entity = entity_of(client);
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
 
-	if (!task || !entity)
+	if (!client)
 		return;
-	tree_leave(task->processor, client, bpf_ktime_get_ns());
-	entity->state = VTRR_ABSENT;
+	queues_withdraw(number);
+	client->state = DVTRR_ABSENT;
 	p->scx.dsq_vtime = 0;
-	scx_bpf_destroy_dsq(client);
-	bpf_map_push_elem(&free_clients, &client, 0);
+	scx_bpf_destroy_dsq(number);
+	bpf_map_push_elem(&free_clients, &number, 0);
 }
 
-/* Makes a cgroup known to every tree. No lock is needed: nothing is in the domain yet. */
+/* What decides on a domain's share: the weight of its cgroup, unless a share is set from outside. */
+struct domain_share {
+	__u32 weight;
+	__u32 set; /* 0: none */
+};
+
+struct domain_share shares[DOMAINS] SEC(".bss.shares");
+
+static __always_inline void adopt_share(__u32 number)
+{
+	struct domain_share *share = &shares[masked(number, DOMAINS)];
+	struct dvtrr_domain *domain = &domains[masked(number, DOMAINS)];
+
+	if (number != DVTRR_ROOT)
+		queues_set_share(CLIENTS + number, domain->parent, share->set ? share->set : share->weight);
+}
+
 s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	__u32 parent = VTRR_ROOT, domain = VTRR_ROOT, processor, *number;
+	__u32 parent = DVTRR_ROOT, domain = DVTRR_ROOT, *number;
+	struct dvtrr policy = POLICY;
 	struct cgroup *above;
 
 	if (cgrp->level > 0) {
@@ -252,38 +248,24 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 	}
 	number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!number) {
-		if (domain != VTRR_ROOT)
+		if (domain != DVTRR_ROOT)
 			bpf_map_push_elem(&free_domains, &domain, 0);
 		return -ENOMEM;
 	}
 	*number = domain;
 	shares[masked(domain, DOMAINS)].weight = args->weight;
-	bpf_for(processor, 0, PROCESSORS)
-	{
-		struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-
-		vtrr_add_domain(&tree, domain, parent, args->weight);
-	}
+	dvtrr_add_domain(&policy, masked(domain, DOMAINS), masked(parent, DOMAINS), args->weight);
 	return 0;
 }
 
 /* Nothing is in the domain any more. */
 void OPERATION(cgroup_exit, struct cgroup *cgrp)
 {
-	__u32 domain = domain_of(cgrp), processor;
+	__u32 domain = domain_of(cgrp);
 
-	if (domain == VTRR_ROOT)
+	if (domain == DVTRR_ROOT)
 		return;
-	bpf_for(processor, 0, PROCESSORS)
-	{
-		struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-		struct vtrr_entity *entity = vtrr_above(&tree, domain);
-
-		if (entity) {
-			entity->state = VTRR_ABSENT;
-			entity->departed_share = 0;
-		}
-	}
+	domains[masked(domain, DOMAINS)].is_known = 0;
 	shares[masked(domain, DOMAINS)].set = 0;
 	bpf_map_push_elem(&free_domains, &domain, 0);
 }
@@ -291,18 +273,36 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */
 void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
-	struct vtrr_entity *entity = entity_of(client_of(p));
+	struct dvtrr policy = POLICY;
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
 
-	if (entity && !entity->is_member) {
-		entity->home = domain_of(to);
-		entity->departed_share = 0;
-	}
+	if (!client || client->state != DVTRR_BLOCKED)
+		return;
+	client->state = DVTRR_ABSENT;
+	dvtrr_add_client(&policy, number, domain_of(to), p->scx.weight);
 }
 
-/* The trees take it up when a task of the cgroup wakes or runs: see adopt_shares(). */
 void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	shares[masked(domain_of(cgrp), DOMAINS)].weight = weight;
+	__u32 domain = domain_of(cgrp);
+
+	shares[masked(domain, DOMAINS)].weight = weight;
+	adopt_share(domain);
+}
+
+/* What is handed to set_share(): a domain that has a share from outside, or (0) none any more. */
+struct set_share_arguments {
+	__u32 domain;
+	__u32 share;
+};
+
+SEC("syscall")
+int set_share(struct set_share_arguments *arguments)
+{
+	shares[masked(arguments->domain, DOMAINS)].set = arguments->share;
+	adopt_share(masked(arguments->domain, DOMAINS));
+	return 0;
 }
 
 s32 SLEEPABLE(init)
@@ -310,9 +310,10 @@ s32 SLEEPABLE(init)
 	__u32 number;
 
 	begin_numbers();
-	bpf_for(number, 0, PROCESSORS * DOMAINS)
-		vtrr_begin_queue(&queues[masked(number, PROCESSORS * DOMAINS)]);
-	bpf_for(number, 0, PROCESSORS) vtrr_begin_seat(&seats[masked(number, PROCESSORS)]);
+	bpf_for(number, 0, QUEUES) dvtrr_begin_queue(&queues[masked(number, QUEUES)]);
+	bpf_for(number, 0, ENTITIES) dvtrr_begin_member(&members[masked(number, ENTITIES)]);
+	bpf_for(number, 0, PROCESSORS) processor_at(number)->running = DVTRR_NONE;
+	domains[DVTRR_ROOT].is_known = 1;
 	return 0;
 }
 
@@ -332,8 +333,10 @@ struct sched_ext_ops mete = {
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
 	.set_weight = (void *)set_weight,
+	.set_cpumask = (void *)set_cpumask,
 	.init_task = (void *)init_task,
 	.enable = (void *)enable,
+	.disable = (void *)disable,
 	.exit_task = (void *)exit_task,
 	.cgroup_init = (void *)cgroup_init,
 	.cgroup_exit = (void *)cgroup_exit,

@@ -1,57 +1,69 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * A tree of group VTRR for each processor: the policy of crates/mete-policy/kernel, with its arrays in maps. Clients have
- * one entity for all trees, because a task waits on one processor at a time; a domain has one in each tree.
+ * The queues of distributed group VTRR: the policy of crates/mete-policy/kernel, with its arrays in maps.
+ *
+ * Each processor has queues of its own, and a lock for them. No decision takes another processor's lock, but for one that
+ * takes a task from there because it has nothing due itself.
  */
-#ifndef METE_TREE_BPF_H
-#define METE_TREE_BPF_H
+#ifndef METE_QUEUES_BPF_H
+#define METE_QUEUES_BPF_H
 
 #include "scx.h"
 
+/* Powers of two, so that a mask bounds an index. */
 #define CLIENTS 16384u
 #define DOMAINS 1024u
 #define PROCESSORS 16u
-/* Clients, then the domains of each processor's tree: a power of two, so that a mask bounds an index. */
-#define ENTITIES (CLIENTS + PROCESSORS * DOMAINS)
-
-typedef __s64 vtrr_wide;
-#define VTRR_CAN_LOOP CAN_LOOP
-
-#include "vtrr_state.h"
-
-struct vtrr {
-	__u32 clients;
-	__u32 first_domain;
-	__u32 first_queue;
-	__u32 domains;
-	__u32 processors;
-	__u32 late;
-	__u64 quantum_ns;
-	__u32 processor; /* whose tree it is */
-};
+#define QUEUES (PROCESSORS * DOMAINS)
+/* Accounts and members: those of clients, and behind them of domains, in each processor's queues or once. */
+#define ENTITIES (CLIENTS + QUEUES)
 
 #define QUANTUM_NS (1000ull * 1000)
 
-/* The lock of each tree, and what is counted of it. Only code that runs with interrupts off takes a lock: see lock(). */
+#define DVTRR_CAN_LOOP CAN_LOOP
+
+#include "dvtrr_state.h"
+
+/* The policy's dimensions are constants here, so that the verifier sees them. */
+struct dvtrr {
+	__u32 clients;
+	__u32 domains;
+	__u32 processors;
+	__u64 quantum_ns;
+};
+
+/* How many processors there are. */
+const volatile __u32 processor_count = 1;
+
+/* The lock of a processor's queues, and what is counted of it. Only code that runs with interrupts off takes a lock. */
 struct processor {
 	__u32 lock;
-	/* Choices from its own tree; tasks taken from other trees; choices from its own that could not be carried out. */
+	__u32 running; /* the client that was chosen last, while it runs */
+	/* Choices; tasks taken from other processors; choices that could not be carried out. */
 	__u64 decisions;
 	__u64 stolen;
 	__u64 missed;
 } __attribute__((aligned(64)));
 
-/* What decides on a domain's share: the weight of its cgroup, unless a share is set from outside. */
-struct domain_share {
-	__u32 weight;
-	__u32 set; /* 0: none */
+/* What is known of a task beside the policy. */
+struct task {
+	/* Its processor time up to which it was charged. */
+	__u64 charged_ns;
+	/* The processors that it may run on, a bit each. */
+	__u64 allowed;
+	/* The processor in whose run queue the kernel has it. */
+	__u32 processor;
+	/* It is the one that runs there, whatever the policy has chosen meanwhile. */
+	__u32 is_current;
 };
 
 struct processor processors[PROCESSORS] SEC(".bss.processors");
-struct domain_share shares[DOMAINS] SEC(".bss.shares");
-struct vtrr_entity entities[ENTITIES] SEC(".bss.entities");
-struct vtrr_queue queues[PROCESSORS * DOMAINS] SEC(".bss.queues");
-struct vtrr_seat seats[PROCESSORS] SEC(".bss.seats");
+struct task tasks[CLIENTS] SEC(".bss.tasks");
+struct dvtrr_client clients[CLIENTS] SEC(".bss.clients");
+struct dvtrr_account accounts[ENTITIES] SEC(".bss.accounts");
+struct dvtrr_domain domains[DOMAINS] SEC(".bss.domains");
+struct dvtrr_queue queues[QUEUES] SEC(".bss.queues");
+struct dvtrr_member members[ENTITIES] SEC(".bss.members");
 
 /*
  * An index that the verifier sees to be below a power of two. The compiler, which may know that it is, must not leave the
@@ -63,70 +75,46 @@ static __always_inline __u32 masked(__u32 number, __u32 size)
 	return number & (size - 1);
 }
 
-static __always_inline struct vtrr_entity *vtrr_entity_at(struct vtrr *p, __u32 number)
-{
-	return number < ENTITIES ? &entities[masked(number, ENTITIES)] : 0;
-}
-
-static __always_inline struct vtrr_queue *vtrr_queue_at(struct vtrr *p, __u32 domain)
-{
-	return &queues[masked(p->first_queue + domain, PROCESSORS * DOMAINS)];
-}
-
-/* A tree serves one processor, so it has one seat, and no member is late. */
-static __always_inline struct vtrr_seat *vtrr_seat_at(struct vtrr *p, __u32 processor)
-{
-	return &seats[masked(p->processor, PROCESSORS)];
-}
-
-static __always_inline __u32 *vtrr_late_at(struct vtrr *p, struct vtrr_queue *queue, __u32 nth)
-{
-	return 0;
-}
-
-/*
- * 64 bits suffice. A share is at most 10,000 and a quantum is 1 ms (QUANTUM_NS), so at most 2 * 10^10 ns are due to a
- * member. The shares of a queue's members sum up to less than 2^28. So each product is below 2^63.
- */
-static __always_inline int vtrr_exceeds(__s64 due_ns, __u64 total, __u32 share, vtrr_wide queue_due_ns)
-{
-	return due_ns * (__s64)total > (__s64)share * queue_due_ns;
-}
-
-static __always_inline vtrr_wide vtrr_proportional(vtrr_wide due_ns, __u32 share, __u64 total)
-{
-	__u64 due = (__u64)due_ns;
-
-	return due / total * share + due % total * share / total;
-}
-
-#include "vtrr_group.h"
-
-static __always_inline struct vtrr tree_of(__u32 processor)
-{
-	struct vtrr tree = {
-		.clients = CLIENTS,
-		.first_domain = CLIENTS + processor * DOMAINS,
-		.first_queue = processor * DOMAINS,
-		.domains = DOMAINS,
-		.processors = 1,
-		.quantum_ns = QUANTUM_NS,
-		.processor = processor,
-	};
-
-	return tree;
-}
-
 static __always_inline struct processor *processor_at(__u32 processor)
 {
 	return &processors[masked(processor, PROCESSORS)];
+}
+
+static __always_inline struct dvtrr_client *dvtrr_client_at(struct dvtrr *p, __u32 number)
+{
+	return number < CLIENTS ? &clients[masked(number, CLIENTS)] : 0;
+}
+
+static __always_inline struct dvtrr_account *dvtrr_account_at(struct dvtrr *p, __u32 number)
+{
+	return number < ENTITIES ? &accounts[masked(number, ENTITIES)] : 0;
+}
+
+static __always_inline struct dvtrr_domain *dvtrr_domain_at(struct dvtrr *p, __u32 number)
+{
+	return number < DOMAINS ? &domains[masked(number, DOMAINS)] : 0;
+}
+
+static __always_inline struct dvtrr_queue *dvtrr_queue_at(struct dvtrr *p, __u32 number)
+{
+	return number < QUEUES ? &queues[masked(number, QUEUES)] : 0;
+}
+
+static __always_inline struct dvtrr_member *dvtrr_member_at(struct dvtrr *p, __u32 number)
+{
+	return number < ENTITIES ? &members[masked(number, ENTITIES)] : 0;
+}
+
+static __always_inline __u32 *dvtrr_running_at(struct dvtrr *p, __u32 processor)
+{
+	return &processor_at(processor)->running;
 }
 
 /*
  * The operations that come here are called with a run queue's lock held and interrupts off, so the holder of a lock is not
  * interrupted by an operation that wants the same lock. No lock is taken while another is held.
  */
-static __always_inline void lock(__u32 processor)
+static __always_inline void dvtrr_lock(struct dvtrr *p, __u32 processor)
 {
 	__u32 *word = &processor_at(processor)->lock;
 
@@ -134,112 +122,226 @@ static __always_inline void lock(__u32 processor)
 		;
 }
 
-static __always_inline void unlock(__u32 processor)
+static __always_inline void dvtrr_unlock(struct dvtrr *p, __u32 processor)
 {
 	__sync_lock_test_and_set(&processor_at(processor)->lock, 0);
 }
 
-static __always_inline __u32 share_of(__u32 domain)
+static __always_inline __u64 dvtrr_add(__u64 *word, __u64 more)
 {
-	volatile struct domain_share *share = &shares[masked(domain, DOMAINS)];
-	__u32 set = share->set, weight = share->weight;
-
-	return set ? set : weight ? weight : 1;
+	return __sync_fetch_and_add(word, more);
 }
+
+static __always_inline int dvtrr_replace(__u64 *word, __u64 before, __u64 after)
+{
+	return __sync_val_compare_and_swap(word, before, after) == before;
+}
+
+static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
+{
+	return masked(number, size);
+}
+
+static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 processor)
+{
+	struct task *task = &tasks[masked(client, CLIENTS)];
+
+	return client < CLIENTS && task->allowed >> (processor & 63) & 1 && !task->is_current;
+}
+
+#include "dvtrr.h"
+
+#define POLICY \
+	{ .clients = CLIENTS, .domains = DOMAINS, .processors = processor_count, .quantum_ns = QUANTUM_NS }
 
 /*
- * New shares of the domains above a client come into force here: where they are written, interrupts are on, or it is
- * another program that writes, and no lock can be taken.
+ * What follows are the calls of the policy. They are no inline functions, so that the verifier looks at each of them once
+ * and not once for each place that calls it.
  */
-static __always_inline void adopt_shares(struct vtrr *tree, __u32 client, __u64 now)
-{
-	struct vtrr_entity *entity = vtrr_client(tree, client);
-	__u32 domain;
 
-	while (CAN_LOOP && entity) {
-		domain = entity->home;
-		entity = vtrr_above(tree, domain);
-		if (!entity)
-			return;
-		entity->share = share_of(domain);
-		if (entity->is_member && entity->share != entity->member_share)
-			vtrr_change_share(tree, entity - entities, now);
+/* A client in the low half, a domain in the high half. */
+__noinline __u64 queues_look(__u32 processor)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_found found = dvtrr_look(&policy, masked(processor, PROCESSORS));
+
+	return (__u64)found.domain << 32 | found.client;
+}
+
+/* An enum dvtrr_search. */
+__noinline int queues_take_due(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_take_due(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
+}
+
+/* The same. */
+__noinline int queues_relieve(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_relieve(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
+}
+
+__noinline int queues_raise(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	dvtrr_raise(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
+	return 0;
+}
+
+__noinline int queues_lend(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	dvtrr_lock(&policy, processor);
+	dvtrr_lend(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
+	dvtrr_unlock(&policy, processor);
+	return 0;
+}
+
+__noinline int queues_take_any(__u32 processor)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_take_any(&policy, masked(processor, PROCESSORS));
+}
+
+/* dvtrr_go_on(), in parts that the verifier looks at one by one. */
+static __always_inline void queues_go_on(__u32 processor, __u32 domain)
+{
+	int search = queues_take_due(processor, domain);
+
+	if (search == DVTRR_NONE_DUE)
+		search = queues_relieve(processor, domain);
+	if (search == DVTRR_TAKEN)
+		processor_at(processor)->stolen++;
+	else if (search == DVTRR_BARRED)
+		queues_lend(processor, domain);
+	else
+		queues_raise(processor, domain);
+}
+
+/* The client that runs next: dvtrr_pick(), in the same way. */
+static __always_inline __u32 queues_pick(__u32 processor)
+{
+	__u32 client, domain;
+	__u64 found;
+
+	while (CAN_LOOP) {
+		found = queues_look(processor);
+		client = (__u32)found;
+		domain = found >> 32;
+		if (client != DVTRR_NONE)
+			return client;
+		if (domain != DVTRR_NONE) {
+			queues_go_on(processor, domain);
+			continue;
+		}
+		if (!queues_take_any(processor))
+			return DVTRR_NONE;
+		processor_at(processor)->stolen++;
 	}
+	return DVTRR_NONE;
 }
 
-/*
- * What follows are the calls of the policy on one processor's tree, under its lock. They are no inline functions, so that
- * the verifier looks at each of them once and not once for each place that calls it.
- */
-__noinline int tree_wake(__u32 processor, __u32 client, __u64 now)
+/* Locks the queues in which a client stands. Its processor may change until they are locked. */
+static __always_inline __u32 lock_queues_of(struct dvtrr *p, struct dvtrr_client *client)
 {
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
+	volatile __u32 *processor = &client->processor;
+	__u32 locked = *processor;
 
-	lock(processor);
-	adopt_shares(&tree, client, now);
-	vtrr_wake(&tree, client, now);
-	unlock(processor);
-	return 0;
-}
-
-__noinline __u32 tree_pick(__u32 processor, __u64 now)
-{
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-	__u32 client;
-
-	lock(processor);
-	client = vtrr_pick(&tree, 0, now);
-	unlock(processor);
-	return client;
-}
-
-__noinline int tree_runs(__u32 processor, __u32 client, __u64 now)
-{
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-
-	lock(processor);
-	vtrr_runs_unpicked(&tree, client, now);
-	unlock(processor);
-	return 0;
-}
-
-__noinline int tree_ran(__u32 processor, __u32 client, __u64 ran_ns, __u32 stop, __u64 now)
-{
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-
-	lock(processor);
-	adopt_shares(&tree, client, now);
-	vtrr_ran(&tree, client, ran_ns, (enum vtrr_stop)stop, now);
-	unlock(processor);
-	return 0;
-}
-
-/* A task that waits, or was picked, is to be in this tree no more. True if it was. */
-__noinline int tree_leave(__u32 processor, __u32 client, __u64 now)
-{
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
-	struct vtrr_entity *entity = vtrr_client(&tree, client);
-	int was_member = 0;
-
-	lock(processor);
-	if (entity && entity->is_member) {
-		was_member = 1;
-		vtrr_end_run(&tree, entity, client, now);
-		vtrr_leave(&tree, client);
-		entity->state = VTRR_BLOCKED;
-		entity->unpicked = 0;
+	while (CAN_LOOP) {
+		dvtrr_lock(p, locked);
+		if (*processor == locked)
+			break;
+		dvtrr_unlock(p, locked);
+		locked = *processor;
 	}
-	unlock(processor);
-	return was_member;
+	return locked;
 }
 
-__noinline int tree_set_share(__u32 processor, __u32 client, __u32 share, __u64 now)
+/* A client waits on this processor from now on, wherever it stood before. */
+__noinline int queues_wake(__u32 number, __u32 processor)
 {
-	struct vtrr tree = tree_of(masked(processor, PROCESSORS));
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
 
-	lock(processor);
-	vtrr_set_share(&tree, client, share, now);
-	unlock(processor);
+	if (!client)
+		return 0;
+	locked = lock_queues_of(&policy, client);
+	if (locked != processor) {
+		dvtrr_withdraw(&policy, number);
+		client->processor = processor;
+		dvtrr_unlock(&policy, locked);
+		locked = lock_queues_of(&policy, client);
+	}
+	dvtrr_wake(&policy, number);
+	dvtrr_unlock(&policy, locked);
+	return 0;
+}
+
+/* A client runs on this processor, whether or not it was chosen. */
+__noinline int queues_run(__u32 number, __u32 processor)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
+
+	if (!client)
+		return 0;
+	queues_wake(number, processor);
+	locked = lock_queues_of(&policy, client);
+	if (client->state == DVTRR_READY) {
+		dvtrr_hide(&policy, number, locked);
+		client->state = DVTRR_RUNNING;
+		*dvtrr_running_at(&policy, locked) = number;
+	}
+	dvtrr_unlock(&policy, locked);
+	return 0;
+}
+
+/* A client has run for a time. If it was chosen for that, it has stopped. */
+__noinline int queues_ran(__u32 number, __u64 ran_ns, __u32 stop)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
+
+	if (!client)
+		return 0;
+	locked = lock_queues_of(&policy, client);
+	if (client->state == DVTRR_RUNNING)
+		dvtrr_ran(&policy, number, ran_ns, (enum dvtrr_stop)stop);
+	else
+		dvtrr_charge(&policy, number, locked, ran_ns);
+	dvtrr_unlock(&policy, locked);
+	return 0;
+}
+
+/* A client waits and runs no more, until it wakes. */
+__noinline int queues_withdraw(__u32 number)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
+
+	if (!client)
+		return 0;
+	locked = lock_queues_of(&policy, client);
+	dvtrr_withdraw(&policy, number);
+	dvtrr_unlock(&policy, locked);
+	return 0;
+}
+
+__noinline int queues_set_share(__u32 entity, __u32 domain, __u32 share)
+{
+	struct dvtrr policy = POLICY;
+
+	dvtrr_set_share(&policy, entity, domain, share ? share : 1);
 	return 0;
 }
 

@@ -59,8 +59,13 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 
+struct cpumask {
+	unsigned long bits[1];
+};
+
 struct task_struct {
 	unsigned int flags;
+	const struct cpumask *cpus_ptr;
 	int nr_cpus_allowed;
 	int pid;
 	struct sched_entity se;
@@ -105,8 +110,10 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
 	void (*cgroup_exit)(struct cgroup *cgrp);

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The numbers of tasks and cgroups: what clients and domains are in the trees. */
+/* The numbers of tasks and cgroups: what clients and domains are in the queues. */
 #ifndef METE_TASKS_BPF_H
 #define METE_TASKS_BPF_H
 
-#include "tree.bpf.h"
-
-struct task {
-	/* The processor in whose tree it stands. */
-	__u32 processor;
-	/* Its processor time up to which it was charged. */
-	__u64 charged_ns;
-};
-
-struct task tasks[CLIENTS] SEC(".bss.tasks");
+#include "queues.bpf.h"
 
 /* Numbers that no task and no cgroup has. The maps have locks of their own, so any operation may use them. */
 struct {
@@ -28,7 +19,7 @@ struct {
 	__type(value, __u32);
 } domains_of_cgroups SEC(".maps");
 
-/* The number of a task; CLIENTS for one that no tree schedules. */
+/* The number of a task; CLIENTS for one that the policy does not schedule. */
 static __always_inline __u32 client_of(const struct task_struct *p)
 {
 	/* The member is free for a scheduler that orders no queue by it. 0: the task has no number. */
@@ -42,16 +33,16 @@ static __always_inline struct task *task_of(__u32 client)
 	return client < CLIENTS ? &tasks[masked(client, CLIENTS)] : 0;
 }
 
-static __always_inline struct vtrr_entity *entity_of(__u32 client)
+static __always_inline struct dvtrr_client *policy_client(__u32 client)
 {
-	return client < CLIENTS ? &entities[masked(client, CLIENTS)] : 0;
+	return client < CLIENTS ? &clients[masked(client, CLIENTS)] : 0;
 }
 
 static __always_inline __u32 domain_of(struct cgroup *cgrp)
 {
 	__u32 *number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, 0);
 
-	return number ? masked(*number, DOMAINS) : VTRR_ROOT;
+	return number ? masked(*number, DOMAINS) : DVTRR_ROOT;
 }
 
 /* All numbers are free, but for the root's. */

@@ -17,7 +17,7 @@ pub enum ExtError {
         /// Its name.
         by: String,
     },
-    /// There are more processors than trees.
+    /// There are more processors than there is room for.
     #[error("this machine may have {found} processors; the scheduler serves at most {most}")]
     TooManyProcessors {
         /// How many there may be.

@@ -1,9 +1,10 @@
 //! The sched_ext component: a policy inside the kernel that schedules all ordinary tasks.
 //!
-//! The policy is group virtual-time round robin. A cgroup has the part of a processor that its `cpu.weight` says,
-//! whatever the number of its tasks; inside it, tasks share that by their nice values, and cgroups inside it by their
-//! weights. [`GroupScheduler::set_share`] says otherwise than `cpu.weight`. The policy's code is that of `crates/mete-policy/kernel`, which the simulator and the tests run, too
-//! (design decision D12).
+//! The policy is distributed group virtual-time round robin. A cgroup has the part of the processors that its
+//! `cpu.weight` says, whatever the number of its tasks; inside it, tasks share that by their nice values, and cgroups
+//! inside it by their weights. [`GroupScheduler::set_share`] says otherwise than `cpu.weight`. The policy's code is that of
+//! `crates/mete-policy/kernel`, which the tests run, too (design decision D12); what it promises stands at
+//! `mete_policy::DistributedVtrr`.
 //!
 //! ```text
 //!   GroupScheduler::start ──▶ (the kernel asks the policy for every decision) ──▶ drop
@@ -16,10 +17,10 @@
 //! 1. **Nothing outlives the process.** The kernel takes all tasks back when the last descriptor is closed, also after
 //!    `kill -9`; when a task has waited for ten seconds; and when the policy breaks a rule of sched_ext.
 //!    [`Status::ended`] says why.
-//! 2. **A decision takes one lock, that of the processor's own tree.** Only a processor whose tree has no task to run
-//!    locks another's, to take a task out of it. Two locks are never held at once.
-//! 3. **Shares hold on each processor.** What a cgroup has on several processors together depends on how the kernel
-//!    distributes its tasks to them.
+//! 2. **A decision takes one lock, that of the processor's own queues.** Only a processor that has nothing due locks
+//!    another's, to take a task out of them. Two locks are never held at once.
+//! 3. **Shares hold across all processors.** What a cgroup cannot use, because it has too few tasks or they are bound to
+//!    few processors, the others divide by their shares.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), mete_ext::ExtError> {

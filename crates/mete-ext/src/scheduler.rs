@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use libbpf_rs::{Link, MapCore, MapFlags};
+use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
 use mete_kernel::{check_capabilities, load_skeleton};
 
 use crate::skeleton::{ExtSkel, ExtSkelBuilder, types};
@@ -18,7 +18,7 @@ const NO_CONTROLLER: &str = "it has no share of its own, because its parent does
 /// Where the kernel says what sched_ext does.
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 
-/// Group virtual-time round robin, which rules all ordinary tasks while this lives.
+/// Distributed group virtual-time round robin, which rules all ordinary tasks while this lives.
 pub struct GroupScheduler {
     // Fields are dropped in this order: first the kernel takes its tasks back, then nothing is loaded any more.
     _link: Link,
@@ -28,9 +28,9 @@ pub struct GroupScheduler {
 /// What the scheduler has done since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Tasks that were chosen to run next, each from the processor's own tree. Missed choices are counted, too.
+    /// Tasks that were chosen to run next. Missed choices are counted, too.
     pub decisions: u64,
-    /// Tasks that a processor without tasks took from another one. They are not among the decisions.
+    /// Tasks that a processor took from another one, because it had nothing due itself.
     pub stolen: u64,
     /// Choices that could not be carried out, because the task had left at that moment.
     pub missed: u64,
@@ -71,22 +71,20 @@ impl GroupScheduler {
     }
 
     /// Sets the share of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
-    /// scheduler ends; `None` gives `cpu.weight` its place back. Takes effect as soon as one of its tasks wakes or runs.
+    /// scheduler ends; `None` gives `cpu.weight` its place back.
     ///
     /// # Errors
     ///
     /// [`ExtError::Cgroup`] if the directory is no cgroup of version 2 that has a share of its own, and why.
-    pub fn set_share(&mut self, cgroup: &Path, share: Option<Share>) -> Result<(), ExtError> {
-        let domain = self.domain(cgroup)?;
-        let shares = self.skeleton.maps.bss_shares_data.as_mut();
-        if let Some(place) = shares.and_then(|all| all.shares.get_mut(domain)) {
-            place.set = share.map_or(0, Share::get);
-        }
-        Ok(())
+    pub fn set_share(&self, cgroup: &Path, share: Option<Share>) -> Result<(), ExtError> {
+        let mut arguments =
+            [self.domain(cgroup)?, share.map_or(0, Share::get)].map(u32::to_ne_bytes).concat();
+        let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
+        self.skeleton.progs.set_share.test_run(input).map(drop).map_err(ExtError::Refused)
     }
 
     /// The number that the scheduler has given to a cgroup.
-    fn domain(&self, cgroup: &Path) -> Result<usize, ExtError> {
+    fn domain(&self, cgroup: &Path) -> Result<u32, ExtError> {
         let failed = |why: String| ExtError::Cgroup { path: cgroup.into(), why };
         let folder = File::open(cgroup).map_err(|error| failed(error.to_string()))?;
         let key = folder.as_raw_fd().to_ne_bytes();
@@ -100,7 +98,7 @@ impl GroupScheduler {
         if number == ROOT {
             return Err(failed("the root of all control groups competes with no other".into()));
         }
-        Ok(number as usize)
+        Ok(number)
     }
 
     /// What the scheduler has done since it started, and whether it still rules.

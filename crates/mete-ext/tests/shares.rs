@@ -137,6 +137,20 @@ fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
 }
 
 #[test]
+fn vtrr_7_shares_hold_over_all_processors() {
+    let Some((scheduler, _alone)) = start("vtrr_7_shares_hold_over_all_processors") else { return };
+    let few = Group::top("mete-few", 200).hogs(2, None);
+    let many = Group::top("mete-many", 100).hogs(20, None);
+    let found = shares(&[&few, &many]);
+    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    drop(few);
+    // Of two processors it is due four thirds, but it can use only one.
+    let one = Group::top("mete-one", 200).hogs(1, None);
+    let found = shares(&[&one, &many]);
+    assert!(close(&found, &[500, 500]), "{found:?}, {:?}", scheduler.status());
+}
+
+#[test]
 fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
     let Some((scheduler, _alone)) = start("vtrr_7_shares_of_nested_cgroups_are_those_of_each_level") else {
         return;
@@ -162,8 +176,7 @@ fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
 
 #[test]
 fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
-    let Some((mut scheduler, _alone)) = start("vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight")
-    else {
+    let Some((scheduler, _alone)) = start("vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight") else {
         return;
     };
     let first = Group::top("mete-set", 100).hogs(2, Some(0));

@@ -1,13 +1,7 @@
-//! Group virtual-time round robin as it runs inside the kernel: the C of `kernel/`, compiled natively (D12).
+//! Distributed group virtual-time round robin as it runs inside the kernel: the C of `kernel/`, compiled natively (D12).
 //!
-//! The same calls give the same decisions as [`GroupVtrr`](crate::GroupVtrr) (`tests/vtrr_kernel.rs`). So what the
-//! simulator, a replay and the contract tests say of this policy holds for the kernel's as well.
-//!
-//! | | |
-//! |---|---|
-//! | selection | that of [`GroupVtrr`](crate::GroupVtrr): constant time for each level |
-//! | insertion, removal | O(log N) in each queue of N members, and a step for each processor and level |
-//! | fairness, several processors | that of [`GroupVtrr`](crate::GroupVtrr) |
+//! The same calls give the same decisions as [`DistributedVtrr`](crate::DistributedVtrr) (`tests/vtrr_kernel.rs`), so what
+//! the tests say of that policy holds for the kernel's as well. Its costs and its fairness are those of its twin, too.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,28 +14,28 @@ struct State {
     opaque: [u8; 0],
 }
 
-// The functions of `kernel/vtrr_native.c`. Each but the first takes a state that `mete_vtrr_begin` made.
+// The functions of `kernel/dvtrr_native.c`. Each but the first takes a state that `mete_dvtrr_begin` made.
 unsafe extern "C" {
-    safe fn mete_vtrr_bytes(clients: u32, domains: u32, processors: u32) -> u64;
-    fn mete_vtrr_begin(state: *mut State, clients: u32, domains: u32, processors: u32, quantum_ns: u64);
-    fn mete_vtrr_add_domain(state: *mut State, domain: u32, parent: u32, share: u32);
-    fn mete_vtrr_set_domain_share(state: *mut State, domain: u32, share: u32, now: u64);
-    fn mete_vtrr_add(state: *mut State, client: u32, domain: u32, share: u32);
-    fn mete_vtrr_remove(state: *mut State, client: u32, now: u64);
-    fn mete_vtrr_set_share(state: *mut State, client: u32, share: u32, now: u64);
-    fn mete_vtrr_wake(state: *mut State, client: u32, now: u64);
-    fn mete_vtrr_pick(state: *mut State, processor: u32, now: u64) -> u32;
-    fn mete_vtrr_ran(state: *mut State, client: u32, ran_ns: u64, stop: u32, now: u64);
-    fn mete_vtrr_cycle(state: *const State) -> u64;
+    safe fn mete_dvtrr_bytes(clients: u32, domains: u32, processors: u32) -> u64;
+    fn mete_dvtrr_begin(state: *mut State, clients: u32, domains: u32, processors: u32, quantum_ns: u64);
+    fn mete_dvtrr_add_domain(state: *mut State, domain: u32, parent: u32, share: u32);
+    fn mete_dvtrr_set_domain_share(state: *mut State, domain: u32, share: u32);
+    fn mete_dvtrr_add(state: *mut State, client: u32, domain: u32, share: u32);
+    fn mete_dvtrr_remove(state: *mut State, client: u32);
+    fn mete_dvtrr_set_share(state: *mut State, client: u32, share: u32);
+    fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
+    fn mete_dvtrr_wake(state: *mut State, client: u32);
+    fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
+    fn mete_dvtrr_ran(state: *mut State, client: u32, ran_ns: u64, stop: u32);
 }
 
-/// `VTRR_NONE` of `kernel/vtrr_state.h`.
+/// `DVTRR_NONE` of `kernel/dvtrr_state.h`.
 const NONE: u32 = u32::MAX;
 
-/// The group virtual-time round-robin policy that also runs inside the kernel.
+/// The policy that runs inside the kernel.
 pub struct KernelVtrr {
-    /// The C code's state: as many bytes as `mete_vtrr_bytes` demands, with the alignment that it needs.
-    memory: Vec<u128>,
+    /// The C code's state: as many bytes as `mete_dvtrr_bytes` demands, with the alignment that it needs.
+    memory: Vec<u64>,
     quantum_ns: Nanoseconds,
 }
 
@@ -52,12 +46,18 @@ impl KernelVtrr {
         // The longest quantum of vtrr: a share's worth of them fits 64 bits.
         let quantum_ns = setup.quantum_ns.clamp(Nanoseconds::new(1), crate::vtrr::MAX_QUANTUM_NS);
         let (domains, processors) = (setup.domains.max(1).into(), setup.processors.max(1).into());
-        let bytes = mete_vtrr_bytes(setup.clients, domains, processors);
-        let words = bytes.div_ceil(size_of::<u128>() as u64) as usize;
+        let bytes = mete_dvtrr_bytes(setup.clients, domains, processors);
+        let words = bytes.div_ceil(size_of::<u64>() as u64) as usize;
         let mut policy = KernelVtrr { memory: vec![0; words], quantum_ns };
-        // SAFETY: the memory is zero, aligned to 16 bytes, and as large as the function above says for these numbers.
-        unsafe { mete_vtrr_begin(policy.state(), setup.clients, domains, processors, quantum_ns.get()) };
+        // SAFETY: the memory is zero, aligned to 8 bytes, and as large as the function above says for these numbers.
+        unsafe { mete_dvtrr_begin(policy.state(), setup.clients, domains, processors, quantum_ns.get()) };
         policy
+    }
+
+    /// As [`DistributedVtrr::set_allowed`](crate::DistributedVtrr::set_allowed).
+    pub fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        // SAFETY: as for the calls of the policy below.
+        unsafe { mete_dvtrr_set_allowed(self.state(), client.get(), processors) };
     }
 
     fn state(&mut self) -> *mut State {
@@ -65,7 +65,7 @@ impl KernelVtrr {
     }
 }
 
-/// The number of `enum vtrr_stop` in `kernel/vtrr_state.h`.
+/// The number of `enum dvtrr_stop` in `kernel/dvtrr_state.h`.
 fn stop_number(stop: Stop) -> u32 {
     match stop {
         Stop::Expired => 0,
@@ -79,54 +79,49 @@ fn stop_number(stop: Stop) -> u32 {
 // is the only way to it, and the C code checks each number that it is given against the dimensions in the state.
 impl Policy for KernelVtrr {
     fn name(&self) -> &'static str {
-        "group-vtrr-kernel"
+        "distributed-vtrr-kernel"
     }
 
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_add_domain(self.state(), domain.get().into(), parent.get().into(), share.get()) };
+        unsafe { mete_dvtrr_add_domain(self.state(), domain.get().into(), parent.get().into(), share.get()) };
     }
 
-    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_set_domain_share(self.state(), domain.get().into(), share.get(), now.get()) };
+        unsafe { mete_dvtrr_set_domain_share(self.state(), domain.get().into(), share.get()) };
     }
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_add(self.state(), client.get(), domain.get().into(), share.get()) };
+        unsafe { mete_dvtrr_add(self.state(), client.get(), domain.get().into(), share.get()) };
     }
 
-    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_remove(self.state(), client.get(), now.get()) };
+        unsafe { mete_dvtrr_remove(self.state(), client.get()) };
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_set_share(self.state(), client.get(), share.get(), now.get()) };
+        unsafe { mete_dvtrr_set_share(self.state(), client.get(), share.get()) };
     }
 
-    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         // SAFETY: see above.
-        unsafe { mete_vtrr_wake(self.state(), client.get(), now.get()) };
+        unsafe { mete_dvtrr_wake(self.state(), client.get()) };
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
         // SAFETY: see above.
-        let number = unsafe { mete_vtrr_pick(self.state(), processor.get().into(), now.get()) };
+        let number = unsafe { mete_dvtrr_pick(self.state(), processor.get().into()) };
         let client = Some(number).filter(|&number| number != NONE).map(ClientId::new)?;
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         // SAFETY: see above.
-        unsafe { mete_vtrr_ran(self.state(), client.get(), ran_ns.get(), stop_number(stop), now.get()) };
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        // SAFETY: see above; it only reads.
-        each("cycles of the root", unsafe { mete_vtrr_cycle(self.memory.as_ptr().cast()) });
+        unsafe { mete_dvtrr_ran(self.state(), client.get(), ran_ns.get(), stop_number(stop)) };
     }
 }

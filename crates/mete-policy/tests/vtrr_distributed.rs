@@ -4,7 +4,7 @@ mod common;
 
 use common::plain::Policy;
 use common::{Step, World, steps, wild_steps};
-use mete_policy::{DistributedVtrr, Nanoseconds, Setup, Share, Stop};
+use mete_policy::{ClientId, DistributedVtrr, Nanoseconds, Setup, Share, Stop};
 use proptest::prelude::*;
 
 const QUANTUM_NS: u64 = 1_000_000;
@@ -153,8 +153,53 @@ fn vtrr_7_a_thousand_domains_have_the_same() {
     }
 }
 
+impl Machine {
+    /// The same; each client may run on the processors of a mask only.
+    fn with_masks(processors: u16, domains: &[(u32, &[u32])], masks: &[u64]) -> Machine {
+        let mut machine = Machine::new(processors, domains);
+        for (client, mask) in (0..).zip(masks) {
+            machine.policy.remove(client, 0);
+            machine.policy.set_allowed(ClientId::new(client), *mask);
+        }
+        let mut client = 0;
+        for (domain, (_, weights)) in (1..).zip(domains) {
+            for weight in *weights {
+                machine.policy.add(client, domain, share(*weight), 0);
+                let _ = machine.policy.wake(client, 0);
+                client += 1;
+            }
+        }
+        machine
+    }
+}
+
+#[test]
+fn vtrr_7_domains_that_are_bound_to_one_processor_have_their_shares_of_it() {
+    let domains: [(u32, &[u32]); 3] = [(200, &[1]), (100, &[1; 5]), (100, &[1])];
+    let mut machine = Machine::with_masks(2, &domains, &[1, 1, 1, 1, 1, 1, 2]);
+    machine.run(6000);
+    let had = [machine.had_by(0..1), machine.had_by(1..6), machine.had_by(6..7)];
+    assert!(near(had[0], 4000, 8) && near(had[1], 2000, 8) && near(had[2], 6000, 8), "{had:?}");
+}
+
+#[test]
+fn vtrr_7_clients_bound_to_different_processors_divide_each_by_their_shares() {
+    let mut machine = Machine::with_masks(2, &[(1, &[1, 3, 20, 30, 50])], &[1, 1, 2, 2, 2]);
+    machine.run(6000);
+    let expected = [1500, 4500, 1200, 1800, 3000];
+    assert!(machine.had.iter().zip(expected).all(|(had, due)| near(*had, due, 12)), "{:?}", machine.had);
+}
+
+#[test]
+fn vtrr_7_what_is_bound_to_one_processor_is_not_displaced_by_what_may_run_elsewhere() {
+    let mut machine = Machine::with_masks(2, &[(100, &[1]), (100, &[1; 4])], &[1, 3, 3, 3, 3]);
+    machine.run(6000);
+    let had = [machine.had_by(0..1), machine.had_by(1..5)];
+    assert!(near(had[0], 6000, 60) && near(had[1], 6000, 60), "{had:?}");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// The world's own books say which clients are ready; it asserts at each step that the policy agrees.
     #[test]
@@ -192,7 +237,7 @@ proptest! {
     #[test]
     fn vtrr_7_clients_have_their_feasible_shares(weights in prop::collection::vec(1..100_u32, 2..12), processors in 1..6_u16) {
         let mut machine = Machine::new(processors, &[(1, &weights)]);
-        let quanta = 20_000;
+        let quanta = 10_000;
         machine.run(quanta);
         let feasible = feasible(&weights, processors.min(weights.len() as u16));
         for (client, part) in feasible.iter().enumerate() {

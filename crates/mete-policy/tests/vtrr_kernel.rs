@@ -4,7 +4,9 @@ mod common;
 
 use common::world::Answer;
 use common::{Step, World, setup, steps, wild_steps};
-use mete_policy::{GroupVtrr, KernelVtrr, Nanoseconds, Policy, Setup};
+use mete_policy::{
+    ClientId, DistributedVtrr, DomainIndex, KernelVtrr, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
+};
 use proptest::prelude::*;
 
 fn answers(policy: impl Policy + 'static, setup: Setup, history: &[Step]) -> Vec<Answer> {
@@ -15,12 +17,32 @@ fn answers(policy: impl Policy + 'static, setup: Setup, history: &[Step]) -> Vec
 
 fn decide_alike(setup: Setup, history: &[Step]) -> Result<(), TestCaseError> {
     let kernel = answers(KernelVtrr::new(&setup), setup, history);
-    prop_assert_eq!(kernel, answers(GroupVtrr::new(&setup), setup, history));
+    prop_assert_eq!(kernel, answers(DistributedVtrr::new(&setup), setup, history));
     Ok(())
 }
 
+/// What clients that compute all the time are given on some processors, each client on those of its mask.
+macro_rules! given {
+    ($policy:ident, $shares:expr, $masks:expr, $processors:expr) => {{
+        let quantum_ns = Nanoseconds::new(1_000_000);
+        let setup = Setup { processors: $processors, quantum_ns, ..Setup::for_clients($shares.len() as u32) };
+        let mut policy = $policy::new(&setup);
+        for (client, (share, mask)) in (0..).map(ClientId::new).zip($shares.iter().zip($masks)) {
+            policy.add(client, DomainIndex::ROOT, Share::new(*share).expect("in range"), Nanoseconds::ZERO);
+            policy.set_allowed(client, *mask);
+            let _ = policy.wake(client, Nanoseconds::ZERO);
+        }
+        let turn = |nth: u16| {
+            let picked = policy.pick(ProcessorId::new(nth % $processors), Nanoseconds::ZERO);
+            let client = picked.map(|picked| picked.client);
+            client.inspect(|&client| policy.ran(client, quantum_ns, Stop::Expired, Nanoseconds::ZERO))
+        };
+        (0..2000).map(turn).collect::<Vec<_>>()
+    }};
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn vtrr_6_the_kernels_policy_decides_as_its_twin_in_rust(history in steps(600)) {
@@ -38,5 +60,17 @@ proptest! {
         quantum_ns in prop_oneof![Just(0), Just(1), Just(u64::MAX), any::<u64>(), Just(1_000_000)],
     ) {
         decide_alike(Setup { quantum_ns: Nanoseconds::new(quantum_ns), ..setup() }, &history)?;
+    }
+
+    #[test]
+    fn vtrr_6_the_kernels_policy_decides_as_its_twin_where_clients_are_bound(
+        bound in prop::collection::vec((1..20_u32, 1..16_u64), 1..10),
+        processors in 1..5_u16,
+    ) {
+        let (shares, masks): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
+        prop_assert_eq!(
+            given!(KernelVtrr, shares, &masks, processors),
+            given!(DistributedVtrr, shares, &masks, processors)
+        );
     }
 }

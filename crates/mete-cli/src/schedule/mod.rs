@@ -111,7 +111,7 @@ interrupts and by packets from elsewhere are not counted, so a driver that is re
 container needs probes. The objects of --json are described in docs/json.md.
 
 vtrr: Group virtual-time round robin schedules all ordinary tasks of the machine, inside the kernel, by
-sched_ext (Linux 6.12). A control group has the part of each processor that its share says beside those
+sched_ext (Linux 6.12). A control group has the part of the processors that its share says beside those
 of its siblings, whatever the number of its tasks. A group without --domain has its cpu.weight, of which
 100 are a share of 1. The kernel's own scheduler rules again at the end, also after kill -9.";
 

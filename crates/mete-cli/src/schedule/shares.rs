@@ -62,12 +62,12 @@ fn control_group(domain: &SharedDomain) -> Option<&Path> {
 
 /// Schedules until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
 pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let mut scheduler = GroupScheduler::start()?;
+    let scheduler = GroupScheduler::start()?;
     // From here on a signal has the shares printed. Without it, the kernel would end the scheduler with this process.
     interrupt::listen()?;
-    let domains = rule(&mut scheduler, &options.domains)?;
+    let domains = rule(&scheduler, &options.domains)?;
     output.text(
-        "vtrr schedules all ordinary tasks, by sched_ext: shares hold on each processor, in quanta of 1 ms",
+        "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
     )?;
     let begin = Instant::now();
     watch(&scheduler, options.time, begin);
@@ -93,10 +93,7 @@ struct RuledDomain<'a> {
     before: Duration,
 }
 
-fn rule<'a>(
-    scheduler: &mut GroupScheduler,
-    domains: &'a [SharedDomain],
-) -> anyhow::Result<Vec<RuledDomain<'a>>> {
+fn rule<'a>(scheduler: &GroupScheduler, domains: &'a [SharedDomain]) -> anyhow::Result<Vec<RuledDomain<'a>>> {
     let one = |domain: &'a SharedDomain| {
         let path = control_group(domain).context("a domain is a control group")?;
         let share = domain.share.unwrap_or(ORDINARY);
@@ -208,7 +205,7 @@ fn print_status(passed: Duration, status: &Status, output: &mut Output) -> anyho
         ended: ended.as_ref().map(|ended| ended.reason.as_str()),
     })?;
     output.text(format!(
-        "scheduled for {}: {} decisions, {} tasks taken from busy processors by idle ones, {} choices of tasks that had just left",
+        "scheduled for {}: {} decisions, {} tasks taken from other processors, {} choices of tasks that had just left",
         seconds(passed),
         grouped(decisions),
         grouped(stolen),

@@ -12,6 +12,8 @@ const SCALE: u32 = 12;
 const MOST_NS: u64 = 1 << 40;
 /// More virtual time than any member has had too much: a difference beyond it has wrapped around.
 const MOST: i64 = 1 << 56;
+/// The most virtual time that a member keeps as due or owed when its share changes: times any share, it fits 64 bits.
+const MOST_KEPT: i64 = 1 << 42;
 
 impl Virtual {
     pub(super) const ZERO: Virtual = Virtual(0);
@@ -49,9 +51,8 @@ impl Virtual {
 
     /// The virtual time that is as far from `now` for a share as this one is for another share, in time used.
     fn rescaled(self, now: Virtual, from: Share, to: Share) -> Virtual {
-        let lag = i128::from(self.until(now)) * i128::from(from.get()) / i128::from(to.get());
-        let most = i128::from(MOST);
-        Virtual(now.0.wrapping_sub(lag.clamp(-most, most) as u64))
+        let lag = self.until(now).clamp(-MOST_KEPT, MOST_KEPT) * i64::from(from.get()) / i64::from(to.get());
+        Virtual(now.0.wrapping_sub(lag.cast_unsigned()))
     }
 }
 

@@ -75,20 +75,4 @@ impl Links {
             next => self.0[next as usize].previous = previous,
         }
     }
-
-    /// Puts all of one line behind another.
-    pub(super) fn append(&mut self, line: &mut Line, other: &mut Line) {
-        if other.is_empty() {
-            return;
-        }
-        match line.last {
-            NONE => line.first = other.first,
-            last => {
-                self.0[last as usize].next = other.first;
-                self.0[other.first as usize].previous = last;
-            }
-        }
-        line.last = other.last;
-        *other = Line::EMPTY;
-    }
 }

@@ -45,6 +45,8 @@ const ROOT: DomainIndex = DomainIndex::ROOT;
 /// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
 /// those that are in its processor's way just now.
 const LOOKED_AT: usize = 4;
+/// How many members of a queue divide what those who are due cannot use.
+const LENT_TO: usize = 16;
 
 /// A domain, for all processors.
 #[derive(Clone, Copy)]
@@ -63,21 +65,49 @@ struct Domain {
 /// The queue of one domain on one processor. Members that cannot be selected, because they run, stand in no line.
 #[derive(Clone, Copy)]
 struct Queue {
-    /// Members that may be due, in their turn.
-    due: Line,
-    /// Members that were not due under the limit `seen`.
-    waiting: Line,
+    /// Members that may be due, in their turn, and those that were not due under the limit `seen`.
+    lines: [Line; 2],
+    /// Which line is the first of these.
+    due: usize,
     seen: Virtual,
     /// All members here, also those that run.
     members: u32,
 }
 
-/// The line that a member of a queue stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    Nowhere,
-    Due,
-    Waiting,
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.lines.iter().all(Line::is_empty)
+    }
+
+    fn waiting(&self) -> usize {
+        1 - self.due
+    }
+}
+
+/// What a processor finds in a domain's queue.
+enum Turn {
+    /// The member that is next.
+    Of(Member),
+    /// All members that can be selected have had what they were due.
+    Over,
+    /// No member can be selected.
+    OfNone,
+}
+
+/// What came of looking for a client to take from another processor.
+enum Search {
+    Taken,
+    NoneDue,
+    /// Members elsewhere are due, and no client that would help them may run here.
+    Barred,
+}
+
+/// What a processor finds in its queues.
+enum Found {
+    Client(ClientId),
+    /// A domain all of whose members have had what they were due.
+    Over(DomainIndex),
+    Nothing,
 }
 
 /// A member of a queue: the number of a client, or behind all clients that of a domain on a processor.
@@ -93,11 +123,14 @@ pub struct DistributedVtrr {
     domains: Vec<Domain>,
     /// For each processor all domains.
     queues: Vec<Queue>,
-    /// Of clients, and behind them of domains on processors, in the order of `queues`.
-    standing: Vec<Standing>,
+    /// Which of the two lines of its queue a member stands in, if any: of clients, and behind them of domains on processors,
+    /// in the order of `queues`.
+    line_of: Vec<Option<usize>>,
     links: Links,
     /// The processor in whose queue each client stands.
     placed: Vec<ProcessorId>,
+    /// The processors that each client may be taken to, a bit each.
+    allowed: Vec<u64>,
     /// The client that was picked last for each processor, while it runs.
     running: Vec<Option<ClientId>>,
     moves: u64,
@@ -119,7 +152,7 @@ impl DistributedVtrr {
             members: 0,
             total: 0,
         };
-        let empty = Queue { due: Line::EMPTY, waiting: Line::EMPTY, seen: Virtual::ZERO, members: 0 };
+        let empty = Queue { lines: [Line::EMPTY; 2], due: 0, seen: Virtual::ZERO, members: 0 };
         let mut policy = DistributedVtrr {
             roster: Roster::new(setup),
             quantum_ns: setup.quantum_ns.clamp(Nanoseconds::new(1), crate::vtrr::MAX_QUANTUM_NS),
@@ -127,15 +160,32 @@ impl DistributedVtrr {
             accounts: vec![Account::NEW; clients + domains],
             domains: vec![new; domains],
             queues: vec![empty; queues],
-            standing: vec![Standing::Nowhere; clients + queues],
+            line_of: vec![None; clients + queues],
             links: Links::new(clients + queues),
             placed: vec![ProcessorId::new(0); clients],
+            allowed: vec![u64::MAX; clients],
             running: vec![None; usize::from(processors)],
             moves: 0,
             raises: 0,
         };
         policy.domains[ROOT.index()].is_known = true;
         policy
+    }
+
+    /// Says which of the first 64 processors a client may run on, a bit each. One that waits at another processor stays
+    /// there, until its owner has it block and wake.
+    pub fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        if let Some(allowed) = self.allowed.get_mut(client.index()) {
+            *allowed = processors;
+        }
+    }
+
+    /// Where a client wakes: where it was, or on the first processor that it may run on.
+    fn place(&self, client: ClientId) -> ProcessorId {
+        let (placed, allowed) = (self.placed[client.index()], self.allowed[client.index()]);
+        let first = ProcessorId::new(allowed.trailing_zeros() as u16);
+        let may_stay = allowed >> (placed.get() & 63) & 1 == 1 || first.get() >= self.processors;
+        if may_stay { placed } else { first }
     }
 
     fn queue_number(&self, processor: ProcessorId, domain: DomainIndex) -> usize {
@@ -185,12 +235,12 @@ impl DistributedVtrr {
         while let Some(member) = next {
             let number = self.queue_number(processor, self.home(member));
             let queue = &mut self.queues[number];
-            let was_empty = queue.due.is_empty() && queue.waiting.is_empty();
+            let (was_empty, due) = (queue.is_empty(), queue.due);
             match is_first {
-                true => self.links.push_front(&mut queue.due, member),
-                false => self.links.push_back(&mut queue.due, member),
+                true => self.links.push_front(&mut queue.lines[due], member),
+                false => self.links.push_back(&mut queue.lines[due], member),
             }
-            self.standing[member as usize] = Standing::Due;
+            self.line_of[member as usize] = Some(due);
             next = self.above(member, processor).filter(|_| was_empty);
         }
     }
@@ -199,34 +249,23 @@ impl DistributedVtrr {
     fn hide(&mut self, member: Member, processor: ProcessorId) {
         let mut next = Some(member);
         while let Some(member) = next {
-            self.unlink(member, processor);
-            let queue = &self.queues[self.queue_number(processor, self.home(member))];
-            let is_empty = queue.due.is_empty() && queue.waiting.is_empty();
+            let number = self.queue_number(processor, self.home(member));
+            let queue = &mut self.queues[number];
+            if let Some(line) = self.line_of[member as usize].take() {
+                self.links.remove(&mut queue.lines[line], member);
+            }
+            let is_empty = queue.is_empty();
             next = self.above(member, processor).filter(|_| is_empty);
         }
     }
 
-    fn unlink(&mut self, member: Member, processor: ProcessorId) {
-        let number = self.queue_number(processor, self.home(member));
+    /// Puts a member of a queue behind all others of a line.
+    fn stand_behind(&mut self, member: Member, number: usize, line: usize) {
         let queue = &mut self.queues[number];
-        match self.standing[member as usize] {
-            Standing::Due => self.links.remove(&mut queue.due, member),
-            Standing::Waiting => self.links.remove(&mut queue.waiting, member),
-            Standing::Nowhere => {}
+        if let Some(before) = self.line_of[member as usize].replace(line) {
+            self.links.remove(&mut queue.lines[before], member);
         }
-        self.standing[member as usize] = Standing::Nowhere;
-    }
-
-    fn stand(&mut self, member: Member, processor: ProcessorId, standing: Standing) {
-        self.unlink(member, processor);
-        let number = self.queue_number(processor, self.home(member));
-        let queue = &mut self.queues[number];
-        match standing {
-            Standing::Due => self.links.push_back(&mut queue.due, member),
-            Standing::Waiting => self.links.push_back(&mut queue.waiting, member),
-            Standing::Nowhere => {}
-        }
-        self.standing[member as usize] = standing;
+        self.links.push_back(&mut queue.lines[line], member);
     }
 
     /// Counts a client, and each domain above whose first client here it is, as members of their queues.
@@ -271,38 +310,41 @@ impl DistributedVtrr {
         }
     }
 
-    /// The member of a domain's queue that is served next on a processor; `None` if none can be selected here.
-    fn select(&mut self, processor: ProcessorId, domain: DomainIndex) -> Option<Member> {
-        let number = self.queue_number(processor, domain);
+    /// The member whose turn it is in a domain's queue.
+    fn turn(&mut self, processor: ProcessorId, domain: DomainIndex) -> Turn {
+        let (number, limit) = (self.queue_number(processor, domain), self.domains[domain.index()].limit);
         loop {
-            let limit = self.domains[domain.index()].limit;
-            while let Some(member) = self.queues[number].due.first() {
+            let queue = &mut self.queues[number];
+            let waiting = queue.waiting();
+            if let Some(member) = queue.lines[queue.due].first() {
                 if self.is_due(member, limit) {
-                    return Some(member);
+                    return Turn::Of(member);
                 }
-                self.stand(member, processor, Standing::Waiting);
-            }
-            if self.queues[number].waiting.is_empty() {
-                return None;
-            }
-            if self.queues[number].seen != limit {
-                self.look_again(number, limit);
-            } else if !self.take_due(processor, domain) && !self.relieve(processor, domain) {
-                self.raise(processor, domain);
+                self.stand_behind(member, number, waiting);
+            } else if queue.lines[waiting].is_empty() {
+                return Turn::OfNone;
+            } else if queue.seen == limit {
+                return Turn::Over;
+            } else {
+                // Under another limit, members that waited may be due.
+                (queue.seen, queue.due) = (limit, waiting);
             }
         }
     }
 
-    /// Under another limit, members that waited may be due.
-    fn look_again(&mut self, number: usize, limit: Virtual) {
-        let queue = &mut self.queues[number];
-        queue.seen = limit;
-        let mut next = queue.waiting.first();
-        while let Some(member) = next {
-            self.standing[member as usize] = Standing::Due;
-            next = self.links.next(member);
+    /// Looks for the client that is next in a processor's own queues.
+    fn look(&mut self, processor: ProcessorId) -> Found {
+        let mut domain = ROOT;
+        loop {
+            match self.turn(processor, domain) {
+                Turn::OfNone => return Found::Nothing,
+                Turn::Over => return Found::Over(domain),
+                Turn::Of(member) => match self.domain_of(member) {
+                    Some(inner) => domain = inner,
+                    None => return Found::Client(ClientId::new(member)),
+                },
+            }
         }
-        self.links.append(&mut queue.due, &mut queue.waiting);
     }
 
     /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least one that
@@ -325,8 +367,9 @@ impl DistributedVtrr {
     /// The least that a member has used that waits in a queue.
     fn least_used(&self, processor: ProcessorId, domain: DomainIndex) -> Option<Virtual> {
         let queue = &self.queues[self.queue_number(processor, domain)];
-        let used =
-            self.first_of(&queue.waiting).map(|member| self.accounts[self.account_number(member)].used);
+        let used = self
+            .first_of(&queue.lines[queue.waiting()])
+            .map(|member| self.accounts[self.account_number(member)].used);
         used.reduce(Virtual::earlier)
     }
 
@@ -342,27 +385,44 @@ impl DistributedVtrr {
     }
 
     /// Takes a client from another processor: one of a member of this domain that is due and waits there.
-    fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> bool {
-        let found = self.others(processor).find_map(|other| {
-            let member = self.due_at(other, domain)?;
-            Some((other, self.client_under(other, member)?))
-        });
-        found.is_some_and(|(other, client)| self.take(client, other, processor))
+    fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
+        let mut search = Search::NoneDue;
+        for other in self.others(processor) {
+            match self.due_at(other, domain, processor) {
+                Some(Some(client)) => {
+                    self.take(client, other, processor);
+                    return Search::Taken;
+                }
+                Some(None) => search = Search::Barred,
+                None => {}
+            }
+        }
+        search
     }
 
     /// Takes a client from a processor on which a member of this domain runs that is due more than its quantum: it has
     /// to go on there, and those that wait beside it take its turns.
-    fn relieve(&mut self, processor: ProcessorId, domain: DomainIndex) -> bool {
-        let found = self.others(processor).find_map(|other| {
+    fn relieve(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
+        let mut search = Search::NoneDue;
+        for other in self.others(processor) {
             let queue = &self.queues[self.queue_number(other, domain)];
-            let waits = queue.waiting.first().or(queue.due.first())?;
-            let runs = self.running_in(other, domain)?;
-            let account = &self.accounts[self.account_number(runs)];
-            let then = account.used.plus(account.virtually(self.quantum_ns));
-            let is_due_then = then.is_before(self.domains[domain.index()].limit);
-            Some((other, self.client_under(other, waits)?)).filter(|_| is_due_then)
-        });
-        found.is_some_and(|(other, client)| self.take(client, other, processor))
+            let waits = queue.lines[queue.waiting()].first().or(queue.lines[queue.due].first());
+            let Some(waits) = waits.filter(|_| self.has_to_go_on(other, domain)) else { continue };
+            if let Some(client) = self.client_under(other, waits, processor) {
+                self.take(client, other, processor);
+                return Search::Taken;
+            }
+            search = Search::Barred;
+        }
+        search
+    }
+
+    /// Whether the member of a domain that runs on another processor is due more than a quantum.
+    fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex) -> bool {
+        let Some(runs) = self.running_in(other, domain) else { return false };
+        let account = &self.accounts[self.account_number(runs)];
+        let then = account.used.plus(account.virtually(self.quantum_ns));
+        then.is_before(self.domains[domain.index()].limit)
     }
 
     /// The member of a domain's queue on another processor that runs there, or has the client that runs.
@@ -372,55 +432,98 @@ impl DistributedVtrr {
         above.find(|&member| self.home(member) == domain)
     }
 
-    /// A member that is due and waits in another processor's queue of a domain.
-    fn due_at(&self, other: ProcessorId, domain: DomainIndex) -> Option<Member> {
+    /// A client of a member that is due and waits in another processor's queue of a domain, and that may run here;
+    /// `Some(None)` if there are only others.
+    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Option<Option<ClientId>> {
         let queue = &self.queues[self.queue_number(other, domain)];
         let limit = self.domains[domain.index()].limit;
-        let mut candidates = self.first_of(&queue.due).chain(self.first_of(&queue.waiting));
-        candidates.find(|&member| self.is_due(member, limit))
+        let candidates =
+            self.first_of(&queue.lines[queue.due]).chain(self.first_of(&queue.lines[queue.waiting()]));
+        let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
+        due.peek()?;
+        Some(due.find_map(|member| self.client_under(other, member, here)))
     }
 
-    /// A client that waits under a member of another processor's queue.
-    fn client_under(&self, other: ProcessorId, member: Member) -> Option<ClientId> {
+    /// A client that waits under a member of another processor's queue, if it may run here.
+    fn client_under(&self, other: ProcessorId, member: Member, here: ProcessorId) -> Option<ClientId> {
         let mut member = member;
         while let Some(domain) = self.domain_of(member) {
             let queue = &self.queues[self.queue_number(other, domain)];
-            member = queue.due.first().or(queue.waiting.first())?;
+            member = first_in(queue)?;
         }
-        Some(ClientId::new(member))
+        let is_allowed = self.allowed[member as usize] >> (here.get() & 63) & 1 == 1;
+        Some(ClientId::new(member)).filter(|_| is_allowed)
     }
 
-    fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) -> bool {
+    fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) {
         self.hide(client.get(), from);
         // First in, then out: accounts of domains that have clients here are not taken for those of domains that return.
         self.enter(client, to);
         self.leave(client, from);
         self.show(client.get(), to, true);
         self.moves += 1;
-        true
     }
 
     /// Takes any client that waits at another processor.
     fn take_any(&mut self, processor: ProcessorId) -> bool {
         let found = self.others(processor).find_map(|other| {
             let queue = &self.queues[self.queue_number(other, ROOT)];
-            let member = queue.due.first().or(queue.waiting.first())?;
-            Some((other, self.client_under(other, member)?))
+            let member = first_in(queue)?;
+            Some((other, self.client_under(other, member, processor)?))
         });
-        found.is_some_and(|(other, client)| self.take(client, other, processor))
+        found.map(|(other, client)| self.take(client, other, processor)).is_some()
+    }
+
+    /// Has a processor go on whose members of this domain have all had what they were due.
+    fn go_on(&mut self, processor: ProcessorId, domain: DomainIndex) {
+        let search = match self.take_due(processor, domain) {
+            Search::NoneDue => self.relieve(processor, domain),
+            search => search,
+        };
+        match search {
+            Search::Taken => {}
+            Search::Barred => self.lend(processor, domain),
+            Search::NoneDue => self.raise(processor, domain),
+        }
+    }
+
+    /// Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the
+    /// one that has used the least becomes due, and the others come as much nearer to it.
+    fn lend(&mut self, processor: ProcessorId, domain: DomainIndex) {
+        let limit = self.domains[domain.index()].limit;
+        let number = self.queue_number(processor, domain);
+        let waiting = self.queues[number].lines[self.queues[number].waiting()].first();
+        let least =
+            self.accounts_of(waiting).map(|number| self.accounts[number].used).reduce(Virtual::earlier);
+        // They are looked at again.
+        self.queues[number].seen = limit.minus(Virtual::SHORTEST);
+        let Some(least) = least.filter(|least| !least.is_before(limit)) else { return };
+        let lent = least.plus(Virtual::SHORTEST).minus(limit);
+        let mut next = waiting;
+        for _ in 0..LENT_TO {
+            let Some(member) = next else { break };
+            let account = self.account_number(member);
+            self.accounts[account].used = self.accounts[account].used.minus(lent);
+            next = self.links.next(member);
+        }
+    }
+
+    /// The accounts of members that divide what those who are due cannot use.
+    fn accounts_of(&self, first: Option<Member>) -> impl Iterator<Item = usize> {
+        let members = core::iter::successors(first, |&member| self.links.next(member));
+        members.take(LENT_TO).map(|member| self.account_number(member))
     }
 
     /// The next client on a processor.
     fn choose(&mut self, processor: ProcessorId) -> Option<ClientId> {
-        let mut member = match self.select(processor, ROOT) {
-            Some(member) => member,
-            None if self.take_any(processor) => self.select(processor, ROOT)?,
-            None => return None,
-        };
-        while let Some(domain) = self.domain_of(member) {
-            member = self.select(processor, domain)?;
+        loop {
+            match self.look(processor) {
+                Found::Client(client) => return Some(client),
+                Found::Nothing if self.take_any(processor) => {}
+                Found::Nothing => return None,
+                Found::Over(domain) => self.go_on(processor, domain),
+            }
         }
-        Some(ClientId::new(member))
     }
 
     fn end_run(&mut self, client: ClientId, processor: ProcessorId) {
@@ -447,8 +550,10 @@ impl DistributedVtrr {
     fn end_turns(&mut self, client: ClientId, processor: ProcessorId) {
         let mut next = self.above(client.get(), processor);
         while let Some(member) = next {
-            if self.standing[member as usize] == Standing::Due {
-                self.stand(member, processor, Standing::Due);
+            let number = self.queue_number(processor, self.home(member));
+            let due = self.queues[number].due;
+            if self.line_of[member as usize] == Some(due) {
+                self.stand_behind(member, number, due);
             }
             next = self.above(member, processor);
         }
@@ -462,11 +567,19 @@ impl DistributedVtrr {
     fn change_share(&mut self, account: usize, home: DomainIndex, share: Share) {
         let domain = &mut self.domains[home.index()];
         let account = &mut self.accounts[account];
+        if account.share == share {
+            return;
+        }
         if account.places > 0 {
             domain.total = domain.total - u64::from(account.share.get()) + u64::from(share.get());
         }
         account.set_share(share, domain.limit);
     }
+}
+
+/// The first member of a queue, due or not.
+fn first_in(queue: &Queue) -> Option<Member> {
+    queue.lines[queue.due].first().or(queue.lines[queue.waiting()].first())
 }
 
 impl Policy for DistributedVtrr {
@@ -521,7 +634,7 @@ impl Policy for DistributedVtrr {
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
-            let processor = self.placed[client.index()];
+            let processor = self.place(client);
             self.enter(client, processor);
             self.show(client.get(), processor, false);
         }

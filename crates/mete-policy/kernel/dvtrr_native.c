@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Distributed group virtual-time round robin, compiled for the tests: src/kernel_vtrr.rs calls it. */
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed long long __s64;
+
+#define DVTRR_CAN_LOOP 1
+
+#include "dvtrr_state.h"
+
+struct dvtrr {
+	__u32 clients;
+	__u32 domains;
+	__u32 processors;
+	__u64 quantum_ns;
+	/* Arrays of the caller's: clients + domains, domains, processors * domains, clients + these, clients, processors. */
+	struct dvtrr_account *accounts;
+	struct dvtrr_domain *all_domains;
+	struct dvtrr_queue *queues;
+	struct dvtrr_member *members;
+	struct dvtrr_client *all_clients;
+	__u64 *barred; /* for each client the processors that it may not run on, a bit each */
+	__u32 *running;
+};
+
+static __always_inline struct dvtrr_client *dvtrr_client_at(struct dvtrr *p, __u32 number)
+{
+	return number < p->clients ? &p->all_clients[number] : 0;
+}
+
+static __always_inline struct dvtrr_account *dvtrr_account_at(struct dvtrr *p, __u32 number)
+{
+	return number < p->clients + p->domains ? &p->accounts[number] : 0;
+}
+
+static __always_inline struct dvtrr_domain *dvtrr_domain_at(struct dvtrr *p, __u32 number)
+{
+	return number < p->domains ? &p->all_domains[number] : 0;
+}
+
+static __always_inline struct dvtrr_queue *dvtrr_queue_at(struct dvtrr *p, __u32 number)
+{
+	return number < p->processors * p->domains ? &p->queues[number] : 0;
+}
+
+static __always_inline struct dvtrr_member *dvtrr_member_at(struct dvtrr *p, __u32 number)
+{
+	return number < p->clients + p->processors * p->domains ? &p->members[number] : 0;
+}
+
+static __always_inline __u32 *dvtrr_running_at(struct dvtrr *p, __u32 processor)
+{
+	return processor < p->processors ? &p->running[processor] : 0;
+}
+
+/* One thread makes all calls. */
+static __always_inline void dvtrr_lock(struct dvtrr *p, __u32 processor)
+{
+	(void)p, (void)processor;
+}
+
+static __always_inline void dvtrr_unlock(struct dvtrr *p, __u32 processor)
+{
+	(void)p, (void)processor;
+}
+
+static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 processor)
+{
+	return client < p->clients && !(p->barred[client] >> (processor & 63) & 1);
+}
+
+static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
+{
+	(void)size;
+	return number;
+}
+
+static __always_inline __u64 dvtrr_add(__u64 *word, __u64 more)
+{
+	__u64 before = *word;
+
+	*word += more;
+	return before;
+}
+
+static __always_inline int dvtrr_replace(__u64 *word, __u64 before, __u64 after)
+{
+	if (*word != before)
+		return 0;
+	*word = after;
+	return 1;
+}
+
+#include "dvtrr.h"
+
+/* What precedes each array in the caller's memory keeps it aligned for the widest of its numbers. */
+#define ALIGNED(bytes) (((bytes) + sizeof(__u64) - 1) / sizeof(__u64) * sizeof(__u64))
+
+/* The array of that many elements at an offset, which goes behind it. */
+#define ARRAY(p, array, number)                                           \
+	do {                                                              \
+		(p)->array = (void *)((char *)(p) + offset);              \
+		offset += ALIGNED((__u64)(number) * sizeof(*(p)->array)); \
+	} while (0)
+
+/* Finds the arrays' places, and answers how much memory they take together. */
+static __u64 lay_out(struct dvtrr *p)
+{
+	__u64 offset = ALIGNED(sizeof(*p));
+
+	ARRAY(p, accounts, p->clients + p->domains);
+	ARRAY(p, all_domains, p->domains);
+	ARRAY(p, queues, p->processors * p->domains);
+	ARRAY(p, members, p->clients + p->processors * p->domains);
+	ARRAY(p, all_clients, p->clients);
+	ARRAY(p, barred, p->clients);
+	ARRAY(p, running, p->processors);
+	return offset;
+}
+
+/* How much memory a policy takes. */
+__u64 mete_dvtrr_bytes(__u32 clients, __u32 domains, __u32 processors)
+{
+	struct dvtrr p = { .clients = clients, .domains = domains, .processors = processors };
+
+	return lay_out(&p);
+}
+
+/* Makes a policy in memory of zeros, aligned to 8 bytes. There is at least one domain and one processor. */
+void mete_dvtrr_begin(struct dvtrr *p, __u32 clients, __u32 domains, __u32 processors, __u64 quantum_ns)
+{
+	__u32 number;
+
+	p->clients = clients;
+	p->domains = domains;
+	p->processors = processors;
+	p->quantum_ns = quantum_ns;
+	lay_out(p);
+	for (number = 0; number < processors * domains; number++)
+		dvtrr_begin_queue(&p->queues[number]);
+	for (number = 0; number < clients + processors * domains; number++)
+		dvtrr_begin_member(&p->members[number]);
+	for (number = 0; number < processors; number++)
+		p->running[number] = DVTRR_NONE;
+	p->all_domains[DVTRR_ROOT].is_known = 1;
+}
+
+void mete_dvtrr_add_domain(struct dvtrr *p, __u32 domain, __u32 parent, __u32 share)
+{
+	dvtrr_add_domain(p, domain, parent, share);
+}
+
+void mete_dvtrr_set_domain_share(struct dvtrr *p, __u32 domain, __u32 share)
+{
+	if (domain != DVTRR_ROOT && dvtrr_is_known(p, domain))
+		dvtrr_set_share(p, p->clients + domain, p->all_domains[domain].parent, share);
+}
+
+void mete_dvtrr_add(struct dvtrr *p, __u32 client, __u32 domain, __u32 share)
+{
+	dvtrr_add_client(p, client, domain, share);
+}
+
+void mete_dvtrr_remove(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	dvtrr_withdraw(p, number);
+	if (client)
+		client->state = DVTRR_ABSENT;
+}
+
+void mete_dvtrr_set_share(struct dvtrr *p, __u32 number, __u32 share)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	if (client && client->state != DVTRR_ABSENT)
+		dvtrr_set_share(p, number, client->home, share);
+}
+
+void mete_dvtrr_set_allowed(struct dvtrr *p, __u32 client, __u64 allowed)
+{
+	if (client < p->clients)
+		p->barred[client] = ~allowed;
+}
+
+/* Where a blocked client wakes: where it was, or on the first processor that it may run on. */
+static void place(struct dvtrr *p, struct dvtrr_client *client, __u64 barred)
+{
+	__u32 first = 0;
+
+	if (!(barred >> (client->processor & 63) & 1) || !~barred)
+		return;
+	while (barred >> first & 1)
+		first++;
+	if (first < p->processors)
+		client->processor = first;
+}
+
+void mete_dvtrr_wake(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	if (client && client->state == DVTRR_BLOCKED)
+		place(p, client, p->barred[number]);
+	dvtrr_wake(p, number);
+}
+
+__u32 mete_dvtrr_pick(struct dvtrr *p, __u32 processor)
+{
+	return dvtrr_pick(p, processor);
+}
+
+void mete_dvtrr_ran(struct dvtrr *p, __u32 client, __u64 ran_ns, __u32 stop)
+{
+	dvtrr_ran(p, client, ran_ns, (enum dvtrr_stop)stop);
+}
