@@ -70,12 +70,13 @@ fn event(samples: &Samples<Logger>, (logger, base): (Logger, Logger), name: &str
     if row.median.is_some() { row.note(about(logger)) } else { row }
 }
 
-/// Our logger in the same place, and the variant that it is measured against.
+/// Our logger in the same place, and the variant that it is measured against. `None` for our own loggers and for what
+/// is measured without a logger.
 fn ours(logger: Logger) -> Option<(Logger, Logger)> {
     match logger {
-        Kernel | Program => None,
+        Ftrace | Perf | Bpftrace | Printk => Some((Kernel, SlowCall)),
         Lttng => Some((Program, Loop)),
-        _ => Some((Kernel, SlowCall)),
+        Kernel | Program | Call | SlowCall | Loop | LttngLoop => None,
     }
 }
 
