@@ -53,15 +53,9 @@ impl Domains {
     /// Notes that the kernel has given a domain out.
     pub fn name_kind(&mut self, kind: ProcessKind, domain: DomainId) {
         if self.kinds.insert(kind, domain).is_none() {
-            let text = match self.divide {
-                Some(DivideBy::User) => {
-                    selector::user_name(u32::from_ne_bytes([kind[0], kind[1], kind[2], kind[3]]))
-                }
-                _ => {
-                    // A shorter name than its field ends with a zero byte.
-                    let end = kind.iter().position(|&byte| byte == 0).unwrap_or(kind.len());
-                    plain_name(OsStr::from_bytes(&kind[..end]))
-                }
+            let text = match kind {
+                ProcessKind::Program(name) => plain_name(OsStr::from_bytes(name.as_bytes())),
+                ProcessKind::User(id) => selector::user_name(id),
             };
             self.name_domain(domain, text);
         }
@@ -89,8 +83,8 @@ impl Domains {
     /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a scan.
     pub(super) fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
         let kind = match self.divide? {
-            DivideBy::Program => DividedBy::program(process.comm.as_bytes()),
-            DivideBy::User => DividedBy::user(process::user(process.pid)?),
+            DivideBy::Program => ProcessKind::program(process.comm.as_bytes()),
+            DivideBy::User => ProcessKind::User(process::user(process.pid)?),
             DivideBy::Cgroup => return None,
         };
         // Neither the kernel's threads nor the scheduler itself are divided into domains.
