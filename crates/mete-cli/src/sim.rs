@@ -15,7 +15,7 @@ use mete_command::table::{Head, Table, count, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_policy::{CATALOG, Nanoseconds};
-use mete_sim::cost::{self, Cost};
+use mete_sim::cost::{self, DecisionCost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::scene::Troubles;
@@ -173,7 +173,7 @@ fn costs(
     scenario: &Scenario,
     policies: &[String],
     seed: u64,
-) -> anyhow::Result<Vec<Option<Cost>>> {
+) -> anyhow::Result<Vec<Option<DecisionCost>>> {
     let measured = policies.iter().map(|policy| match options.cost {
         true => cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled)),
         false => Ok(None),
@@ -185,7 +185,7 @@ fn show(
     options: &SimOptions,
     name: &str,
     reports: &[Report],
-    costs: &[Option<Cost>],
+    costs: &[Option<DecisionCost>],
     output: &mut Output,
 ) -> anyhow::Result<()> {
     reports.iter().for_each(say_who_waits);
@@ -218,10 +218,10 @@ fn say_who_waits(report: &Report) {
     failure::say(&format!("{}: at the end {}{more}", report.policy, named.join(", ")));
 }
 
-fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
+fn costs_table(reports: &[Report], costs: &[Option<DecisionCost>]) -> String {
     let mut table = Table::of_numbers("policy", ["ns", "calls", "decisions"]);
     for (report, cost) in reports.iter().zip(costs) {
-        let figure = |value: &dyn Fn(&Cost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
+        let figure = |value: &dyn Fn(&DecisionCost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
         table.row([
             report.policy.clone(),
             figure(&|cost| format!("{:.1}", cost.ns)),
@@ -526,7 +526,7 @@ struct RunObject<'a> {
     decisions: u64,
     fairness: Option<f64>,
     boost_hit_ratio: Option<f64>,
-    cost: Option<Cost>,
+    cost: Option<DecisionCost>,
     counters: std::collections::BTreeMap<&'static str, u64>,
     network: NetworkObject,
 }
@@ -588,7 +588,12 @@ impl Times {
     }
 }
 
-fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Output) -> anyhow::Result<()> {
+fn objects(
+    scenario: &str,
+    report: &Report,
+    cost: Option<DecisionCost>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     output.object(&RunObject {
         scenario,
         policy: &report.policy,

@@ -107,7 +107,7 @@ impl Call {
 
 /// What a decision costs.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Cost {
+pub struct DecisionCost {
     /// The time of all calls together, for each decision.
     pub ns: f64,
     /// How many calls there were for each decision.
@@ -122,7 +122,7 @@ pub struct Cost {
 /// # Errors
 ///
 /// [`Stalled`] if a program does not let time go on.
-pub fn measure(scenario: &Scenario, policy: &str, seed: u64) -> Result<Option<Cost>, Stalled> {
+pub fn measure(scenario: &Scenario, policy: &str, seed: u64) -> Result<Option<DecisionCost>, Stalled> {
     let rounds = measure_in_turns(scenario, [policy], seed, ROUNDS)?;
     Ok(rounds.into_iter().map(|[cost]| cost).min_by(|one, other| one.ns.total_cmp(&other.ns)))
 }
@@ -139,7 +139,7 @@ pub fn measure_in_turns<const N: usize>(
     policies: [&str; N],
     seed: u64,
     rounds: usize,
-) -> Result<Vec<[Cost; N]>, Stalled> {
+) -> Result<Vec<[DecisionCost; N]>, Stalled> {
     let mut tapes = Vec::new();
     for policy in policies {
         let Some(first) = scenario.policy(policy, seed) else { return Ok(Vec::new()) };
@@ -151,14 +151,17 @@ pub fn measure_in_turns<const N: usize>(
     for _ in 0..rounds {
         let costs = tapes.iter().map(|(policy, calls)| time(calls, &mut scenario.policy(policy, seed)?));
         // All policies have a cost or the round has none, so the length is always right.
-        measured
-            .extend(costs.collect::<Option<Vec<Cost>>>().and_then(|costs| <[Cost; N]>::try_from(costs).ok()));
+        measured.extend(
+            costs
+                .collect::<Option<Vec<DecisionCost>>>()
+                .and_then(|costs| <[DecisionCost; N]>::try_from(costs).ok()),
+        );
     }
     Ok(measured)
 }
 
 /// Gives the calls to a policy that has seen nothing yet.
-fn time(calls: &[Call], policy: &mut impl Policy) -> Option<Cost> {
+fn time(calls: &[Call], policy: &mut impl Policy) -> Option<DecisionCost> {
     // The preparation is not timed: it belongs to no decision.
     let prepared = calls.iter().take_while(|call| call.is_preparation()).count();
     let (before, run) = calls.split_at(prepared);
@@ -169,7 +172,7 @@ fn time(calls: &[Call], policy: &mut impl Policy) -> Option<Cost> {
     let decisions = run.iter().filter(|call| call.play(policy)).count();
     let passed_ns = begun.elapsed().as_nanos() as f64;
     let decided = decisions as f64;
-    (decisions > 0).then(|| Cost {
+    (decisions > 0).then(|| DecisionCost {
         ns: passed_ns / decided,
         calls: run.len() as f64 / decided,
         decisions: decisions as u64,

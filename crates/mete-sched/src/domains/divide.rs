@@ -37,7 +37,7 @@ impl Domains {
             DivideBy::User => DividedBy::User,
         };
         let known = self.kinds.iter().map(|(kind, domain)| (*kind, *domain)).collect();
-        Some(Division { by, known, free: self.free()..DomainId::from_index(self.domains.len()) })
+        Some(Division { by, known, free: self.first_free_domain()..DomainId::from_index(self.domains.len()) })
     }
 
     /// From now on, the kernel component gives domains out, and a scan gives out none.
@@ -47,7 +47,7 @@ impl Domains {
 
     /// Whether no domain is left to be given out.
     pub fn is_full(&self) -> bool {
-        self.divide.is_some() && self.free().index() >= self.domains.len()
+        self.divide.is_some() && self.first_free_domain().index() >= self.domains.len()
     }
 
     /// Notes that the kernel has given a domain out.
@@ -62,7 +62,7 @@ impl Domains {
     }
 
     /// The first domain that was not given out.
-    fn free(&self) -> DomainId {
+    fn first_free_domain(&self) -> DomainId {
         let named = self.domains.iter().rposition(|domain| !domain.name.is_empty());
         named.map_or(OTHER, |last| DomainId::from_index(last + 1))
     }
@@ -91,7 +91,7 @@ impl Domains {
         if process.is_kernel || process.pid == std::process::id() {
             return None;
         }
-        let free = self.free();
+        let free = self.first_free_domain();
         // After the hand-over, a scan would give out a domain that the kernel gives out at the same moment.
         if !self.kinds.contains_key(&kind) && !self.is_handed_over && free.index() < self.domains.len() {
             self.name_kind(kind, free);
@@ -102,7 +102,7 @@ impl Domains {
     /// Gives a domain to each group that has processes of its own, as long as there are free domains.
     pub(super) fn divide_groups(&mut self) {
         for (path, name) in groups::populated() {
-            let free = self.free();
+            let free = self.first_free_domain();
             if free.index() >= self.domains.len() {
                 return;
             }

@@ -55,7 +55,7 @@ pub(super) const ALL: [Logger; 11] =
     [Call, SlowCall, Kernel, Ftrace, Perf, BpftracePrints, Printk, Loop, Program, LttngLoop, Lttng];
 
 /// All that the measurements need. A part that is missing fails when its logger is measured.
-pub(super) struct Stage {
+pub(super) struct LoggerSetup {
     processor: usize,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
@@ -65,10 +65,10 @@ pub(super) struct Stage {
     _pinned: Pinned,
 }
 
-impl Stage {
-    pub(super) fn set_up() -> Result<Stage, Reason> {
+impl LoggerSetup {
+    pub(super) fn new() -> Result<LoggerSetup, Reason> {
         let processor = processor::quietest();
-        Ok(Stage {
+        Ok(LoggerSetup {
             processor,
             generated: Generated::at_system_calls(),
             tracefs: Tracefs::open(),
