@@ -14,7 +14,7 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table, count, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
-use mete_policy::{CATALOG, Nanoseconds};
+use mete_policy::{CATALOG, Entry, Nanoseconds};
 use mete_sim::cost::{self, DecisionCost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
@@ -41,7 +41,7 @@ pub struct SimOptions {
     list: bool,
     /// A policy instead of the scenario's; several are shown side by side
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = policy)]
-    policy: Vec<String>,
+    policy: Vec<&'static Entry>,
     /// The seed of random numbers, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
@@ -171,7 +171,7 @@ pub fn run(options: &SimOptions, output: &mut Output) -> anyhow::Result<ExitCode
 fn costs(
     options: &SimOptions,
     scenario: &Scenario,
-    policies: &[String],
+    policies: &[&Entry],
     seed: u64,
 ) -> anyhow::Result<Vec<Option<DecisionCost>>> {
     let measured = policies.iter().map(|policy| match options.cost {
@@ -269,16 +269,16 @@ fn meant_key(said: &str) -> Option<String> {
     nearest(written, known).map(str::to_owned)
 }
 
-fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<String> {
-    if options.policy.is_empty() { vec![scenario.policy.clone()] } else { options.policy.clone() }
+fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<&'static Entry> {
+    if options.policy.is_empty() { vec![scenario.policy] } else { options.policy.clone() }
 }
 
 /// Simulates under each policy; `None` if it was stopped.
-fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
+fn simulate(scenario: &Scenario, policies: &[&Entry], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
     let reports = in_parallel(
         policies.len(),
         all_processors(),
-        |number| simulate_one(scenario, &policies[number], seed, ()),
+        |number| simulate_one(scenario, policies[number], seed, ()),
         interrupt::go_on,
     );
     let reports = reports.unwrap_or_default().into_iter();
@@ -290,18 +290,22 @@ fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Resu
 /// One run, and the recorder that was given; `None` if the run was stopped.
 fn simulate_one<R: Recorder>(
     scenario: &Scenario,
-    policy: &str,
+    policy: &Entry,
     seed: u64,
     also: R,
 ) -> anyhow::Result<Option<(Report, R)>> {
     let run = report::run_while(scenario, policy, seed, also, interrupt::go_on);
-    let run = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
     Ok(run.map_err(|stalled| stands_still(scenario, &stalled))?.continue_value())
 }
 
 /// One run that is written as a trace. If the run is stopped, there is no trace: a part of a trace would look like the
 /// trace of a shorter run.
-fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
+fn traced(
+    scenario: &Scenario,
+    policy: &Entry,
+    seed: u64,
+    path: &Path,
+) -> anyhow::Result<Option<Vec<Report>>> {
     let unwritten = || format!("cannot write the trace {}", path.display());
     let draft = Draft::begin(path).with_context(unwritten)?;
     let writer = trace::Writer::new(scenario, BufWriter::new(draft.file())).with_context(unwritten)?;
