@@ -7,14 +7,11 @@ use mete_base::sentence;
 use mete_measure::reason::Reason;
 use mete_record::{Plan, RecordedSchema, RecordingError};
 use mete_schema::{Source, shipped};
-use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
+use mete_trace::layout::{DEFAULT_BYTES, DEFAULT_LOW_WATER_PERCENT};
 use mete_trace::{FormerTrace, NamedTrace, Report};
 
 use crate::scratch::Scratch;
 use crate::tracing_mount;
-
-/// The default of `mete record`.
-pub const BUFFER_BYTES: u64 = 4 << 20;
 
 /// A running recording of the whole machine. When this is dropped, no program stays attached and no file is left.
 pub struct ScratchRecording {
@@ -71,7 +68,7 @@ impl ScratchRecording {
             directory: scratch.path().join("trace"),
             former: FormerTrace::Stays,
             domains: Vec::new(),
-            buffer_bytes: BUFFER_BYTES,
+            buffer_bytes: DEFAULT_BYTES,
             low_water_percent: DEFAULT_LOW_WATER_PERCENT,
             flight: None,
             has_command: false,

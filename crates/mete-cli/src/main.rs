@@ -9,16 +9,8 @@
 //! Conventions of all subcommands:
 //!
 //! - Results go to stdout, everything else to stderr. With `--json`, the results are one JSON object a line.
-//! - Ctrl-C ends a run with the results so far. The exit status is then 130, unless the run has no other end.
-//!
-//! | exit status | after |
-//! |---|---|
-//! | 1 | a failure, which is told in one sentence |
-//! | 2 | a mistyped command line; a user or a control group in it that does not exist is taken for mistyped, too |
-//! | 3 | incomplete results: a part of a trace could not be read, or `mete log` without a command lost rows |
-//! | 126, 127 | the command that was to be run cannot be run, or does not exist |
-//! | 130 | Ctrl-C |
-//! | 141 | a closed pipe, as SIGPIPE would end the program; nothing is printed about it |
+//! - Ctrl-C ends a run with the results so far, unless the run has no other end.
+//! - [`mete_command::status`] has the exit statuses and their meanings.
 
 mod arguments;
 mod doctor;

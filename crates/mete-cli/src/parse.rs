@@ -8,13 +8,15 @@ use clap::error::ErrorKind;
 use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
 use mete_ext::Share;
-use mete_policy::CATALOG;
+use mete_policy::{CATALOG, Entry, by_name};
 use mete_sched::domains::DomainError;
 use mete_sched::{DomainSpec, Domains};
 
 /// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
-pub fn policy(name: &str) -> Result<String, String> {
-    known_policy(name, CATALOG.iter().map(|entry| entry.name))
+pub fn policy(name: &str) -> Result<&'static Entry, String> {
+    known_policy(name, CATALOG.iter().map(|entry| entry.name))?;
+    // It is among the names above, so this error is never seen.
+    by_name(name).ok_or_else(|| format!("there is no policy {name:?}"))
 }
 
 /// A name of a policy, if it is among `known`.

@@ -14,8 +14,8 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table, count, grouped, number, shorten};
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
-use mete_policy::{CATALOG, Nanoseconds};
-use mete_sim::cost::{self, Cost};
+use mete_policy::{CATALOG, Entry, Nanoseconds};
+use mete_sim::cost::{self, DecisionCost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::scene::Troubles;
@@ -41,7 +41,7 @@ pub struct SimOptions {
     list: bool,
     /// A policy instead of the scenario's; several are shown side by side
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = policy)]
-    policy: Vec<String>,
+    policy: Vec<&'static Entry>,
     /// The seed of random numbers, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
@@ -171,9 +171,9 @@ pub fn run(options: &SimOptions, output: &mut Output) -> anyhow::Result<ExitCode
 fn costs(
     options: &SimOptions,
     scenario: &Scenario,
-    policies: &[String],
+    policies: &[&Entry],
     seed: u64,
-) -> anyhow::Result<Vec<Option<Cost>>> {
+) -> anyhow::Result<Vec<Option<DecisionCost>>> {
     let measured = policies.iter().map(|policy| match options.cost {
         true => cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled)),
         false => Ok(None),
@@ -185,7 +185,7 @@ fn show(
     options: &SimOptions,
     name: &str,
     reports: &[Report],
-    costs: &[Option<Cost>],
+    costs: &[Option<DecisionCost>],
     output: &mut Output,
 ) -> anyhow::Result<()> {
     reports.iter().for_each(say_who_waits);
@@ -218,10 +218,10 @@ fn say_who_waits(report: &Report) {
     failure::say(&format!("{}: at the end {}{more}", report.policy, named.join(", ")));
 }
 
-fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
+fn costs_table(reports: &[Report], costs: &[Option<DecisionCost>]) -> String {
     let mut table = Table::of_numbers("policy", ["ns", "calls", "decisions"]);
     for (report, cost) in reports.iter().zip(costs) {
-        let figure = |value: &dyn Fn(&Cost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
+        let figure = |value: &dyn Fn(&DecisionCost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
         table.row([
             report.policy.clone(),
             figure(&|cost| format!("{:.1}", cost.ns)),
@@ -269,16 +269,16 @@ fn meant_key(said: &str) -> Option<String> {
     nearest(written, known).map(str::to_owned)
 }
 
-fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<String> {
-    if options.policy.is_empty() { vec![scenario.policy.clone()] } else { options.policy.clone() }
+fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<&'static Entry> {
+    if options.policy.is_empty() { vec![scenario.policy] } else { options.policy.clone() }
 }
 
 /// Simulates under each policy; `None` if it was stopped.
-fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
+fn simulate(scenario: &Scenario, policies: &[&Entry], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
     let reports = in_parallel(
         policies.len(),
         all_processors(),
-        |number| simulate_one(scenario, &policies[number], seed, ()),
+        |number| simulate_one(scenario, policies[number], seed, ()),
         interrupt::go_on,
     );
     let reports = reports.unwrap_or_default().into_iter();
@@ -290,18 +290,22 @@ fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Resu
 /// One run, and the recorder that was given; `None` if the run was stopped.
 fn simulate_one<R: Recorder>(
     scenario: &Scenario,
-    policy: &str,
+    policy: &Entry,
     seed: u64,
     also: R,
 ) -> anyhow::Result<Option<(Report, R)>> {
     let run = report::run_while(scenario, policy, seed, also, interrupt::go_on);
-    let run = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
     Ok(run.map_err(|stalled| stands_still(scenario, &stalled))?.continue_value())
 }
 
 /// One run that is written as a trace. If the run is stopped, there is no trace: a part of a trace would look like the
 /// trace of a shorter run.
-fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
+fn traced(
+    scenario: &Scenario,
+    policy: &Entry,
+    seed: u64,
+    path: &Path,
+) -> anyhow::Result<Option<Vec<Report>>> {
     let unwritten = || format!("cannot write the trace {}", path.display());
     let draft = Draft::begin(path).with_context(unwritten)?;
     let writer = trace::Writer::new(scenario, BufWriter::new(draft.file())).with_context(unwritten)?;
@@ -526,7 +530,7 @@ struct RunObject<'a> {
     decisions: u64,
     fairness: Option<f64>,
     boost_hit_ratio: Option<f64>,
-    cost: Option<Cost>,
+    cost: Option<DecisionCost>,
     counters: std::collections::BTreeMap<&'static str, u64>,
     network: NetworkObject,
 }
@@ -588,7 +592,12 @@ impl Times {
     }
 }
 
-fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Output) -> anyhow::Result<()> {
+fn objects(
+    scenario: &str,
+    report: &Report,
+    cost: Option<DecisionCost>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     output.object(&RunObject {
         scenario,
         policy: &report.policy,

@@ -16,13 +16,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// A client on processor 0, with a driver on processor 1 that it talks to all the time.
-struct Stage {
+struct DemoProcesses {
     client: Running,
     driver: Running,
 }
 
-impl Stage {
-    fn open() -> Option<Stage> {
+impl DemoProcesses {
+    fn open() -> Option<DemoProcesses> {
         if !kernel_is_there() {
             return None;
         }
@@ -32,7 +32,7 @@ impl Stage {
         let (client, driver) = common::ping_pong();
         set_mask(driver.pid(), &[1]);
         set_mask(client.pid(), &[0]);
-        Some(Stage { client, driver })
+        Some(DemoProcesses { client, driver })
     }
 
     fn arguments(&self, more: &[&str]) -> Vec<String> {
@@ -90,7 +90,7 @@ impl Decisions {
 
 #[test]
 fn log_16_a_client_moves_to_its_driver_and_back_when_the_scheduler_is_killed() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m"]);
     stage.wait_for_move(&mut decisions);
     scheduler.signal(Signal::KILL);
@@ -100,7 +100,7 @@ fn log_16_a_client_moves_to_its_driver_and_back_when_the_scheduler_is_killed() {
 
 #[test]
 fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m"]);
     stage.wait_for_move(&mut decisions);
     let links = common::bpf_links(scheduler.pid());
@@ -119,7 +119,7 @@ fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
 
 #[test]
 fn a_closed_pipe_ends_the_scheduler_and_puts_masks_back() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let (mut scheduler, mut decisions) = stage.schedule(&["--for", "5s"]);
     stage.wait_for_move(&mut decisions);
     drop(decisions);
@@ -129,7 +129,7 @@ fn a_closed_pipe_ends_the_scheduler_and_puts_masks_back() {
 
 #[test]
 fn a_dry_run_decides_and_moves_no_client() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m", "--dry-run"]);
     let decision = decisions.wait_for("would move");
     assert_eq!(
@@ -184,7 +184,7 @@ fn log_6_a_driver_that_does_not_run_yet_is_waited_for() {
 
 #[test]
 fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_moved() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let arguments = stage.arguments(&["--for", "200ms"]);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let mut nowhere = program(&arguments);
@@ -198,7 +198,7 @@ fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_mo
 
 #[test]
 fn log_16_an_end_that_is_asked_for_during_the_start_leaves_nothing() {
-    let Some(stage) = Stage::open() else { return };
+    let Some(stage) = DemoProcesses::open() else { return };
     let place = tempfile::tempdir().unwrap();
     let arguments = stage.arguments(&["--for", "10m"]);
     for milliseconds in [1, 30, 100, 200, 300, 500, 800] {

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Parser};
 use mete_base::nearest::nearest;
 
+use crate::status::{DONE, MISTYPED};
 use crate::{failure, interrupt, output};
 
 /// What is wrong with options that clap accepts one by one, and how to correct it.
@@ -50,7 +51,8 @@ fn read<A: Parser>(check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>)
 /// Prints what clap answers: help to stdout, a mistake to stderr. Returns the exit status.
 fn answer(help_or_mistake: &clap::Error) -> ExitCode {
     match help_or_mistake.print() {
-        Ok(()) => ExitCode::from(help_or_mistake.exit_code() as u8),
+        // Help goes to stdout, and it was asked for.
+        Ok(()) => ExitCode::from(if help_or_mistake.use_stderr() { MISTYPED } else { DONE }),
         Err(error) => failure::end(&output::failed(&error)),
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::output::ClosedPipe;
-use crate::status::{CANNOT_RUN, CLOSED_PIPE, NO_SUCH_COMMAND};
+use crate::status::{CANNOT_RUN, CLOSED_PIPE, FAILED, NO_SUCH_COMMAND};
 use crate::terminal::harmless;
 
 /// A command could not be run.
@@ -32,7 +32,7 @@ pub fn end(error: &anyhow::Error) -> ExitCode {
     match error.chain().find_map(|cause| cause.downcast_ref::<NotRun>()) {
         Some(NotRun(error)) if error.kind() == io::ErrorKind::NotFound => ExitCode::from(NO_SUCH_COMMAND),
         Some(_) => ExitCode::from(CANNOT_RUN),
-        None => ExitCode::FAILURE,
+        None => ExitCode::from(FAILED),
     }
 }
 

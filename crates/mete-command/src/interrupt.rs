@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::status::STOPPED;
+use crate::status::{DONE, STOPPED};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -131,7 +131,7 @@ pub fn go_on() -> ControlFlow<()> {
 /// it says that the results are those so far, and returns 130. A run whose only end is Ctrl-C is done when it comes.
 pub fn ended(is_done: bool) -> ExitCode {
     if is_done {
-        return ExitCode::SUCCESS;
+        return ExitCode::from(DONE);
     }
     crate::failure::say("stopped before the end: these are the results so far");
     ExitCode::from(STOPPED)

@@ -10,7 +10,8 @@
 //! Conventions of all programs:
 //!
 //! - Results go to stdout, everything else to stderr. With `--json`, the results are one JSON object a line.
-//! - Ctrl-C ends a run with the results so far. The exit status is then 130, unless the run has no other end.
+//! - Ctrl-C ends a run with the results so far. The exit status is then [`STOPPED`](status::STOPPED), unless the run
+//!   has no other end. [`status`] has all exit statuses.
 //! - Names that other users chose control no terminal.
 
 #![cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ use anyhow::Result;
 use mete_command::interrupt;
 use mete_measure::pairs::{Coin, PIECES};
 
-use crate::cast::{CastProcess, Stage, Tally};
+use crate::cast::{CastProcess, DemoStage, Tally};
 use crate::observe::{Loggers, Observed, Observer, POLL};
 use crate::summary::StretchKind;
 
@@ -64,7 +64,7 @@ pub struct Alternated {
 /// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls
 /// `show_progress` with the kind of the present piece and the matrix.
 pub fn alternate(
-    stage: &Stage,
+    stage: &DemoStage,
     clients: &[CastProcess],
     kernel: bool,
     stretch: Duration,
@@ -136,7 +136,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) fn of(stage: &Stage, clients: &[CastProcess]) -> Result<Count> {
+    pub(crate) fn of(stage: &DemoStage, clients: &[CastProcess]) -> Result<Count> {
         Ok(Count { tally: stage.tally(clients.len()), used: stage.used(clients)?, at: Instant::now() })
     }
 

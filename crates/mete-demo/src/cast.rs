@@ -105,7 +105,7 @@ impl std::ops::Sub for Tally {
 }
 
 /// The processes and files that last for the whole demo. Clients start and end with each stretch.
-pub struct Stage {
+pub struct DemoStage {
     program: PathBuf,
     folder: Folder,
     board: Board,
@@ -114,14 +114,15 @@ pub struct Stage {
     hogs: Vec<CastProcess>,
 }
 
-impl Stage {
+impl DemoStage {
     /// Starts two drivers, on the first two of `processors`, and the hogs.
-    pub fn open(processors: &[usize], hogs: usize) -> Result<Stage> {
+    pub fn open(processors: &[usize], hogs: usize) -> Result<DemoStage> {
         let program = part_program()?;
         let folder = Folder::create()?;
         let (board, board_file) =
             Board::create().context("cannot make the memory in which the demo counts")?;
-        let mut stage = Stage { program, folder, board, board_file, drivers: Vec::new(), hogs: Vec::new() };
+        let mut stage =
+            DemoStage { program, folder, board, board_file, drivers: Vec::new(), hogs: Vec::new() };
         for (number, &processor) in processors.iter().take(DRIVERS).enumerate() {
             let driver = stage.start_driver(number, processor)?;
             stage.drivers.push(driver);

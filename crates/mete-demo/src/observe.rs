@@ -11,7 +11,7 @@ use mete_sched::domains::of_policy;
 use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
-use crate::cast::{CastProcess, Stage};
+use crate::cast::{CastProcess, DemoStage};
 use crate::summary::StretchKind;
 
 /// How often the logs are polled.
@@ -72,7 +72,7 @@ impl Observer {
     /// Starts logging, and also acting if the stretch is of that kind.
     pub fn start(
         kind: StretchKind,
-        stage: &Stage,
+        stage: &DemoStage,
         clients: &[CastProcess],
         kernel: bool,
     ) -> Result<Observer> {

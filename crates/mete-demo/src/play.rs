@@ -12,7 +12,7 @@ use mete_command::lab::DemoOptions;
 use mete_command::output::Output;
 
 use crate::alternate::{Alternated, alternate};
-use crate::cast::{CastProcess, Stage, Tally, own_processors, usual_hogs};
+use crate::cast::{CastProcess, DemoStage, Tally, own_processors, usual_hogs};
 use crate::observe::{Observed, Observer};
 use crate::report::{self, Story};
 use crate::show::{
@@ -37,7 +37,7 @@ pub fn run(options: &DemoOptions, out: &mut Output) -> Result<ExitCode> {
     let report = Draft::begin(&options.report).with_context(|| cannot_write(&options.report))?;
     interrupt::listen()?;
     let hogs = options.hogs.unwrap_or_else(|| usual_hogs(&processors));
-    let stage = Stage::open(&processors, hogs)?;
+    let stage = DemoStage::open(&processors, hogs)?;
     announce(options, &stage, out)?;
     let mut show = Show::new(options, SETTLE);
     play(&stage, StretchKind::Off, &DemoOptions { stretch: WARM_UP, ..options.clone() }, &mut show)?;
@@ -69,7 +69,7 @@ fn cannot_write(report: &Path) -> String {
 /// Plays a stretch without logging and one with logging, in pieces that alternate, with the same fresh clients. Returns
 /// nothing if the end was asked for before both were over.
 fn play_alternating(
-    stage: &Stage,
+    stage: &DemoStage,
     options: &DemoOptions,
     show: &mut Show,
 ) -> Result<Vec<(Stretch, Observed)>> {
@@ -93,7 +93,7 @@ fn play_alternating(
 
 /// Plays one stretch with fresh clients; `None` if the end was asked for before it was over.
 fn play(
-    stage: &Stage,
+    stage: &DemoStage,
     kind: StretchKind,
     options: &DemoOptions,
     show: &mut Show,
@@ -162,7 +162,7 @@ fn wait(observer: &mut Option<Observer>, length: Duration, kind: StretchKind, sh
 
 fn conclude(
     options: &DemoOptions,
-    stage: &Stage,
+    stage: &DemoStage,
     show: &Show,
     report: Draft,
     out: &mut Output,

@@ -8,7 +8,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::alternate::{Count, logged, unlogged};
-use crate::cast::{CastProcess, DRIVERS, Stage, own_processors, usual_hogs};
+use crate::cast::{CastProcess, DRIVERS, DemoStage, own_processors, usual_hogs};
 use crate::observe::{Loggers, Observer};
 use crate::summary::StretchKind;
 
@@ -73,7 +73,7 @@ pub struct Requests {
     observer: Observer,
     empty: Bench,
     clients: Vec<CastProcess>,
-    stage: Stage,
+    stage: DemoStage,
 }
 
 /// How long the processes run before the first piece.
@@ -91,7 +91,7 @@ impl Requests {
     /// If they cannot be started, or there is one processor only.
     pub fn start(placement: Placement) -> Result<Requests> {
         let processors = own_processors()?;
-        let stage = Stage::open(&processors, usual_hogs(&processors))?;
+        let stage = DemoStage::open(&processors, usual_hogs(&processors))?;
         let clients = stage.start_clients(CLIENTS)?;
         if placement == Placement::Fixed {
             fix(&stage, &clients, &processors)?;
@@ -141,7 +141,7 @@ impl Requests {
 }
 
 /// Puts each client and each hog on one processor.
-fn fix(stage: &Stage, clients: &[CastProcess], processors: &[usize]) -> Result<()> {
+fn fix(stage: &DemoStage, clients: &[CastProcess], processors: &[usize]) -> Result<()> {
     // Client n favours driver n modulo 2. Two neighbours share a processor, so one of them is beside its driver.
     for (nth, client) in clients.iter().enumerate() {
         pin(client, processors[nth / 2 % DRIVERS])?;

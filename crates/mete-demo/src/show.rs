@@ -9,7 +9,7 @@ use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, grouped};
 
-use crate::cast::{DRIVERS, Stage};
+use crate::cast::{DRIVERS, DemoStage};
 use crate::observe::{Moved, Observed};
 use crate::summary::{Stretch, StretchKind, spread};
 
@@ -64,7 +64,7 @@ impl Show {
     }
 }
 
-pub fn announce(options: &DemoOptions, stage: &Stage, out: &mut Output) -> Result<()> {
+pub fn announce(options: &DemoOptions, stage: &DemoStage, out: &mut Output) -> Result<()> {
     out.text(format!(
         "{}, nine requests in ten to a favourite of two drivers, beside {}.\n\
          {} of three stretches of {:.1} s each: logging off and on, in turn piece by piece, and scheduler acting.{}\n",
@@ -184,7 +184,7 @@ pub fn sources(show: &Show, options: &DemoOptions) -> String {
     }
 }
 
-pub fn machine(stage: &Stage) -> String {
+pub fn machine(stage: &DemoStage) -> String {
     let name = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     format!(

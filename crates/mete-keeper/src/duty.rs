@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::FdFlags;
 
-use crate::{READY, Role, Stage};
+use crate::{KeeperStage, READY, Role};
 
 /// Descriptors below this number are input, output and messages.
 const FIRST_FREE: RawFd = 3;
@@ -32,7 +32,7 @@ pub fn asked(role: &'static Role) -> Option<Duty> {
     }
     let given: Vec<OsString> = arguments.collect();
     let (stage, duty) = parse(role, &given).unwrap_or_else(|| std::process::exit(2));
-    if stage == Stage::ToStartSecond {
+    if stage == KeeperStage::ToStartSecond {
         std::process::exit(if start_second(role, &given, duty).is_ok() { 0 } else { 1 });
     }
     for file in &duty.files {
@@ -43,9 +43,9 @@ pub fn asked(role: &'static Role) -> Option<Duty> {
 }
 
 /// Reads the arguments: the stage, the number of files, the files' descriptors, and the words.
-fn parse(role: &'static Role, given: &[OsString]) -> Option<(Stage, Duty)> {
+fn parse(role: &'static Role, given: &[OsString]) -> Option<(KeeperStage, Duty)> {
     let stage =
-        Stage::ALL.into_iter().find(|stage| given.first().is_some_and(|word| word == stage.word()))?;
+        KeeperStage::ALL.into_iter().find(|stage| given.first().is_some_and(|word| word == stage.word()))?;
     let count: usize = number(given.get(1)?)?;
     let numbers = given.get(2..2usize.checked_add(count)?)?;
     let numbers = numbers.iter().map(number).collect::<Option<Vec<RawFd>>>()?;
@@ -54,7 +54,7 @@ fn parse(role: &'static Role, given: &[OsString]) -> Option<(Stage, Duty)> {
         return None;
     }
     let files = numbers.into_iter().map(inherited).collect::<Option<Vec<_>>>()?;
-    let name = role.names[usize::from(stage != Stage::First)];
+    let name = role.names[usize::from(stage != KeeperStage::First)];
     Some((stage, Duty { files, words: given[2 + count..].to_vec(), name }))
 }
 
@@ -77,7 +77,7 @@ fn inherited(number: RawFd) -> Option<OwnedFd> {
 /// if the first process of a container does not wait for orphans, the second keeper would stay a zombie.
 fn start_second(role: &Role, given: &[OsString], duty: Duty) -> io::Result<()> {
     let mut command = crate::this_program();
-    command.arg(role.argument).arg(Stage::Second.word()).args(&given[1..]);
+    command.arg(role.argument).arg(KeeperStage::Second.word()).args(&given[1..]);
     let mut second = command.spawn()?;
     be_a_keeper(duty.name);
     // This process must not hold the files, or a lock on them, beyond the end of the second keeper.

@@ -15,7 +15,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 
-use crate::{READY, Role, Stage};
+use crate::{KeeperStage, READY, Role};
 
 /// How long a keeper may take to report that it is there, and to end. This is more than keepers were seen to take on
 /// a machine with hundreds of busy processes, where ten seconds were not enough.
@@ -73,8 +73,8 @@ impl Keepers {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let order = KeeperOrder { role, program: Box::new(program), files, words, input };
         let present = Arc::new(PresentKeepers::default());
-        let first = order.start(Stage::First)?;
-        let second = match order.start(Stage::ToStartSecond) {
+        let first = order.start(KeeperStage::First)?;
+        let second = match order.start(KeeperStage::ToStartSecond) {
             Ok(second) => second,
             Err(error) => {
                 // The end of the pipe ends the first keeper, too, unless it is stopped.
@@ -158,7 +158,7 @@ struct KeeperOrder {
 
 impl KeeperOrder {
     /// Starts a keeper, and waits until it has reported that it is there.
-    fn start(&self, stage: Stage) -> io::Result<Keeper> {
+    fn start(&self, stage: KeeperStage) -> io::Result<Keeper> {
         let mut child = self.command(stage)?.spawn()?;
         let output = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
         let mut keeper = Keeper { output, child, handle: None };
@@ -176,7 +176,7 @@ impl KeeperOrder {
         }
     }
 
-    fn command(&self, stage: Stage) -> io::Result<Command> {
+    fn command(&self, stage: KeeperStage) -> io::Result<Command> {
         let numbers: Vec<RawFd> = self.files.iter().map(AsRawFd::as_raw_fd).collect();
         let mut command = (self.program)();
         command.arg(self.role.argument).arg(stage.word()).arg(numbers.len().to_string());
@@ -292,15 +292,15 @@ struct KeeperWatch {
 impl KeeperWatch {
     fn run(mut self, woken: &OwnedFd) {
         while !self.wait(woken) {
-            self.replace_ended(0, Stage::First);
-            self.replace_ended(1, Stage::ToStartSecond);
+            self.replace_ended(0, KeeperStage::First);
+            self.replace_ended(1, KeeperStage::ToStartSecond);
             self.leaving.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         }
         self.end_all();
     }
 
     /// Notes the end of a keeper, and starts another one as soon as it is time.
-    fn replace_ended(&mut self, nth: usize, stage: Stage) {
+    fn replace_ended(&mut self, nth: usize, stage: KeeperStage) {
         let post = &mut self.posts[nth];
         if post.as_ref().is_ok_and(|keeper| keeper.has_ended(Instant::now())) {
             self.present.note(|count| count.keepers -= 1);

@@ -56,7 +56,7 @@ const READY: &str = "keeping";
 
 /// The second argument: which keeper the process is to become, and how far it is with that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum KeeperStage {
     First,
     /// Starts the second keeper and waits for its end. The process stands between the program and the second keeper,
     /// and does nothing else.
@@ -64,14 +64,14 @@ enum Stage {
     Second,
 }
 
-impl Stage {
-    const ALL: [Stage; 3] = [Stage::First, Stage::ToStartSecond, Stage::Second];
+impl KeeperStage {
+    const ALL: [KeeperStage; 3] = [KeeperStage::First, KeeperStage::ToStartSecond, KeeperStage::Second];
 
     fn word(self) -> &'static str {
         match self {
-            Stage::First => "first",
-            Stage::ToStartSecond => "start-second",
-            Stage::Second => "second",
+            KeeperStage::First => "first",
+            KeeperStage::ToStartSecond => "start-second",
+            KeeperStage::Second => "second",
         }
     }
 }

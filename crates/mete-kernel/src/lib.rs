@@ -64,6 +64,8 @@ pub use characteristic::{Characteristic, event};
 pub use counter::Counter;
 pub use error::KernelError;
 pub use glob::Glob;
-pub use kernel::{Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects};
+pub use kernel::{
+    Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects, ThreadName,
+};
 pub use load::load_skeleton;
 pub use privilege::check_capabilities;

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
 
-use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, Rule, Selects, event};
+use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, ProcessKind, Rule, Selects, event};
 use mete_log::DomainId;
 use support::{Child, apply, exit, kernel, of_domain, plan, rows, spin, sum};
 
@@ -262,7 +262,7 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
             gate.wait();
         }
     });
-    let known = vec![(DividedBy::program(b"second"), C)];
+    let known = vec![(ProcessKind::program(b"second"), C)];
     let division = Division { by: DividedBy::Program, known, free: DomainId::new(100)..DomainId::new(102) };
     kernel.select(&[rule(comm("fourth"), A)], Some(&division)).unwrap();
     // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process without a
@@ -275,7 +275,7 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
     }
     let kinds = kernel.kinds().unwrap();
     let of = |name: &[u8]| {
-        kinds.iter().find(|(kind, _)| *kind == DividedBy::program(name)).map(|(_, domain)| *domain)
+        kinds.iter().find(|(kind, _)| *kind == ProcessKind::program(name)).map(|(_, domain)| *domain)
     };
     let first = of(b"first").unwrap_or(NONE);
     let third = of(b"third").unwrap_or(domains[2]);

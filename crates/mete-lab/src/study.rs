@@ -11,7 +11,7 @@ use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
 use mete_command::{failure, interrupt, lab};
 use mete_measure::Verdict;
-use mete_study::study::{Figure, StudyEntry, StudyOptions, StudyResults};
+use mete_study::study::{ClaimResult, StudyEntry, StudyOptions, StudyResults};
 use mete_study::{by_name, studies};
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ struct FigureObject<'a> {
     kind: &'static str,
     study: &'static str,
     #[serde(flatten)]
-    figure: &'a Figure,
+    result: &'a ClaimResult,
 }
 
 /// Whether the options go together.
@@ -80,7 +80,7 @@ fn one(entry: &StudyEntry, options: &lab::StudyOptions, output: &mut Output) -> 
     };
     bench::print(&study.report, output)?;
     figures(&study, output)?;
-    if !study.figures.is_empty() {
+    if !study.claim_results.is_empty() {
         output.text(format!("\n{}", table([&study]).text()))?;
     }
     keep(&study, options.out.as_deref())?;
@@ -108,7 +108,7 @@ fn all(options: &lab::StudyOptions, output: &mut Output) -> anyhow::Result<ExitC
 /// Prints the papers' figures and ours, for scripts.
 fn figures(study: &StudyResults, output: &mut Output) -> anyhow::Result<()> {
     let mut objects =
-        study.figures.iter().map(|figure| FigureObject { kind: "figure", study: study.folder, figure });
+        study.claim_results.iter().map(|result| FigureObject { kind: "figure", study: study.folder, result });
     objects.try_for_each(|object| output.object(&object))
 }
 
@@ -130,8 +130,8 @@ fn keep(study: &StudyResults, directory: Option<&Path>) -> anyhow::Result<()> {
 fn table<'a>(ran: impl IntoIterator<Item = &'a StudyResults>) -> Table {
     let heads = [Head::Text("figure"), Head::Text("paper's"), Head::Text("ours"), Head::Name("verdict")];
     let mut table = Table::new(heads);
-    for figure in ran.into_iter().flat_map(|study| &study.figures) {
-        let Figure { figure, paper, ours, verdict } = figure;
+    for result in ran.into_iter().flat_map(|study| &study.claim_results) {
+        let ClaimResult { figure, paper, ours, verdict } = result;
         table.row([figure, paper, ours, Verdict::claim_text(*verdict)].map(str::to_owned));
     }
     table

@@ -19,6 +19,21 @@ pub struct Entry {
     pub make: fn(&Setup) -> Box<dyn Policy + Send>,
 }
 
+// Names are unique, so they tell policies apart.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Entry {}
+
+impl core::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Entry").field(&self.name).finish()
+    }
+}
+
 macro_rules! catalog {
     ($($name:literal: $about:literal, |$setup:ident| $make:expr;)*) => {
         /// Every dispatching policy, in the order of the documentation.

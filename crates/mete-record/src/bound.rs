@@ -60,7 +60,8 @@ impl BoundDomains {
         if let Some(source) = &mut self.source {
             // A process that has ended, or is another user's, is in no domain; nor is a group that was removed.
             let changes = self.domains.changes().iter();
-            changes.for_each(|change| drop(source.rebind(*change, self.domains.seen(change.pid))));
+            changes
+                .for_each(|change| drop(source.rebind(*change, self.domains.kernel_binding_of(change.pid))));
             self.domains.new_cgroups().for_each(|(path, domain)| drop(source.bind_cgroup(path, domain)));
         }
         self.domains.changes()

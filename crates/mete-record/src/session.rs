@@ -240,9 +240,7 @@ impl Session {
         self.plan.buffer_bytes = buffer_bytes;
         let switched = self.switch(before);
         let counted = old.map_or(Ok(0), |old| old.missed_runs());
-        let counted = counted.map(|runs| self.missed_before_resize += runs);
-        switched?;
-        counted?;
+        count_replaced(&mut self.missed_before_resize, counted, switched)?;
         Ok(exchanged?)
     }
 
@@ -333,6 +331,17 @@ impl Session {
     }
 }
 
+/// Adds the runs that the kernel left out of programs that were replaced, also where the events could not be switched
+/// on again: these programs cannot be asked later.
+fn count_replaced(
+    missed: &mut u64,
+    counted: Result<u64, KernelError>,
+    switched: Result<(), KernelError>,
+) -> Result<(), KernelError> {
+    let counted = counted.map(|runs| *missed += runs);
+    switched.and(counted)
+}
+
 fn description(plan: &Plan) -> mete_trace::Description {
     let description = plan.schema.description();
     let description = if plan.has_events_of_kernel() { description.with_missed_runs() } else { description };
@@ -351,5 +360,22 @@ fn trace_options(plan: &Plan, kept_bytes: Option<u64>, switches: &Switches) -> O
         off_at_first: plan.schema.names_but(&switches.on()),
         watched: plan.schema.numbers(plan.awaited()),
         ..options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_4_missed_runs_of_replaced_programs_count_also_where_the_events_stay_off() {
+        let mut missed = 3;
+        let refused = count_replaced(&mut missed, Ok(7), Err(KernelError::NoEvents));
+        assert!(matches!(refused, Err(KernelError::NoEvents)));
+        assert_eq!(missed, 10);
+        assert!(count_replaced(&mut missed, Ok(5), Ok(())).is_ok());
+        assert_eq!(missed, 15);
+        assert!(count_replaced(&mut missed, Err(KernelError::NoEvents), Ok(())).is_err());
+        assert_eq!(missed, 15, "what the kernel does not tell is not counted");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::domains::BuiltIn;
 use crate::other_programs::Program;
 use crate::report::{Dealing, DomainReport, EventReport, Phase, Report};
-use crate::scheduler::{Cost, Scheduler};
+use crate::scheduler::{Scheduler, SchedulerCost};
 use crate::sources::KERNEL;
 
 /// Mean lengths of run queues: their sums over the polls so far, in thousandths of a task.
@@ -149,8 +149,8 @@ fn difference(now: &Report, before: &Report) -> Report {
     }
 }
 
-fn cost(now: Cost, before: Cost) -> Cost {
-    Cost {
+fn cost(now: SchedulerCost, before: SchedulerCost) -> SchedulerCost {
+    SchedulerCost {
         start_ns: now.start_ns,
         used_ns: now.used_ns.saturating_sub(before.used_ns),
         passed_ns: now.passed_ns.saturating_sub(before.passed_ns),

@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(400);
 /// At most this part of a processor goes into looking, however many processes there are.
 const COSTS_AT_MOST: u32 = 500;
 /// An idle process is looked at again after at most this many looks without it.
-const LONGEST_REST: u8 = 15;
+const MOST_LOOKS_SKIPPED: u8 = 15;
 
 /// A program that is in no domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,17 +47,19 @@ struct SeenProcess {
     start: u64,
     /// How long it had run, in ticks.
     ran: u64,
-    /// How many of the next looks leave it out, and how many the last time did. Most processes do nothing for long, and
-    /// what they run meanwhile shows at the next look.
-    rests: u8,
-    rested: u8,
+    /// How many of the next looks leave it out. Most processes do nothing for long, and what they run meanwhile shows
+    /// at the next look.
+    looks_to_skip: u8,
+    /// How many looks were to leave it out after the last one that did not.
+    looks_skipped: u8,
 }
 
 impl SeenProcess {
-    fn is_due(&mut self) -> bool {
-        let is_due = self.rests == 0;
-        self.rests = self.rests.saturating_sub(1);
-        is_due
+    /// Counts a look. Returns whether the process is read at it.
+    fn count_look(&mut self) -> bool {
+        let is_read = self.looks_to_skip == 0;
+        self.looks_to_skip = self.looks_to_skip.saturating_sub(1);
+        is_read
     }
 }
 
@@ -77,7 +79,7 @@ impl OtherPrograms {
     /// Looks, if a look is due.
     pub fn look_in_time(&mut self, domains: &Domains) {
         if Instant::now() >= self.next {
-            self.look_at(domains, SeenProcess::is_due);
+            self.look_at(domains, SeenProcess::count_look);
         }
     }
 
@@ -86,10 +88,10 @@ impl OtherPrograms {
         self.look_at(domains, |_| true);
     }
 
-    fn look_at(&mut self, domains: &Domains, is_due: fn(&mut SeenProcess) -> bool) {
+    fn look_at(&mut self, domains: &Domains, is_read: fn(&mut SeenProcess) -> bool) {
         let begin = Instant::now();
         for pid in domains.members(OTHER) {
-            if self.seen.get_mut(&pid).is_none_or(is_due)
+            if self.seen.get_mut(&pid).is_none_or(is_read)
                 && let Some(process) = Process::read(pid)
             {
                 self.note(process);
@@ -108,8 +110,10 @@ impl OtherPrograms {
         };
         let used = process.ran.saturating_sub(before);
         let is_idle = known.is_some() && used == 0;
-        let rested = known.filter(|_| is_idle).map_or(0, |seen| (seen.rested * 2 + 1).min(LONGEST_REST));
-        let seen = SeenProcess { start: process.start, ran: process.ran, rests: rested, rested };
+        let skipped = known.filter(|_| is_idle).map_or(0, |seen| seen.looks_skipped * 2 + 1);
+        let looks = skipped.min(MOST_LOOKS_SKIPPED);
+        let (start, ran) = (process.start, process.ran);
+        let seen = SeenProcess { start, ran, looks_to_skip: looks, looks_skipped: looks };
         self.seen.insert(process.pid, seen);
         if used > 0 {
             *self.ran.entry(program(process)).or_default() += used;
@@ -156,8 +160,8 @@ mod tests {
         let looks = |rest: &mut OtherPrograms, ran: u64, times: usize| {
             (0..times)
                 .filter(|_| {
-                    let is_due = rest.seen.get_mut(&1).is_none_or(SeenProcess::is_due);
-                    is_due.then(|| rest.note(process(ran))).is_some()
+                    let is_read = rest.seen.get_mut(&1).is_none_or(SeenProcess::count_look);
+                    is_read.then(|| rest.note(process(ran))).is_some()
                 })
                 .count()
         };

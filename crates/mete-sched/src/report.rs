@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::{Completeness, Findings, Lengths, Matrix};
 use crate::domains::{BuiltIn, Domains, IDLE};
-use crate::scheduler::{Cost, Scheduler};
+use crate::scheduler::{Scheduler, SchedulerCost};
 use crate::sources::Meaning;
 
 /// Everything that was found out since the scheduler began.
@@ -27,7 +27,7 @@ pub struct Report {
     /// What was read and what was lost.
     pub completeness: Completeness,
     /// What the scheduler itself has cost.
-    pub cost: Cost,
+    pub cost: SchedulerCost,
 }
 
 /// One domain.
@@ -223,7 +223,7 @@ impl Report {
 /// The statement of the analysis, with what the search of `/proc` found late.
 fn completeness(scheduler: &Scheduler) -> Completeness {
     let mut statement = scheduler.analysis().completeness();
-    let late = scheduler.domains().late();
+    let late = scheduler.domains().late_bindings();
     if let Some(missed) = &mut statement.missed {
         (missed.late, missed.late_ns) = (late.processes, late.ran_ns);
     }

@@ -7,7 +7,7 @@ use mete_log::handler::{Clock, log};
 use mete_log::{DomainId, EventId, FileId, NO_DOMAIN, Outcome, Record, Region, Shape};
 use mete_policy::{Permille, ProcessorId, Role};
 use mete_sched::Layout;
-use mete_sched::analysis::{Analysis, Completeness, FileCount, Missed};
+use mete_sched::analysis::{Analysis, Completeness, FileCount, MissedActivity};
 use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
 use mete_sched::sources::{EventUse, Meaning, RegionSource, Source};
 use proptest::prelude::*;
@@ -253,7 +253,7 @@ fn log_10_the_statement_of_an_interval_leaves_out_what_came_before() {
 /// What a component reports as missed.
 struct Answers {
     is_alive: bool,
-    missed: Option<Missed>,
+    missed: Option<MissedActivity>,
 }
 
 /// A component that can end, and that reports what it has missed.
@@ -264,7 +264,8 @@ struct Mortal {
 
 impl Mortal {
     fn new(inner: RegionSource) -> (Box<Mortal>, Arc<Mutex<Answers>>) {
-        let answers = Arc::new(Mutex::new(Answers { is_alive: true, missed: Some(Missed::default()) }));
+        let answers =
+            Arc::new(Mutex::new(Answers { is_alive: true, missed: Some(MissedActivity::default()) }));
         (Box::new(Mortal { inner, answers: answers.clone() }), answers)
     }
 }
@@ -294,7 +295,7 @@ impl Source for Mortal {
         self.inner.bind(change)
     }
 
-    fn missed(&self) -> Option<Missed> {
+    fn missed(&self) -> Option<MissedActivity> {
         self.answers.lock().unwrap().missed
     }
 
@@ -309,7 +310,8 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
     let (source, answers) = Mortal::new(RegionSource::new("kernel", bench.region.clone(), events()));
     bench.analysis.add(source).unwrap();
     let now = |runs, spaces, switches| {
-        answers.lock().unwrap().missed = Some(Missed { runs, spaces, switches, ..Missed::default() });
+        answers.lock().unwrap().missed =
+            Some(MissedActivity { runs, spaces, switches, ..MissedActivity::default() });
     };
     let nothing = bench.analysis.completeness();
     assert_eq!(nothing.to_string(), "nothing was read: no row was logged");
@@ -323,7 +325,10 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
     now(7, 3, 6);
     let whole = bench.analysis.completeness();
     let statement = whole.since(&before);
-    assert_eq!(statement.missed, Some(Missed { runs: 7, spaces: 3, switches: 1, ..Missed::default() }));
+    assert_eq!(
+        statement.missed,
+        Some(MissedActivity { runs: 7, spaces: 3, switches: 1, ..MissedActivity::default() })
+    );
     let text = statement.to_string();
     assert!(
         !statement.is_complete() && text.starts_with("incomplete: 0 rows were read, 0 were lost"),
@@ -332,7 +337,10 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
     assert!(text.contains("7 runs of log handlers") && text.contains("3 address spaces"), "{text}");
     let rest = bench.analysis.completeness().since(&whole);
     assert_eq!(rest.to_string(), "nothing was read: no row was logged");
-    assert_eq!(whole.missed, Some(Missed { runs: 7, spaces: 3, switches: 6, ..Missed::default() }));
+    assert_eq!(
+        whole.missed,
+        Some(MissedActivity { runs: 7, spaces: 3, switches: 6, ..MissedActivity::default() })
+    );
 
     answers.lock().unwrap().missed = None;
     let statement = bench.analysis.completeness();

@@ -27,14 +27,14 @@ fn start(domains: &mut Domains) -> Option<KernelSource> {
     source.select(&domains.rules(), None).unwrap();
     look(domains, &mut source);
     look(domains, &mut source);
-    domains.begin();
+    domains.expect_kernel_bindings();
     Some(source)
 }
 
 fn look(domains: &mut Domains, source: &mut KernelSource) {
     let changes = domains.scan_beside(|pid| source.bound(pid)).to_vec();
     for change in changes {
-        source.rebind(change, domains.seen(change.pid)).unwrap();
+        source.rebind(change, domains.kernel_binding_of(change.pid)).unwrap();
     }
 }
 
@@ -206,7 +206,7 @@ fn log_6_a_process_that_begins_in_a_bound_control_group_stays_in_its_domain_when
         let here = Bound { domain: FIRST, is_by_cgroup: true };
         assert_eq!((source.bound(child), domains.domain_of(child)), (Some(here), FIRST));
     }
-    assert_eq!(domains.late().processes, 0, "no process was bound late");
+    assert_eq!(domains.late_bindings().processes, 0, "no process was bound late");
 }
 
 #[test]

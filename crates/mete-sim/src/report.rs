@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy};
+use mete_policy::{ClientId, DomainIndex, Entry, Nanoseconds, Policy, by_name};
 
 pub use crate::client_report::{ClientReport, ServiceError};
 use crate::host::{Host, Stalled, Times};
@@ -76,14 +76,15 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let outcome = run_while(scenario, policy, seed, also, || ControlFlow::<Infallible>::Continue(()))?;
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    let outcome = run_while(scenario, by_name(policy)?, seed, also, go_on);
     Some(outcome.map(|ControlFlow::Continue(whole)| whole))
 }
 
 /// The end of a run: its report and what also recorded it, or the reason why it was stopped.
 type Outcome<B, R> = ControlFlow<B, (Report, R)>;
 
-/// As [`run`], unless `go_on` says [`ControlFlow::Break`]: then there is no report. `go_on` is asked every
+/// As [`run`] with a policy of the catalog, unless `go_on` says [`ControlFlow::Break`]: then there is no report. `go_on` is asked every
 /// few thousand events.
 ///
 /// # Errors
@@ -91,16 +92,15 @@ type Outcome<B, R> = ControlFlow<B, (Report, R)>;
 /// [`Stalled`] if a program does not let time go on.
 pub fn run_while<R: Recorder, B>(
     scenario: &Scenario,
-    policy: &str,
+    policy: &Entry,
     seed: u64,
     also: R,
     go_on: impl FnMut() -> ControlFlow<B>,
-) -> Option<Result<Outcome<B, R>, Stalled>> {
-    let outcome = under(scenario, scenario.policy(policy, seed)?, seed, also, go_on);
+) -> Result<Outcome<B, R>, Stalled> {
+    let outcome = under(scenario, scenario.make(policy, seed), seed, also, go_on)?;
     // With a scenario's settings a policy may have another name of its own than it was asked for by.
-    Some(outcome.map(|outcome| {
-        outcome.map_continue(|(report, also)| (Report { policy: policy.to_owned(), ..report }, also))
-    }))
+    let named = |report| Report { policy: policy.name.to_owned(), ..report };
+    Ok(outcome.map_continue(|(report, also)| (named(report), also)))
 }
 
 /// Runs a scenario under any policy that was made for [`Scenario::setup`], and reports.

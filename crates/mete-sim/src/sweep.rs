@@ -12,6 +12,8 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 
+use mete_policy::Entry;
+
 use crate::host::Stalled;
 use crate::parallel::in_parallel;
 use crate::report::{Report, run_while};
@@ -69,9 +71,6 @@ pub enum SweepError {
         /// How many policies.
         policies: u64,
     },
-    /// There is no policy of that name.
-    #[error("there is no policy {0:?}")]
-    Policy(String),
     /// A program does not let time go on.
     #[error(transparent)]
     Stalled(#[from] Stalled),
@@ -83,7 +82,7 @@ pub const MOST_RUNS: u64 = 100_000;
 /// A sweep that is ready to run.
 pub struct Sweep {
     variants: Vec<(Vec<String>, Scenario)>,
-    policies: Vec<String>,
+    policies: Vec<&'static Entry>,
     seeds: Range<u64>,
 }
 
@@ -110,14 +109,14 @@ impl Sweep {
         scenario: &str,
         settings: &[String],
         varied: &[Varied],
-        policies: &[String],
+        policies: &[&'static Entry],
         seeds: Range<u64>,
     ) -> Result<Sweep, SweepError> {
         check_number(&seeds, varied, policies)?;
         let variants = combinations(varied).into_iter().map(|values| variant(scenario, settings, values));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         let policies = match (policies, variants.first()) {
-            ([], Some((_, scenario))) => vec![scenario.policy.clone()],
+            ([], Some((_, scenario))) => vec![scenario.policy],
             _ => policies.to_vec(),
         };
         Ok(Sweep { variants, policies, seeds })
@@ -158,9 +157,9 @@ impl Sweep {
     fn one(&self, nth: usize, go_on: impl Fn() -> ControlFlow<()>) -> Result<Option<Report>, SweepError> {
         let (cell, seed) = (nth / self.seeds_len(), nth % self.seeds_len());
         let (_, scenario) = &self.variants[cell / self.policies.len()];
-        let policy = &self.policies[cell % self.policies.len()];
+        let policy = self.policies[cell % self.policies.len()];
         let ran = run_while(scenario, policy, self.seeds.start + seed as u64, (), go_on);
-        Ok(match ran.ok_or_else(|| SweepError::Policy(policy.clone()))?? {
+        Ok(match ran? {
             ControlFlow::Continue((report, ())) => Some(report),
             ControlFlow::Break(()) => None,
         })
@@ -175,7 +174,7 @@ impl Sweep {
             for policy in &self.policies {
                 // In the order of `one`: by seed within a policy, by policy within values.
                 let reports = reports.by_ref().take(self.seeds_len()).collect::<Result<_, _>>()?;
-                cells.push(Cell { values: values.clone(), policy: policy.clone(), reports });
+                cells.push(Cell { values: values.clone(), policy: policy.name.to_owned(), reports });
             }
         }
         Ok(cells)
@@ -199,7 +198,7 @@ fn variant(
 }
 
 /// Checks the number of runs before a list of them exists.
-fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[String]) -> Result<(), SweepError> {
+fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[&Entry]) -> Result<(), SweepError> {
     let seeds = seeds.end.saturating_sub(seeds.start);
     let values =
         varied.iter().fold(1u64, |product, varied| product.saturating_mul(varied.values.len() as u64));

@@ -162,7 +162,7 @@ fn settings_change_keys_by_their_paths() {
     assert_eq!(setting("host.processors=3").map(|scenario| scenario.hardware.processors), Ok(3));
     assert_eq!(setting("task.a.share=7").map(|scenario| scenario.clients[0].share.get()), Ok(7));
     assert_eq!(setting("task.1.count=4").map(|scenario| scenario.clients.len()), Ok(5));
-    assert_eq!(setting("policy.name=rr").map(|scenario| scenario.policy), Ok("rr".into()));
+    assert_eq!(setting("policy.name=rr").map(|scenario| scenario.policy.name), Ok("rr"));
     assert_eq!(
         setting("host.switch_us=1.5").map(|scenario| scenario.hardware.switch_ns),
         Ok(Nanoseconds::new(1500))

@@ -6,10 +6,10 @@ use crate::{klogger, log, tavs, vtrr};
 
 /// The studies of each paper, in the order of the documentation.
 static STUDIES: [StudyEntry; 20] = [
-    StudyEntry::of::<log::cost::Cost>(),
+    StudyEntry::of::<log::cost::LogCost>(),
     StudyEntry::of::<log::readers::Readers>(),
     StudyEntry::of::<vtrr::error::ServiceErrors>(),
-    StudyEntry::of::<vtrr::cost::Cost>(),
+    StudyEntry::of::<vtrr::cost::VtrrCost>(),
     StudyEntry::of::<vtrr::micro::Micro>(),
     StudyEntry::of::<vtrr::workloads::Workloads>(),
     StudyEntry::of::<Simulated<tavs::response::Response>>(),

@@ -48,39 +48,41 @@ fn tavs_8_response_times_are_as_the_paper_says_and_the_same_at_each_run() {
     }
     assert!(file(&first, "figure-10a.svg").len() > 20);
     // The longest latency is a slice longer than the paper's; the study's page says why.
-    for figure in first.figures.iter().filter(|figure| figure.figure != "TAVS fig. 10(b)") {
-        assert_eq!(figure.verdict, Verdict::Holds, "{figure:?}");
+    for claim in first.claim_results.iter().filter(|claim| claim.figure != "TAVS fig. 10(b)") {
+        assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
     }
 }
 
 #[test]
 fn tavs_8_a_mixed_domain_has_its_share_whatever_it_may_spend_boosted() {
     let study = run("tavs-ratio", &mut ());
-    for figure in study.figures.iter().filter(|figure| figure.figure.starts_with("TAVS fig. 11")) {
-        assert_eq!(figure.verdict, Verdict::Holds, "{figure:?}");
+    for claim in study.claim_results.iter().filter(|claim| claim.figure.starts_with("TAVS fig. 11")) {
+        assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
     }
 }
 
 #[test]
 fn tavs_8_wider_counters_hit_more_where_the_guest_runs_the_io_bound_task_first() {
     let study = run("tavs-correlation", &mut ());
-    let reading =
-        study.figures.iter().filter(|figure| figure.paper.contains("% ") && figure.paper.contains("3.5.3"));
-    let verdicts: Vec<Verdict> = reading.map(|figure| figure.verdict).collect();
+    let reading = study
+        .claim_results
+        .iter()
+        .filter(|claim| claim.paper.contains("% ") && claim.paper.contains("3.5.3"));
+    let verdicts: Vec<Verdict> = reading.map(|claim| claim.verdict).collect();
     assert_eq!(verdicts, [Verdict::Holds; 2]);
 }
 
 #[test]
 fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
     let (starvation, keep) = (run("tavs-starvation", &mut ()), run("tavs-keep", &mut ()));
-    let of = |name| starvation.figures.iter().filter(move |figure| figure.figure == name);
-    let agree = |name| of(name).map(|figure| figure.verdict == Verdict::Holds).collect::<Vec<_>>();
+    let of = |name| starvation.claim_results.iter().filter(move |claim| claim.figure == name);
+    let agree = |name| of(name).map(|claim| claim.verdict == Verdict::Holds).collect::<Vec<_>>();
     assert_eq!(agree("TAVS fig. 14"), [true; 2]);
     assert_eq!(agree("TAVS fig. 7(a), if each packet is handed on by itself"), [true]);
     // The texts of table 2 take milliseconds, and now and then a turn of all other domains. A few seeds do not give a
     // settled mean.
-    for figure in keep.figures.iter().filter(|figure| figure.figure != "TAVS table 2") {
-        assert_eq!(figure.verdict, Verdict::Holds, "{figure:?}");
+    for claim in keep.claim_results.iter().filter(|claim| claim.figure != "TAVS table 2") {
+        assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
     }
 }
 
@@ -88,8 +90,8 @@ fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
 fn tavs_8_a_study_that_is_stopped_says_what_is_missing() {
     for name in ALL {
         let study = run(name, &mut Stopped);
-        assert!(!study.report.is_complete && !study.figures.is_empty());
-        assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
+        assert!(!study.report.is_complete && !study.claim_results.is_empty());
+        assert!(study.claim_results.iter().all(|claim| claim.verdict == Verdict::NotMeasured));
         assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
         let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
         assert!(page.contains("stopped before its end"), "{page}");

@@ -35,8 +35,8 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
     for name in ["surfaces.csv", "policies.csv", "vtrr-against-wrr.svg", "vtrr-against-wfq.svg"] {
         assert_eq!(file(&first, name), file(&second, name), "{name}");
     }
-    assert_eq!(first.figures, second.figures);
-    let bound = first.figures.iter().find(|figure| figure.figure.contains("bound")).unwrap();
+    assert_eq!(first.claim_results, second.claim_results);
+    let bound = first.claim_results.iter().find(|claim| claim.figure.contains("bound")).unwrap();
     assert_eq!(bound.verdict, Verdict::Holds, "a theorem about WFQ: {bound:?}");
     assert_eq!(file(&first, "surfaces.csv").len(), 1 + 3 * 10 * 8, "a line for each point of three surfaces");
 }
@@ -45,8 +45,8 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
 fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
     for name in ["vtrr-error", "vtrr-cost", "vtrr-micro", "vtrr-workloads"] {
         let study = run(name, &mut Stopped);
-        assert!(!study.report.is_complete && !study.figures.is_empty());
-        assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
+        assert!(!study.report.is_complete && !study.claim_results.is_empty());
+        assert!(study.claim_results.iter().all(|claim| claim.verdict == Verdict::NotMeasured));
         assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
         let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
         assert!(page.contains("stopped before its end"), "{page}");
@@ -56,8 +56,8 @@ fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
 #[test]
 fn vtrr_6_schedules_and_workloads_are_as_the_paper_says() {
     let (micro, workloads) = (run("vtrr-micro", &mut ()), run("vtrr-workloads", &mut ()));
-    for figure in micro.figures.iter().chain(&workloads.figures) {
-        assert_eq!(figure.verdict, Verdict::Holds, "{figure:?}");
+    for claim in micro.claim_results.iter().chain(&workloads.claim_results) {
+        assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
     }
     assert!(file(&micro, "schedules.svg").len() > 20);
     for policy in ["goodness", "wfq", "vtrr"] {

@@ -25,10 +25,10 @@ fn log_17_figures_of_a_study_that_is_stopped_are_not_said_to_be_beyond_this_mach
     let _alone = alone();
     for name in ["log-cost", "log-readers"] {
         let study = quick(name, &mut StopAfter(1));
-        assert!(!study.figures.is_empty());
-        for figure in study.figures {
-            assert_eq!(figure.verdict, Verdict::NotMeasured);
-            assert!(figure.ours.contains("stopped before"), "{figure:?}");
+        assert!(!study.claim_results.is_empty());
+        for claim in study.claim_results {
+            assert_eq!(claim.verdict, Verdict::NotMeasured);
+            assert!(claim.ours.contains("stopped before"), "{claim:?}");
         }
     }
 }
@@ -108,7 +108,7 @@ fn klog_9_a_case_study_has_rows_figures_data_and_a_page_of_a_real_recording() {
         let study = quick(name, &mut ());
         assert_eq!(traces(), before, "{name}");
         all_are_said(&study.report);
-        assert!(study.report.is_complete && !study.figures.is_empty(), "{name}");
+        assert!(study.report.is_complete && !study.claim_results.is_empty(), "{name}");
         if !was_recorded(&study) {
             continue;
         }

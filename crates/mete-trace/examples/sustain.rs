@@ -60,7 +60,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let time = Duration::from_secs(argument(2, 5));
     let own = std::env::temp_dir().join(format!("mete-sustain-{}", std::process::id()));
     let directory: PathBuf = argument(4, own);
-    let memory = Arc::new(Memory::new(PROCESSORS as usize, layout::DEFAULT_SIZE_LOG2, 10)?);
+    let low_water = layout::DEFAULT_LOW_WATER_PERCENT;
+    let memory = Arc::new(Memory::new(PROCESSORS as usize, layout::DEFAULT_SIZE_LOG2, low_water)?);
     let mut options = Options::directory(&directory);
     options.block_bytes = argument(3, options.block_bytes);
     let recorder = Recorder::start(Arc::clone(&memory), description(), options)?;

@@ -37,6 +37,8 @@ pub const MIN_SIZE_LOG2: u32 = 16;
 pub const MAX_SIZE_LOG2: u32 = 30;
 /// KLogger's default for each processor (§4.3): 4 MiB.
 pub const DEFAULT_SIZE_LOG2: u32 = 22;
+/// The same in bytes.
+pub const DEFAULT_BYTES: u64 = 1 << DEFAULT_SIZE_LOG2;
 /// KLogger's default low-water mark (§4.3): the buffer is flushed when less than this is free.
 pub const DEFAULT_LOW_WATER_PERCENT: u8 = 10;
 

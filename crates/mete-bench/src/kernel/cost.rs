@@ -57,11 +57,11 @@ const SWITCH: MeasuredSite =
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     match begin() {
-        Ok(mut stage) => {
-            stage.generated = Generated::at_system_calls();
-            let mut rows = stage.rows(context, &SYSTEM_CALL);
-            stage.generated = Generated::at_switches();
-            rows.extend(stage.rows(context, &SWITCH));
+        Ok(mut setup) => {
+            setup.generated = Generated::at_system_calls();
+            let mut rows = setup.rows(context, &SYSTEM_CALL);
+            setup.generated = Generated::at_switches();
+            rows.extend(setup.rows(context, &SWITCH));
             rows
         }
         Err(reason) => vec![Row::new("kernel: all rows", "ns", Err(reason))],
@@ -69,7 +69,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 /// The programs, tools and traffic that the measurements need.
-struct Stage {
+struct KernelCostSetup {
     bench: Bench,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
@@ -79,17 +79,17 @@ struct Stage {
     _pinned: Pinned,
 }
 
-fn begin() -> Result<Stage, Reason> {
+fn begin() -> Result<KernelCostSetup, Reason> {
     let bench = Bench::load()?;
     let processor = processor::quietest();
     let pinned = Pinned::to(processor)?;
     let echo = Echo::start(Partner::SameAddressSpace, processor)?;
     let (tracefs, batch) = (Tracefs::open(), Batch::begin());
     let generated = Err(Reason::new("not loaded"));
-    Ok(Stage { bench, generated, tracefs, processor, echo, _batch: batch, _pinned: pinned })
+    Ok(KernelCostSetup { bench, generated, tracefs, processor, echo, _batch: batch, _pinned: pinned })
 }
 
-impl Stage {
+impl KernelCostSetup {
     fn rows(&mut self, context: &mut Context<'_>, at: &MeasuredSite) -> Vec<Row> {
         use Attached::{Ftrace, Nothing, Perf, Program, Untouched};
         let is_switch = at.point == BenchPoint::Switch;
@@ -118,31 +118,31 @@ impl Stage {
 
     fn measure(&mut self, at: &MeasuredSite, attached: Attached) -> Result<f64, Reason> {
         if attached == Attached::Untouched {
-            return Stage::traffic_of(&mut self.echo, at);
+            return Self::traffic_of(&mut self.echo, at);
         }
         // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once, so
         // that the measurement goes on without it.
         let _slow = if at.point == BenchPoint::SystemCall { SlowEntry::begin().ok() } else { None };
         match attached {
-            Attached::Untouched | Attached::Nothing => Stage::traffic_of(&mut self.echo, at),
+            Attached::Untouched | Attached::Nothing => Self::traffic_of(&mut self.echo, at),
             Attached::Program(program) => {
                 let _running = self.bench.attach(at.point, program)?;
-                Stage::traffic_of(&mut self.echo, at)
+                Self::traffic_of(&mut self.echo, at)
             }
             Attached::Row(stamp) => self.measure_row(at, stamp),
             Attached::Generated => {
                 let generated = made(&mut self.generated)?;
-                generated.record(self.processor, expected(at), || Stage::traffic_of(&mut self.echo, at))
+                generated.record(self.processor, expected(at), || Self::traffic_of(&mut self.echo, at))
             }
             Attached::Ftrace => {
                 let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
                 let _recording = Instance::recording(tracefs, &[at.tracepoint])?;
-                Stage::traffic_of(&mut self.echo, at)
+                Self::traffic_of(&mut self.echo, at)
             }
             Attached::Perf => {
                 let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
                 let _recording = Recorded::begin(tracefs.tracepoint_id(at.tracepoint)?, self.processor)?;
-                Stage::traffic_of(&mut self.echo, at)
+                Self::traffic_of(&mut self.echo, at)
             }
         }
     }
@@ -156,7 +156,7 @@ impl Stage {
         plan.apply(area);
         let _running = self.bench.attach(at.point, BenchProgram::Row)?;
         let before = ring::written(&area.register(file).index);
-        let cost = Stage::traffic_of(&mut self.echo, at)?;
+        let cost = Self::traffic_of(&mut self.echo, at)?;
         let rows = ring::written(&area.register(file).index) - before;
         let expected = expected(at);
         // Other tasks on the processor add some rows. None may be missing, except those of one or two round trips
@@ -169,7 +169,7 @@ impl Stage {
 
     /// Nanoseconds for a system call, or for a switch with its share of the message that causes it.
     fn traffic_of(echo: &mut Echo, at: &MeasuredSite) -> Result<f64, Reason> {
-        let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
+        let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Self::piece(echo, at)).collect();
         median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
     }
 

@@ -61,11 +61,11 @@ fn rows_of(context: &mut Context<'_>, processor: usize) -> Vec<Row> {
     use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
     let messages = MESSAGES[usize::from(context.options.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
-    let mut stage = Stage { kernel, recording: paused_recording(), tracefs, processor, messages };
+    let mut setup = PipeSetup { kernel, recording: paused_recording(), tracefs, processor, messages };
     let rounds = context.rounds(15);
     let variants = [Nothing, OurLog, Recording, Ftrace, PerfRecord, PerfSchedRecord];
     let samples =
-        interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| stage.measure(with));
+        interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| setup.measure(with));
     let added = |name: &str, with| Row::new(format!("pipe: {name}"), "ns", samples.net(with, Nothing));
     let ratio = |name: &str, of, to, limit| {
         Row::new(format!("pipe: {name}"), "ratio", samples.ratio(of, to, Nothing)).bar(Bar::AtMost(limit))
@@ -110,7 +110,7 @@ fn configured_kernel() -> Result<Kernel, Reason> {
     Ok(kernel)
 }
 
-struct Stage {
+struct PipeSetup {
     kernel: Result<Kernel, Reason>,
     recording: Result<ScratchRecording, Reason>,
     tracefs: Result<Tracefs, Reason>,
@@ -118,7 +118,7 @@ struct Stage {
     messages: u32,
 }
 
-impl Stage {
+impl PipeSetup {
     fn measure(&mut self, with: PipeLogger) -> Result<f64, Reason> {
         match with {
             PipeLogger::Nothing => self.bench(|_| Ok(())),

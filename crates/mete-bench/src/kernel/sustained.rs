@@ -9,6 +9,7 @@ use mete_measure::interleave::interleave;
 use mete_measure::processor;
 use mete_measure::reason::{Reason, made};
 use mete_measure::report::Row;
+use mete_trace::layout::DEFAULT_BYTES;
 
 use super::generated::Generated;
 use crate::context::Context;
@@ -49,9 +50,10 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     vec![
         Row::new("record: flush threads at a million events a second", "percent", shares.of(()))
             .bar(Bar::Below(6.0))
-            .note(
-                "of one processor, all threads together; 32-byte events, buffers at their default of 4 MiB",
-            ),
+            .note(format!(
+                "of one processor, all threads together; 32-byte events, buffers at their default of {} MiB",
+                DEFAULT_BYTES >> 20
+            )),
         Row::new("record: lost at a million events a second", "events", of(|found| found.lost))
             .bar_of_each(Bar::AtMost(0.0)),
         Row::new("record: events a second", "1/s", of(|found| found.rate)).note("what was reached"),

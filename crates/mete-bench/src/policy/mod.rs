@@ -27,7 +27,7 @@ const QUANTA: u64 = 100_000;
 const TAVS_NS: u64 = 30_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Cost {
+enum MeasuredPolicy {
     Nothing,
     Vtrr(u32),
     BareHeap,
@@ -35,25 +35,25 @@ enum Cost {
     Eevdf,
 }
 
-const COSTS: [Cost; 8] = [
-    Cost::Nothing,
-    Cost::Vtrr(10),
-    Cost::Vtrr(USUAL),
-    Cost::Vtrr(SORTED),
-    Cost::Vtrr(1_000_000),
-    Cost::BareHeap,
-    Cost::Wfq,
-    Cost::Eevdf,
+const POLICIES: [MeasuredPolicy; 8] = [
+    MeasuredPolicy::Nothing,
+    MeasuredPolicy::Vtrr(10),
+    MeasuredPolicy::Vtrr(USUAL),
+    MeasuredPolicy::Vtrr(SORTED),
+    MeasuredPolicy::Vtrr(1_000_000),
+    MeasuredPolicy::BareHeap,
+    MeasuredPolicy::Wfq,
+    MeasuredPolicy::Eevdf,
 ];
 
-impl Cost {
+impl MeasuredPolicy {
     fn begin(self) -> Subject {
         match self {
-            Cost::Nothing => ready(1, |_| FirstClient),
-            Cost::Vtrr(clients) => ready(clients, Vtrr::new),
-            Cost::BareHeap => heap::bare(SORTED),
-            Cost::Wfq => ready(SORTED, Wfq::new),
-            Cost::Eevdf => ready(SORTED, Eevdf::new),
+            MeasuredPolicy::Nothing => ready(1, |_| FirstClient),
+            MeasuredPolicy::Vtrr(clients) => ready(clients, Vtrr::new),
+            MeasuredPolicy::BareHeap => heap::bare(SORTED),
+            MeasuredPolicy::Wfq => ready(SORTED, Wfq::new),
+            MeasuredPolicy::Eevdf => ready(SORTED, Eevdf::new),
         }
     }
 }
@@ -68,16 +68,16 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 fn decisions(context: &mut Context<'_>) -> Vec<Row> {
-    let mut started: Vec<(Cost, Subject)> = Vec::new();
+    let mut started: Vec<(MeasuredPolicy, Subject)> = Vec::new();
     let rounds = context.rounds(60);
-    let samples = interleave("policy", rounds, &COSTS, context.progress, |cost| {
+    let samples = interleave("policy", rounds, &POLICIES, context.progress, |policy| {
         // A subject is made when it is first measured: a million clients take a while.
-        match started.iter_mut().find(|(known, _)| *known == cost) {
+        match started.iter_mut().find(|(known, _)| *known == policy) {
             Some((_, subject)) => subject.sample(),
             None => {
-                let mut subject = cost.begin();
+                let mut subject = policy.begin();
                 let sample = subject.sample();
-                started.push((cost, subject));
+                started.push((policy, subject));
                 sample
             }
         }
@@ -85,8 +85,8 @@ fn decisions(context: &mut Context<'_>) -> Vec<Row> {
     decision_rows(&samples)
 }
 
-fn decision_rows(samples: &Samples<Cost>) -> Vec<Row> {
-    use Cost::*;
+fn decision_rows(samples: &Samples<MeasuredPolicy>) -> Vec<Row> {
+    use MeasuredPolicy::*;
     const DECISION: &str = "pick, charge and requeue; random shares up to 100; the loop included";
     let ns = |name: &str, cost| Row::new(format!("policy: {name}"), "ns", samples.of(cost));
     let ratio = |name: &str, cost, base| {

@@ -95,7 +95,7 @@ fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
 
 /// The variants that are compared with a row, and the row itself.
 #[derive(Clone, Copy, PartialEq)]
-enum Cost {
+enum UserVariant {
     Nothing,
     Disabled,
     OurRow(Logging),
@@ -108,8 +108,8 @@ enum Cost {
 }
 
 fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
-    use Cost::*;
-    const VARIANTS: [Cost; 12] = [
+    use UserVariant::*;
+    const VARIANTS: [UserVariant; 12] = [
         Nothing,
         Disabled,
         Clock,
@@ -147,8 +147,8 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
     cost_rows(&samples)
 }
 
-fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
-    use Cost::*;
+fn cost_rows(samples: &Samples<UserVariant>) -> Vec<Row> {
+    use UserVariant::*;
     let five = OurRow(Logging::Five);
     let ns = |name: &str, variant| Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing));
     // LTTng's loop is in a C program, so it is compared with an empty loop of that program.

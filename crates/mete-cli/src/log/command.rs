@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use mete_command::failure::NotRun;
+use mete_command::status::{DONE, of_signal};
 use mete_command::user::User;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -111,7 +112,7 @@ fn tell_and_wait(tell_pid: &mut PipeWriter, wait_to_go: &mut PipeReader, go: Raw
     if wait_to_go.read_exact(&mut [0]).is_err() {
         // The parent has ended, or it has dropped the process: nothing is left that could report an error.
         // SAFETY: a process may end at any moment.
-        unsafe { libc::_exit(0) }
+        unsafe { libc::_exit(DONE.into()) }
     }
     Ok(())
 }
@@ -169,8 +170,15 @@ impl Running {
     /// Its exit status, as shells report it. If it was ended because its time was up, this is no failure.
     pub fn status(mut self) -> anyhow::Result<ExitCode> {
         let status = self.ended()?.filter(|_| !self.is_cut_short);
-        let code = |status: ExitStatus| status.code().unwrap_or(128 + status.signal().unwrap_or_default());
-        Ok(ExitCode::from(status.map_or(0, code) as u8))
+        Ok(ExitCode::from(status.map_or(DONE, told_by_shells)))
+    }
+}
+
+/// A command's status, as shells report it.
+fn told_by_shells(status: ExitStatus) -> u8 {
+    match status.code() {
+        Some(code) => code as u8,
+        None => of_signal(status.signal().unwrap_or_default() as u8),
     }
 }
 

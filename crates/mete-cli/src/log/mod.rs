@@ -12,7 +12,7 @@ use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mete_command::output::Output;
 use mete_command::progress::Progress;
-use mete_command::status::INCOMPLETE;
+use mete_command::status::{FAILED, INCOMPLETE};
 use mete_command::user::UserOption;
 use mete_command::value::duration;
 use mete_command::{failure, interrupt};
@@ -171,7 +171,7 @@ pub fn run(options: &LogOptions, output: &mut Output) -> anyhow::Result<ExitCode
         None if is_done && !is_complete => ExitCode::from(INCOMPLETE),
         None => interrupt::ended(is_done),
     };
-    Ok(if is_less_than_asked && status == ExitCode::SUCCESS { ExitCode::FAILURE } else { status })
+    Ok(if is_less_than_asked && status == ExitCode::SUCCESS { ExitCode::from(FAILED) } else { status })
 }
 
 /// Says on the last line what was asked for and is not in the results; returns whether there is any such thing.

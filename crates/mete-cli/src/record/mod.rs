@@ -12,8 +12,10 @@ mod live;
 mod summary;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ use mete_record::{
     parse_low_water,
 };
 use mete_sched::DomainSpec;
+use mete_trace::layout::{DEFAULT_BYTES, DEFAULT_LOW_WATER_PERCENT};
 use mete_trace::{FormerTrace, RecordError};
 
 use crate::log::command::{Paused, Running};
@@ -62,10 +65,10 @@ pub struct RecordOptions {
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     pub domains: Vec<DomainSpec>,
     /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
-    #[arg(long, value_name = "SIZE", value_parser = buffer_bytes, default_value = "4M")]
-    buffer: u64,
+    #[arg(long, value_name = "SIZE", default_value_t = BufferSize(DEFAULT_BYTES))]
+    buffer: BufferSize,
     /// Flush a buffer when less than this percentage is free; the free part is for events during the flush
-    #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value = "10")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value_t = DEFAULT_LOW_WATER_PERCENT)]
     low_water: u8,
     /// Mount the parameters as files on this directory: enable, one file for each event, and others; it must be empty
     /// or not exist
@@ -133,10 +136,28 @@ const LAST_SWITCH: Duration = Duration::from_millis(30);
 /// How often to look whether the command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The size of a buffer that the kernel can have.
-fn buffer_bytes(text: &str) -> Result<u64, String> {
-    let bytes = size::parse(text)?;
-    size_log2(bytes).map(|_| bytes).map_err(|error| error.to_string())
+/// The size of a buffer that the kernel can have, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct BufferSize(u64);
+
+impl FromStr for BufferSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BufferSize, String> {
+        let bytes = size::parse(text)?;
+        size_log2(bytes).map(|_| BufferSize(bytes)).map_err(|error| error.to_string())
+    }
+}
+
+impl fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A power of two from 64K on.
+        if self.0.is_multiple_of(1 << 20) {
+            write!(f, "{}M", self.0 >> 20)
+        } else {
+            write!(f, "{}K", self.0 >> 10)
+        }
+    }
 }
 
 /// Records, and returns the command's exit status.
@@ -201,7 +222,7 @@ impl RecordOptions {
             directory: self.output.clone(),
             former: if self.force { FormerTrace::GivesWay } else { FormerTrace::Stays },
             domains: self.domains.clone(),
-            buffer_bytes: self.buffer,
+            buffer_bytes: self.buffer.0,
             low_water_percent: self.low_water,
             flight: self.keep.map(|keep_bytes| FlightPlan {
                 keep_bytes,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mete_command::output::Output;
-use mete_sched::analysis::{FileCount, Missed};
-use mete_sched::{Cost, DomainReport, EventKind, EventReport};
+use mete_sched::analysis::{FileCount, MissedActivity};
+use mete_sched::{DomainReport, EventKind, EventReport, SchedulerCost};
 use serde::Serialize;
 
 use super::{Logged, Program, ordered, service_ns};
@@ -73,8 +73,8 @@ enum LineContent<'a> {
         complete: bool,
         not_logged: &'a [String],
         files: &'a [FileCount],
-        missed: Option<Missed>,
-        cost: Cost,
+        missed: Option<MissedActivity>,
+        cost: SchedulerCost,
     },
 }
 

@@ -397,7 +397,7 @@ fn cost(logged: &Logged) -> Option<String> {
 mod tests {
     use mete_policy::Role;
     use mete_sched::analysis::{Completeness, FileCount, Lengths};
-    use mete_sched::{Cost, Report};
+    use mete_sched::{Report, SchedulerCost};
 
     use super::*;
 
@@ -440,7 +440,7 @@ mod tests {
             working_sets: vec![],
             sources: vec!["db (7)".into()],
             completeness: Completeness { from_ns: 0, to_ns: 0, files: vec![file], missed: None },
-            cost: Cost::default(),
+            cost: SchedulerCost::default(),
         };
         Logged {
             from: Duration::ZERO,

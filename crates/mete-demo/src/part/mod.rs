@@ -12,6 +12,7 @@ mod work;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use mete_command::status::{DONE, FAILED};
 
 use crate::board::Board;
 
@@ -60,7 +61,7 @@ pub fn main() {
     end_with_parent();
     if let Err(error) = play(arguments) {
         eprintln!("mete-demo-part: {error}");
-        std::process::exit(1);
+        std::process::exit(FAILED.into());
     }
 }
 
@@ -88,6 +89,6 @@ fn leave_session() {
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        std::process::exit(0);
+        std::process::exit(DONE.into());
     });
 }

@@ -17,7 +17,7 @@ use mete_log::layout::PAGE;
 use self::attach::Attached;
 use self::bind::Bindings;
 pub use self::bind::{Bound, DomainTable, Principal};
-pub use self::select::{DividedBy, Division, ProcessKind, Rule, Selects};
+pub use self::select::{DividedBy, Division, ProcessKind, Rule, Selects, ThreadName};
 use crate::areas::LogAreas;
 use crate::load::{load_skeleton, processors};
 use crate::map::Mapping;
@@ -37,6 +37,8 @@ pub struct Kernel {
     areas: LogAreas,
     clocks: Mapping,
     pub(crate) skeleton: MeteSkel<'static>,
+    /// By what the programs divide processes into kinds, or did at last.
+    divided_by: Option<DividedBy>,
 }
 
 impl Kernel {
@@ -56,7 +58,7 @@ impl Kernel {
         let areas = LogAreas::new(map!(skeleton, areas), processors)?;
         let bindings = Bindings::new(map!(skeleton, domain_of_pid))?;
         let clocks = map!(skeleton, bss_clocks).mapped(PAGE)?;
-        Ok(Kernel { attached: Attached::default(), bindings, areas, clocks, skeleton })
+        Ok(Kernel { attached: Attached::default(), bindings, areas, clocks, skeleton, divided_by: None })
     }
 
     /// How many processors there may be, which is the number of areas.

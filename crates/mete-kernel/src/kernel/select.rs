@@ -51,25 +51,64 @@ pub enum DividedBy {
     User,
 }
 
-impl DividedBy {
-    /// The kind of the processes of this name.
-    pub fn program(name: &[u8]) -> ProcessKind {
-        let mut kind = [0; COMM_BYTES];
+/// One kind of processes, by the property that [`DividedBy`] names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProcessKind {
+    /// The processes whose first thread has this name.
+    Program(ThreadName),
+    /// The processes of this user, by the effective number.
+    User(u32),
+}
+
+/// The name of a thread, with zeroes behind it, as the kernel keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadName([u8; COMM_BYTES]);
+
+impl ThreadName {
+    /// The name, cut off where the kernel cuts it off.
+    pub fn new(name: &[u8]) -> ThreadName {
+        let mut bytes = [0; COMM_BYTES];
         // The kernel keeps a zero at the end of a name.
-        kind[..COMM_BYTES - 1].iter_mut().zip(name).for_each(|(to, from)| *to = *from);
-        kind
+        bytes[..COMM_BYTES - 1].iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+        ThreadName(bytes)
     }
 
-    /// The kind of the processes of this user.
-    pub fn user(id: u32) -> ProcessKind {
-        let mut kind = [0; COMM_BYTES];
-        kind[..4].copy_from_slice(&id.to_ne_bytes());
-        kind
+    /// The name without the zeroes behind it.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 }
 
-/// One kind of processes, by the property that [`DividedBy`] names.
-pub type ProcessKind = [u8; COMM_BYTES];
+impl ProcessKind {
+    /// The kind of the processes whose first thread has this name.
+    pub fn program(name: &[u8]) -> ProcessKind {
+        ProcessKind::Program(ThreadName::new(name))
+    }
+
+    /// The kind that the programs mean by a key.
+    fn of_key(by: DividedBy, key: by_key) -> ProcessKind {
+        let bytes = key.byte.map(i8::cast_unsigned);
+        match by {
+            DividedBy::Program => ProcessKind::program(&bytes),
+            DividedBy::User => {
+                ProcessKind::User(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            }
+        }
+    }
+
+    /// The key by which the programs know the kind.
+    fn key(self) -> by_key {
+        let bytes = match self {
+            ProcessKind::Program(ThreadName(bytes)) => bytes,
+            ProcessKind::User(id) => {
+                let mut bytes = [0; COMM_BYTES];
+                bytes[..4].copy_from_slice(&id.to_ne_bytes());
+                bytes
+            }
+        };
+        by_key { byte: bytes.map(u8::cast_signed) }
+    }
+}
 
 /// Domains that the kernel gives out to kinds of processes: to each kind the next one, when its first process appears.
 #[derive(Clone, Debug)]
@@ -161,6 +200,8 @@ impl Kernel {
     pub fn select(&mut self, rules: &[Rule], division: Option<&Division>) -> Result<(), KernelError> {
         rules.iter().try_for_each(|rule| check_domain(rule.domain))?;
         let table = RuleTable::new(rules)?;
+        // Kinds that have a domain keep it if a later call has no division.
+        self.divided_by = division.map(|division| division.by).or(self.divided_by);
         // Off while they are written: no program must apply a part of them.
         self.write_selecting(0, false, None)?;
         program!(self.skeleton, note_root).run_once()?;
@@ -175,13 +216,15 @@ impl Kernel {
     ///
     /// [`KernelError::Map`].
     pub fn kinds(&self) -> Result<Vec<(ProcessKind, DomainId)>, KernelError> {
+        // Without a division, no kind has a domain.
+        let Some(by) = self.divided_by else { return Ok(Vec::new()) };
         let kinds = table!(mete, self.skeleton, domain_by);
         // Elements are never removed, so each key has its value.
         kinds
             .keys()
             .map(|key| {
                 let domain = kinds.read(key)?.unwrap_or_default();
-                Ok((key.byte.map(i8::cast_unsigned), DomainId::new(domain)))
+                Ok((ProcessKind::of_key(by, key), DomainId::new(domain)))
             })
             .collect()
     }
@@ -215,8 +258,7 @@ impl Kernel {
         };
         if let Some(Division { by, known, free }) = division {
             for (kind, domain) in known {
-                let key = by_key { byte: kind.map(u8::cast_signed) };
-                table!(mete, self.skeleton, domain_by).write(key, &domain.get())?;
+                table!(mete, self.skeleton, domain_by).write(kind.key(), &domain.get())?;
             }
             selecting.by = match by {
                 DividedBy::Program => by_kind::BY_PROGRAM.0,
@@ -225,5 +267,24 @@ impl Kernel {
             (selecting.next, selecting.end) = (free.start.get().into(), free.end.get().into());
         }
         globals!(mete, self.skeleton, bss_selecting).write_all(&bss_selecting { selecting })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_6_the_key_of_a_kind_of_processes_is_read_as_the_same_kind() {
+        for name in [&b""[..], b"sh", b"a name of 15 by", b"a name that is longer than 15 bytes"] {
+            let kind = ProcessKind::program(name);
+            assert_eq!(ProcessKind::of_key(DividedBy::Program, kind.key()), kind);
+            let ProcessKind::Program(kept) = kind else { panic!("it is of a program") };
+            assert_eq!(kept.as_bytes(), &name[..name.len().min(15)]);
+        }
+        for id in [0, 1_000, u32::MAX] {
+            let kind = ProcessKind::User(id);
+            assert_eq!(ProcessKind::of_key(DividedBy::User, kind.key()), kind);
+        }
     }
 }

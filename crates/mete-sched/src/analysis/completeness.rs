@@ -8,7 +8,7 @@ use std::fmt;
 use mete_log::{Poll, ReadError};
 use serde::Serialize;
 
-use crate::missed::Missed;
+use crate::missed_activity::MissedActivity;
 
 /// The counts of one log file on one processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,7 +81,7 @@ pub struct Completeness {
     /// The files.
     pub files: Vec<FileCount>,
     /// What never became a row; `None` if that cannot be found out.
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedActivity>,
 }
 
 impl Completeness {
@@ -103,7 +103,7 @@ impl Completeness {
             from_ns: before.to_ns,
             to_ns: self.to_ns,
             files: files.collect(),
-            missed: Missed::since(self.missed, before.missed),
+            missed: MissedActivity::since(self.missed, before.missed),
         }
     }
 
@@ -175,8 +175,8 @@ impl fmt::Display for Completeness {
 }
 
 /// One line for each kind of what was missed; no line where nothing was missed.
-fn missed_lines(missed: Missed) -> impl Iterator<Item = String> {
-    let Missed { runs, spaces, switches, late, late_ns } = missed;
+fn missed_lines(missed: MissedActivity) -> impl Iterator<Item = String> {
+    let MissedActivity { runs, spaces, switches, late, late_ns } = missed;
     let left_out = several(runs, "a run of a log handler", "# runs of log handlers");
     let missing = several(spaces, "1 address space is", "# address spaces are");
     let unreported = several(switches, "1 context switch", "# context switches");
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn one_is_one() {
         let file = FileCount { file: "x".into(), rows: 1, ..FileCount::default() };
-        let missed = Some(Missed::default());
+        let missed = Some(MissedActivity::default());
         let mut statement = Completeness { from_ns: 0, to_ns: 0, files: vec![file], missed };
         assert_eq!(statement.to_string(), "complete: the one row was read");
         statement.files[0].overwritten = 1;
@@ -220,13 +220,16 @@ mod tests {
 
     #[test]
     fn log_10_whatever_is_missing_from_the_numbers_is_not_complete() {
-        let nothing = Missed::default();
+        let nothing = MissedActivity::default();
         let statement = |missed| Completeness { from_ns: 0, to_ns: 0, files: Vec::new(), missed };
         assert!(statement(Some(nothing)).is_complete());
         // Service time is made up for unreported switches.
-        assert!(statement(Some(Missed { switches: 1, ..nothing })).is_complete());
-        let missing =
-            [Missed { runs: 1, ..nothing }, Missed { spaces: 1, ..nothing }, Missed { late: 1, ..nothing }];
+        assert!(statement(Some(MissedActivity { switches: 1, ..nothing })).is_complete());
+        let missing = [
+            MissedActivity { runs: 1, ..nothing },
+            MissedActivity { spaces: 1, ..nothing },
+            MissedActivity { late: 1, ..nothing },
+        ];
         for missed in missing.map(Some).into_iter().chain([None]) {
             assert!(!statement(missed).is_complete(), "{missed:?}");
             assert!(

@@ -23,7 +23,7 @@ pub mod working_sets;
 use mete_log::{DomainId, NO_DOMAIN, Row};
 use mete_policy::{Period, Permille, ProcessorId, Role};
 
-pub use crate::missed::Missed;
+pub use crate::missed_activity::MissedActivity;
 pub use completeness::{Completeness, FileCount};
 pub use lengths::Lengths;
 pub use matrix::{Counts, Matrix};
@@ -231,8 +231,8 @@ impl Analysis {
     }
 
     /// What all sources together know to have missed; `None` if one of them cannot find that out.
-    fn missed(&self) -> Option<Missed> {
-        self.sources().try_fold(Missed::default(), |sum, source| Some(sum.plus(source.missed()?)))
+    fn missed(&self) -> Option<MissedActivity> {
+        self.sources().try_fold(MissedActivity::default(), |sum, source| Some(sum.plus(source.missed()?)))
     }
 
     /// Gives each domain that reports transactions of others the role of a driver, unless its role was given.

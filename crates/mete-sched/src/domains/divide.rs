@@ -37,7 +37,7 @@ impl Domains {
             DivideBy::User => DividedBy::User,
         };
         let known = self.kinds.iter().map(|(kind, domain)| (*kind, *domain)).collect();
-        Some(Division { by, known, free: self.free()..DomainId::from_index(self.domains.len()) })
+        Some(Division { by, known, free: self.first_free_domain()..DomainId::from_index(self.domains.len()) })
     }
 
     /// From now on, the kernel component gives domains out, and a scan gives out none.
@@ -47,28 +47,22 @@ impl Domains {
 
     /// Whether no domain is left to be given out.
     pub fn is_full(&self) -> bool {
-        self.divide.is_some() && self.free().index() >= self.domains.len()
+        self.divide.is_some() && self.first_free_domain().index() >= self.domains.len()
     }
 
     /// Notes that the kernel has given a domain out.
     pub fn name_kind(&mut self, kind: ProcessKind, domain: DomainId) {
         if self.kinds.insert(kind, domain).is_none() {
-            let text = match self.divide {
-                Some(DivideBy::User) => {
-                    selector::user_name(u32::from_ne_bytes([kind[0], kind[1], kind[2], kind[3]]))
-                }
-                _ => {
-                    // A shorter name than its field ends with a zero byte.
-                    let end = kind.iter().position(|&byte| byte == 0).unwrap_or(kind.len());
-                    plain_name(OsStr::from_bytes(&kind[..end]))
-                }
+            let text = match kind {
+                ProcessKind::Program(name) => plain_name(OsStr::from_bytes(name.as_bytes())),
+                ProcessKind::User(id) => selector::user_name(id),
             };
             self.name_domain(domain, text);
         }
     }
 
     /// The first domain that was not given out.
-    fn free(&self) -> DomainId {
+    fn first_free_domain(&self) -> DomainId {
         let named = self.domains.iter().rposition(|domain| !domain.name.is_empty());
         named.map_or(OTHER, |last| DomainId::from_index(last + 1))
     }
@@ -89,15 +83,15 @@ impl Domains {
     /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a scan.
     pub(super) fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
         let kind = match self.divide? {
-            DivideBy::Program => DividedBy::program(process.comm.as_bytes()),
-            DivideBy::User => DividedBy::user(process::user(process.pid)?),
+            DivideBy::Program => ProcessKind::program(process.comm.as_bytes()),
+            DivideBy::User => ProcessKind::User(process::user(process.pid)?),
             DivideBy::Cgroup => return None,
         };
         // Neither the kernel's threads nor the scheduler itself are divided into domains.
         if process.is_kernel || process.pid == std::process::id() {
             return None;
         }
-        let free = self.free();
+        let free = self.first_free_domain();
         // After the hand-over, a scan would give out a domain that the kernel gives out at the same moment.
         if !self.kinds.contains_key(&kind) && !self.is_handed_over && free.index() < self.domains.len() {
             self.name_kind(kind, free);
@@ -108,7 +102,7 @@ impl Domains {
     /// Gives a domain to each group that has processes of its own, as long as there are free domains.
     pub(super) fn divide_groups(&mut self) {
         for (path, name) in groups::populated() {
-            let free = self.free();
+            let free = self.first_free_domain();
             if free.index() >= self.domains.len() {
                 return;
             }

@@ -25,7 +25,7 @@ use mete_policy::{DomainIndex, Role};
 pub use divide::DivideBy;
 pub use error::{DomainError, EmptyDomain};
 use scan::KnownProcess;
-pub use scan::{Change, Late};
+pub use scan::{Change, LateBindings};
 pub use selector::{DomainSpec, Pattern, Selector};
 
 /// The domain of every process that was bound to no other domain.
@@ -108,8 +108,8 @@ pub struct Domains {
     /// Those of them that the last scan found.
     new_groups: Vec<(PathBuf, DomainId)>,
     /// Whether the kernel component is expected to bind processes.
-    is_begun: bool,
-    late: Late,
+    expects_kernel_bindings: bool,
+    late: LateBindings,
     divide: Option<DivideBy>,
     /// The domains that were given out, by the kind of their processes.
     kinds: BTreeMap<ProcessKind, DomainId>,
@@ -146,8 +146,8 @@ impl Domains {
             changes: Vec::new(),
             groups: BTreeMap::new(),
             new_groups: Vec::new(),
-            is_begun: false,
-            late: Late::default(),
+            expects_kernel_bindings: false,
+            late: LateBindings::default(),
             divide: None,
             kinds: BTreeMap::new(),
             is_handed_over: false,
@@ -203,7 +203,7 @@ impl Domains {
     }
 
     /// The domains into which any user can bring a process: by giving the process a name, or by running a program.
-    pub fn open(&self) -> Vec<DomainId> {
+    pub fn joinable_by_any_user(&self) -> Vec<DomainId> {
         let is_name = |selector: &Selector| matches!(selector, Selector::Comm(_) | Selector::Program(_));
         let open = self.numbered().filter(|(_, domain)| domain.selectors.iter().any(is_name));
         open.map(|(number, _)| number).collect()

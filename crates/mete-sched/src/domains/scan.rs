@@ -3,7 +3,7 @@
 //! The [kernel component](mete_kernel) follows the same [rules](Domains::rules). It binds processes at fork, at exec
 //! and when they are renamed, because a process that lives for a millisecond is in no scan. A [scan beside
 //! it](Domains::scan_beside) takes over what the kernel has bound, and binds what the kernel could not see: processes
-//! that were there before, and users that change without an exec. What a scan finds late is counted ([`Late`]).
+//! that were there before, and users that change without an exec. What a scan finds late is counted ([`LateBindings`]).
 //!
 //! To scan `/proc` costs milliseconds on a large machine. So a [scan](Domains::scan) first looks whether anything has
 //! begun since the last scan, and then reads only what is new. A process is read a second time at the next scan,
@@ -40,7 +40,7 @@ pub(super) enum BoundBy {
 
 /// Processes that a scan bound after the kernel had begun to bind them by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Late {
+pub struct LateBindings {
     /// The number of processes.
     pub processes: u64,
     /// The processor time that they had used since the look before: an upper bound. It stands under another domain.
@@ -82,12 +82,12 @@ pub struct Change {
 
 impl Domains {
     /// From now on, the kernel component is expected to have bound every process that a scan finds.
-    pub fn begin(&mut self) {
-        self.is_begun = true;
+    pub fn expect_kernel_bindings(&mut self) {
+        self.expects_kernel_bindings = true;
     }
 
-    /// What scans have found late since [`Domains::begin`].
-    pub fn late(&self) -> Late {
+    /// What scans have found late since [`Domains::expect_kernel_bindings`].
+    pub fn late_bindings(&self) -> LateBindings {
         self.late
     }
 
@@ -97,7 +97,7 @@ impl Domains {
     }
 
     /// How the kernel component had bound a process when it was last looked at.
-    pub fn seen(&self, pid: u32) -> Option<Bound> {
+    pub fn kernel_binding_of(&self, pid: u32) -> Option<Bound> {
         self.known.get(&pid)?.bound
     }
 
@@ -277,11 +277,11 @@ impl Domains {
     /// Notes the domain of a process, and the change if there is one. A process that the kernel has bound otherwise
     /// is doubted at first, and counts as late only if the next look finds the same.
     fn settle(&mut self, pid: u32, to: DomainId, by: BoundBy) {
-        let is_begun = self.is_begun;
+        let expects_kernel_bindings = self.expects_kernel_bindings;
         let Some(known) = self.known.get_mut(&pid) else { return };
         let is_by_cgroup = by == BoundBy::Cgroup;
         let is_told = is_by_cgroup || known.bound.is_none_or(|bound| fits(bound, to));
-        if is_begun && !is_told && known.doubted_since.is_none() {
+        if expects_kernel_bindings && !is_told && known.doubted_since.is_none() {
             // In the middle of an exec, a process has its new file and name a moment before the kernel tells its
             // programs. So this look may be too early, and `looks` asks for another one.
             (known.doubted_since, known.looks) = (Some(known.ran[1]), 0);
@@ -294,7 +294,7 @@ impl Domains {
         if before != to || !is_told {
             self.changes.push(Change { pid, from: before, to, is_alive: true, is_by_cgroup });
         }
-        if is_begun && !is_told {
+        if expects_kernel_bindings && !is_told {
             let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
             // A process that ran for less than a tick shows no tick, so one is added.
             let ticks = known.ran[0].saturating_sub(doubted_since.unwrap_or(known.ran[1])) + 1;
@@ -461,14 +461,14 @@ mod tests {
     #[test]
     fn log_6_a_scan_leaves_processes_to_the_kernel_that_it_has_bound_by_a_control_group() {
         let mut domains = Domains::new(specs(&["a=comm:no-such-prog", "b=comm:nor-this-one"])).unwrap();
-        domains.begin();
+        domains.expect_kernel_bindings();
         let shell = Running::shell("read x");
         let bound = |pid| (pid == shell.pid()).then_some(Bound { domain: FIRST, is_by_cgroup: true });
         for _ in 0..3 {
             let changes = domains.scan_beside(bound);
             assert!(changes.iter().all(|change| change.pid != shell.pid()), "{changes:?}");
         }
-        assert_eq!(domains.late(), Late::default());
+        assert_eq!(domains.late_bindings(), LateBindings::default());
     }
 
     #[test]
@@ -476,14 +476,18 @@ mod tests {
         let (one, two) = (Running::shell("read x"), Running::shell("read x"));
         let texts = [format!("a=pid:{},pid:{}", one.pid(), two.pid())];
         let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
-        domains.begin();
+        domains.expect_kernel_bindings();
         let elsewhere = Bound { domain: OTHER, is_by_cgroup: false };
         let here = Bound { domain: FIRST, ..elsewhere };
         domains.scan_beside(|_| Some(elsewhere));
-        assert_eq!(domains.late(), Late::default(), "the kernel may be about to bind it by itself");
+        assert_eq!(
+            domains.late_bindings(),
+            LateBindings::default(),
+            "the kernel may be about to bind it by itself"
+        );
         let has_begun = Running::shell("read x");
         domains.scan_beside(|pid| Some(if pid == one.pid() { here } else { elsewhere }));
-        assert_eq!(domains.late().processes, 1, "the kernel has never bound the second one");
+        assert_eq!(domains.late_bindings().processes, 1, "the kernel has never bound the second one");
         assert_eq!([&one, &two].map(|process| domains.domain_of(process.pid())), [FIRST; 2]);
         drop(has_begun);
     }

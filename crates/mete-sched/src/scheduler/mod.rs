@@ -61,7 +61,7 @@ pub enum SchedulerError {
 
 /// What the scheduler itself has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Cost {
+pub struct SchedulerCost {
     /// Processor time that the scheduler's thread took to start, in nanoseconds: most of it is the kernel's verifier.
     pub start_ns: u64,
     /// Processor time of the scheduler's thread since the start, in nanoseconds.
@@ -267,8 +267,8 @@ impl Scheduler {
     }
 
     /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's time.
-    pub fn cost(&self) -> Cost {
-        Cost {
+    pub fn cost(&self) -> SchedulerCost {
+        SchedulerCost {
             start_ns: self.start_ns,
             used_ns: thread_time_ns().saturating_sub(self.used_before_ns).saturating_sub(self.start_ns),
             passed_ns: monotonic_ns().saturating_sub(self.began_ns),
@@ -378,7 +378,7 @@ impl Scheduler {
 
     fn follow(&mut self, change: Change) {
         // A source that has bound the process by itself since this look knows better than the look.
-        let seen = self.domains.seen(change.pid);
+        let seen = self.domains.kernel_binding_of(change.pid);
         self.tell_each(|source| source.rebind(change, seen));
         if change.is_alive {
             self.place_beside(change);

@@ -109,7 +109,7 @@ impl Scheduler {
             scheduler.look_at_processes();
             scheduler.look_at_processes();
         }
-        scheduler.domains.begin();
+        scheduler.domains.expect_kernel_bindings();
         scheduler.take_first_components();
         scheduler.start_ns = thread_time_ns().saturating_sub(scheduler.used_before_ns);
         scheduler.began_ns = monotonic_ns();
@@ -222,5 +222,5 @@ fn start_discovery(
 fn trust_in(domains: &Domains) -> Trust {
     let drivers = domains.numbers().filter(|&domain| domains.role(domain) == Some(Role::Driver));
     let present = domains.present().map(|change| (change.pid, change.to));
-    Trust::in_drivers(drivers.collect()).with_open(&domains.open(), present)
+    Trust::in_drivers(drivers.collect()).with_open(&domains.joinable_by_any_user(), present)
 }

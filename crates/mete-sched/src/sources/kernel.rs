@@ -9,7 +9,7 @@ use mete_log::{Area, DomainId, Shape};
 
 use super::{EventUse, Meaning, Source, SourceError};
 use crate::domains::{Change, IDLE};
-use crate::missed::Missed;
+use crate::missed_activity::MissedActivity;
 
 /// The label of the running kernel among the sources. It cannot be confused with a program's label, which has the
 /// number of the program's process behind its name.
@@ -194,14 +194,14 @@ impl Source for KernelSource {
         Some(self.kernel.bound(pid as i32))
     }
 
-    fn missed(&self) -> Option<Missed> {
+    fn missed(&self) -> Option<MissedActivity> {
         let kernel = &self.kernel;
-        Some(Missed {
+        Some(MissedActivity {
             runs: kernel.missed_runs().ok()?,
             spaces: kernel.missed_spaces().ok()?,
             switches: kernel.missed_switches().ok()?,
             // The scheduler knows what is late; see `report`.
-            ..Missed::default()
+            ..MissedActivity::default()
         })
     }
 }

@@ -21,7 +21,7 @@ pub use region::RegionSource;
 pub use standing::{Claims, Trust};
 
 use crate::domains::Change;
-use crate::missed::Missed;
+use crate::missed_activity::MissedActivity;
 
 /// What an event's rows say. It decides what the analysis makes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,8 +192,8 @@ pub trait Source: Send {
     }
 
     /// What it knows to have missed so far; `None` if that cannot be found out.
-    fn missed(&self) -> Option<Missed> {
-        Some(Missed::default())
+    fn missed(&self) -> Option<MissedActivity> {
+        Some(MissedActivity::default())
     }
 
     /// Where the component was found, if the scheduler looked for it. This tells components apart: a process may have

@@ -45,7 +45,7 @@ use crate::queue::{Class, Queue};
 use crate::recorder::Recorder;
 use alarms::Alarms;
 pub use processor::Times;
-use processor::{Phase, Processor, Stage, Todo};
+use processor::{InstantStep, Phase, Processor, Todo};
 
 /// The client that pays for a context switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -124,8 +124,8 @@ pub struct Host<P, M: Model, R = ()> {
     processors: Vec<Processor>,
     clients: Vec<Client>,
     /// Processors with something to do at this instant, the most urgent on top. An entry counts only as long
-    /// as the processor's own [`Todo`] is of its stage.
-    todo: BinaryHeap<Reverse<(Stage, usize)>>,
+    /// as the processor's own [`Todo`] is of its step.
+    todo: BinaryHeap<Reverse<(InstantStep, usize)>>,
     idle: usize,
     ready: usize,
     /// An idle processor may now find a client.
@@ -372,22 +372,22 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn later(&mut self, index: usize, what: Todo) {
         let todo = &mut self.processors[index].todo;
         let what = todo.with(what);
-        // An entry of a stage that has changed stays in the heap; `attend_next` skips it.
+        // An entry of a step that has changed stays in the heap; `attend_next` skips it.
         if *todo != what {
             *todo = what;
-            self.todo.push(Reverse((what.stage(), index)));
+            self.todo.push(Reverse((what.step(), index)));
         }
     }
 
     /// Attends to the processor whose turn it is.
     fn attend_next(&mut self) {
-        let first = self.todo.peek().map(|&Reverse((stage, _))| stage);
-        if self.is_fill_due && first.is_none_or(|stage| stage == Stage::Pick) {
+        let first = self.todo.peek().map(|&Reverse((step, _))| step);
+        if self.is_fill_due && first.is_none_or(|step| step == InstantStep::Pick) {
             // Only after all questions and preemptions: each may make a processor idle or a client ready.
             return self.fill();
         }
-        if let Some(Reverse((stage, index))) = self.todo.pop()
-            && self.processors[index].todo.stage() == stage
+        if let Some(Reverse((step, index))) = self.todo.pop()
+            && self.processors[index].todo.step() == step
         {
             self.attend(index);
         }

@@ -53,7 +53,7 @@ pub(super) enum Phase {
 
 /// The last three steps of an instant, in their order (see the [host](super)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub(super) enum InstantStep {
     Ask,
     Preempt,
     Pick,
@@ -82,12 +82,12 @@ impl Todo {
         if self == Todo::Preempt || other == Todo::Preempt { Todo::Preempt } else { self.max(other) }
     }
 
-    /// The stage at which it is done. [`Todo::Nothing`] comes with the picks: there is nothing to do.
-    pub(super) fn stage(self) -> Stage {
+    /// The step at which it is done. [`Todo::Nothing`] comes with the picks: there is nothing to do.
+    pub(super) fn step(self) -> InstantStep {
         match self {
-            Todo::Ask => Stage::Ask,
-            Todo::Preempt => Stage::Preempt,
-            Todo::Nothing | Todo::Fill | Todo::Pick => Stage::Pick,
+            Todo::Ask => InstantStep::Ask,
+            Todo::Preempt => InstantStep::Preempt,
+            Todo::Nothing | Todo::Fill | Todo::Pick => InstantStep::Pick,
         }
     }
 }

@@ -119,7 +119,7 @@ impl Fidelity {
         let Some(figures) = figures(&all_waits(threads)).filter(|_| policy != self.policy) else {
             return Vec::new();
         };
-        let is_within = self.all().into_iter().zip(figures).map(|(error, ns)| error.covers(ns));
+        let is_within = self.all().into_iter().zip(figures).map(|(compared, ns)| compared.covers(ns));
         names.into_iter().zip(is_within).filter(|(_, is_within)| *is_within).map(|(name, _)| name).collect()
     }
 

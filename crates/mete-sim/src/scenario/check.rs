@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use mete_policy::{BvtSettings, CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, Share, Warp};
+use mete_policy::{
+    BvtSettings, CATALOG, ClientId, CreditSettings, DomainIndex, Entry, Nanoseconds, Share, Warp, by_name,
+};
 use toml::Spanned;
 
 use super::credit::CreditTable;
@@ -245,9 +247,9 @@ fn hardware(table: &ScenarioTable) -> Result<Hardware, Fault> {
     Ok(Hardware { processors, switch_ns, payer: table.host.payer })
 }
 
-fn policy(name: &Spanned<String>) -> Result<String, Fault> {
-    if CATALOG.iter().any(|entry| entry.name == name.get_ref()) {
-        return Ok(name.get_ref().clone());
+fn policy(name: &Spanned<String>) -> Result<&'static Entry, Fault> {
+    if let Some(entry) = by_name(name.get_ref()) {
+        return Ok(entry);
     }
     let known = CATALOG.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
     let what = format!("policy.name: there is no {:?}; allowed: {known}", name.get_ref());

@@ -25,8 +25,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mete_policy::{
-    Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share,
-    by_name,
+    Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Entry, Nanoseconds, Policy, Setup,
+    Share, by_name,
 };
 
 use crate::host::{Hardware, Host};
@@ -132,8 +132,8 @@ pub struct Scenario {
     pub seed: u64,
     /// The host.
     pub hardware: Hardware,
-    /// The policy's name, unless another is asked for.
-    pub policy: String,
+    /// The policy, unless another is asked for.
+    pub policy: &'static Entry,
     /// The policy's quantum.
     pub quantum_ns: Nanoseconds,
     credit: CreditTable,
@@ -198,12 +198,17 @@ impl Scenario {
 
     /// A policy by its name, made for this scenario; `None` if no policy has that name.
     pub fn policy(&self, name: &str, seed: u64) -> Option<Box<dyn Policy + Send>> {
+        by_name(name).map(|entry| self.make(entry, seed))
+    }
+
+    /// A policy of the catalog, made for this scenario with the scenario's settings of that policy.
+    pub fn make(&self, policy: &Entry, seed: u64) -> Box<dyn Policy + Send> {
         let setup = self.setup(seed);
-        match name {
-            "credit" => Some(Box::new(self.credit(&setup, CreditSettings::XEN))),
-            "credit-tavs" => Some(Box::new(self.credit(&setup, CreditSettings::TAVS))),
-            "bvt" => Some(Box::new(Bvt::new(&setup, self.bvt))),
-            _ => Some((by_name(name)?.make)(&setup)),
+        match policy.name {
+            "credit" => Box::new(self.credit(&setup, CreditSettings::XEN)),
+            "credit-tavs" => Box::new(self.credit(&setup, CreditSettings::TAVS)),
+            "bvt" => Box::new(Bvt::new(&setup, self.bvt)),
+            _ => (policy.make)(&setup),
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) fn open(directory: &Path, schema: &str, events: &[&str]) -> Result<Re
 pub(super) fn results<S: Study>(directory: &Path, rows: Vec<Row>, files: Vec<StudyFile>) -> StudyResults {
     let mut report = Report::new(format!("mete study {} --trace {}", S::NAME, directory.display()));
     report.rows = rows;
-    StudyResults { folder: S::NAME, report, figures: Vec::new(), files }
+    StudyResults { folder: S::NAME, report, claim_results: Vec::new(), files }
 }
 
 /// The note of a row whose trace is not complete.

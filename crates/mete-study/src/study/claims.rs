@@ -16,7 +16,7 @@
 use mete_measure::{Reason, Verdict};
 use serde::Deserialize;
 
-use super::finding::Figure;
+use super::finding::ClaimResult;
 use super::kept::Kept;
 use super::page;
 
@@ -41,7 +41,7 @@ struct Claim {
 }
 
 /// Each claim of the file beside its finding, in the order of the file.
-pub(super) fn figures(claims_toml: &str, kept: &Kept) -> Result<Vec<Figure>, Reason> {
+pub(super) fn results(claims_toml: &str, kept: &Kept) -> Result<Vec<ClaimResult>, Reason> {
     let file: ClaimsFile = toml::from_str(claims_toml).map_err(Reason::from_error)?;
     if let Some(stray) = kept.findings.iter().find(|found| file.claims.iter().all(|of| of.id != found.id)) {
         return Err(Reason::new(format!("claims.toml has no claim {:?}", stray.id)));
@@ -50,18 +50,18 @@ pub(super) fn figures(claims_toml: &str, kept: &Kept) -> Result<Vec<Figure>, Rea
 }
 
 impl Claim {
-    fn beside(self, kept: &Kept) -> Result<Figure, Reason> {
+    fn beside(self, kept: &Kept) -> Result<ClaimResult, Reason> {
         let Claim { id, figure, paper, ours, missing } = self;
         let Some(found) = kept.findings.iter().find(|found| found.id == id) else {
             let ours = missing.unwrap_or_else(|| kept.why_missing().to_owned());
-            return Ok(Figure { figure, paper, ours, verdict: Verdict::NotMeasured });
+            return Ok(ClaimResult { figure, paper, ours, verdict: Verdict::NotMeasured });
         };
         let mut ours = page::sentence(&ours, &found.values)?;
         // Without a verdict, readers must see that other programs are the reason.
         if let Some(percent) = found.others_percent {
             ours += &format!("; others used up to {} % of the processors", mete_plot::short(percent));
         }
-        Ok(Figure { figure, paper, ours, verdict: found.verdict })
+        Ok(ClaimResult { figure, paper, ours, verdict: found.verdict })
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
         assert_eq!((busy.verdict, busy.others_percent), (Verdict::TooNoisy, Some(45.0)));
         let kept = Kept { findings: vec![KeptFinding::of("a", busy)], ..Kept::default() };
         let text = "[[claim]]\nid = \"a\"\nfigure = \"f\"\npaper = \"p\"\nours = \"o\"";
-        let figures = figures(text, &kept).expect("it is a claim");
-        assert!(figures[0].ours.contains("45.0 % of the processors"), "{figures:?}");
+        let results = results(text, &kept).expect("it is a claim");
+        assert!(results[0].ours.contains("45.0 % of the processors"), "{results:?}");
     }
 
     #[test]
@@ -99,9 +99,9 @@ mod tests {
         let kept =
             Kept { findings: vec![KeptFinding::of("b", Finding::new(Value::Null, true))], ..Kept::default() };
         let text = "[[claim]]\nid = \"a\"\nfigure = \"f\"\npaper = \"p\"";
-        assert!(figures(text, &kept).is_err_and(|reason| reason.to_string().contains("\"b\"")));
-        let figures = figures(text, &Kept::default()).expect("it is a claim");
-        assert_eq!(figures[0].verdict, Verdict::NotMeasured);
-        assert!(!figures[0].ours.is_empty());
+        assert!(results(text, &kept).is_err_and(|reason| reason.to_string().contains("\"b\"")));
+        let results = results(text, &Kept::default()).expect("it is a claim");
+        assert_eq!(results[0].verdict, Verdict::NotMeasured);
+        assert!(!results[0].ours.is_empty());
     }
 }

@@ -47,7 +47,7 @@ impl Finding {
 
 /// One statement of a paper, and what came out here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Figure {
+pub struct ClaimResult {
     /// The paper, and its figure, table or section.
     pub figure: String,
     /// What the paper says.

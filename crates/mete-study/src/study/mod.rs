@@ -32,7 +32,7 @@ use mete_base::progress::Progress;
 use mete_measure::{Reason, Report, Row};
 use serde_json::Value;
 
-pub use finding::Figure;
+pub use finding::ClaimResult;
 #[cfg(test)]
 pub(crate) use finding::verdicts;
 pub(crate) use finding::{Finding, Findings, is_noisy};
@@ -204,8 +204,8 @@ impl StudyEntry {
     /// The text of `results.json` or a template is not what it should be.
     pub fn page_of(&self, results_json: &str) -> Result<String, Reason> {
         let kept = Kept::read(results_json)?;
-        let figures = claims::figures(self.texts.claims, &kept)?;
-        page::render(self.texts.page, &kept, &figures)
+        let claim_results = claims::results(self.texts.claims, &kept)?;
+        page::render(self.texts.page, &kept, &claim_results)
     }
 
     /// The pictures that can be drawn again from the folder's data, because measuring again would give another
@@ -224,7 +224,7 @@ pub struct StudyResults {
     /// The results in rows.
     pub report: Report,
     /// The claims of the paper, each with the result here.
-    pub figures: Vec<Figure>,
+    pub claim_results: Vec<ClaimResult>,
     /// Pictures, further data and the page.
     pub files: Vec<StudyFile>,
 }
@@ -247,10 +247,10 @@ fn run<S: Study>(options: StudyOptions, progress: &mut dyn Progress) -> StudyRes
     let kept = Kept::of::<S>(&report, &found, &pictures);
     let mut files = pictures;
     files.extend(S::data(&found, &report));
-    let figures = match claims_and_page(S::TEXTS, &kept) {
-        Ok((figures, page)) => {
+    let claim_results = match claims_and_page(S::TEXTS, &kept) {
+        Ok((claim_results, page)) => {
             files.extend([("README.md".to_owned(), page), ("results.json".to_owned(), kept.text())]);
-            figures
+            claim_results
         }
         // The texts are part of the program and every test renders them, so this is a fault of the program.
         Err(reason) => {
@@ -258,12 +258,12 @@ fn run<S: Study>(options: StudyOptions, progress: &mut dyn Progress) -> StudyRes
             Vec::new()
         }
     };
-    StudyResults { folder: S::NAME, report, figures, files }
+    StudyResults { folder: S::NAME, report, claim_results, files }
 }
 
 /// The claims with their results, and the page.
-fn claims_and_page(texts: StudyTexts, kept: &Kept) -> Result<(Vec<Figure>, String), Reason> {
-    let figures = claims::figures(texts.claims, kept)?;
-    let page = page::render(texts.page, kept, &figures)?;
-    Ok((figures, page))
+fn claims_and_page(texts: StudyTexts, kept: &Kept) -> Result<(Vec<ClaimResult>, String), Reason> {
+    let claim_results = claims::results(texts.claims, kept)?;
+    let page = page::render(texts.page, kept, &claim_results)?;
+    Ok((claim_results, page))
 }

@@ -18,7 +18,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
-use super::finding::Figure;
+use super::finding::ClaimResult;
 use super::kept::Kept;
 
 /// The layouts that pages extend, by name.
@@ -64,9 +64,9 @@ pub(super) fn sentence(template: &str, values: &serde_json::Value) -> Result<Str
 }
 
 /// The page.
-pub(super) fn render(template: &str, kept: &Kept, figures: &[Figure]) -> Result<String, Reason> {
-    let claims: Vec<Value> = figures.iter().map(claim).collect();
-    let is_noisy = figures.iter().any(|figure| figure.verdict == Verdict::TooNoisy);
+pub(super) fn render(template: &str, kept: &Kept, claim_results: &[ClaimResult]) -> Result<String, Reason> {
+    let claims: Vec<Value> = claim_results.iter().map(claim).collect();
+    let is_noisy = claim_results.iter().any(|result| result.verdict == Verdict::TooNoisy);
     let all = context! { claims, is_noisy, ..Value::from(Serde(kept)) };
     // Facts are called by their own names.
     let all = context! { ..Value::from(Serde(&kept.facts)), ..all };
@@ -74,7 +74,7 @@ pub(super) fn render(template: &str, kept: &Kept, figures: &[Figure]) -> Result<
     Ok(page.trim_end().to_owned() + "\n")
 }
 
-fn claim(figure: &Figure) -> Value {
-    let Figure { figure, paper, ours, verdict } = figure;
+fn claim(result: &ClaimResult) -> Value {
+    let ClaimResult { figure, paper, ours, verdict } = result;
     context! { figure, paper, ours, verdict => verdict.claim_text() }
 }

@@ -35,14 +35,16 @@ impl KeptRows {
 /// Reads the comma-separated values of a report.
 fn rows(text: &str) -> HashMap<String, [f64; 3]> {
     // After the comments comes the line with the names of the columns.
-    let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
-    let rows = lines.map(fields).filter_map(|fields| {
-        let number = |nth: usize| fields.get(nth)?.parse().ok();
-        // The columns `median`, `q1` and `q3`.
-        let quartiles = [number(2)?, number(4)?, number(5)?];
-        Some((fields.into_iter().next()?, quartiles))
-    });
-    rows.collect()
+    let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
+    let columns = lines.next().unwrap_or_default();
+    lines.filter_map(|fields| row(&columns, &fields)).collect()
+}
+
+/// The name of a row, and its median and quartiles. `None` for a row without samples.
+fn row(columns: &[String], fields: &[String]) -> Option<(String, [f64; 3])> {
+    let field = |name| fields.get(columns.iter().position(|column| column == name)?);
+    let number = |name| field(name)?.parse().ok();
+    Some((field("name")?.clone(), [number("median")?, number("q1")?, number("q3")?]))
 }
 
 /// The fields of one line, as [`mete_measure::report`] quotes them.
@@ -75,4 +77,15 @@ fn curves(text: &str) -> Vec<Series> {
         }
     }
     curves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_rows_are_found_by_their_names() {
+        let text = "# mete study x\nq1,name,unit,q3,median\n98,\"a, b\",ns,119,114\n,c,ns,,\n";
+        assert_eq!(rows(text), HashMap::from([("a, b".to_owned(), [114.0, 98.0, 119.0])]));
+    }
 }

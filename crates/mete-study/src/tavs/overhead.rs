@@ -3,6 +3,7 @@
 use mete_measure::statistics::median;
 use mete_measure::{Bar, Machine, Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
+use mete_policy::by_name;
 use mete_sim::cost::measure_in_turns;
 use mete_sim::scenario::Shipped;
 use serde_json::json;
@@ -124,7 +125,8 @@ fn throughput_stays(found: &Ran<Vec<f64>>) -> Option<Finding> {
 /// The reason why it could not be measured.
 fn measured_ns(hackbench: &Case) -> Result<Vec<f64>, Reason> {
     let scenario = hackbench.scenario()?;
-    let rounds = measure_in_turns(&scenario, ["credit", "credit-tavs"], 1, ROUNDS);
+    let policy = |name| by_name(name).ok_or_else(|| Reason::new(format!("there is no policy {name:?}")));
+    let rounds = measure_in_turns(&scenario, [policy("credit")?, policy("credit-tavs")?], 1, ROUNDS);
     let rounds = rounds.map_err(Reason::while_trying("simulate hackbench"))?;
     Ok(rounds.iter().map(|[without, with]| (with.ns - without.ns) / with.calls).collect())
 }

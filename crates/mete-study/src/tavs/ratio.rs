@@ -122,7 +122,9 @@ fn ends(found: &Ran, measure: &Measure) -> Option<[f64; 2]> {
 
 fn driver_use(found: &Ran) -> Option<Finding> {
     let (driver, others) = (ends(found, &DRIVER)?, ends(found, &OTHERS)?);
-    let holds = driver[1] > driver[0] && others[1] < others[0];
+    let grows = |[with_least, with_greatest]: [f64; 2]| with_greatest > with_least;
+    let falls = |[with_least, with_greatest]: [f64; 2]| with_greatest < with_least;
+    let holds = grows(driver) && falls(others);
     Some(Finding::new(json!({ "driver": driver, "others": others }), holds))
 }
 

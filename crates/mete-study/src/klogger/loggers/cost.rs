@@ -3,7 +3,7 @@
 use mete_measure::interleave::{Samples, quotients};
 use mete_measure::{Reason, Row};
 
-use super::stage::Logger::{
+use super::setup::Logger::{
     self, Bpftrace, Call, Ftrace, Kernel, Loop, Lttng, LttngLoop, Perf, Printk, Program, SlowCall,
 };
 use crate::study::is_noisy;
@@ -23,7 +23,7 @@ const SHOWN: [(Logger, Logger, &str); 7] = [
 ];
 
 /// What an event costs with one logger.
-pub(crate) struct Cost {
+pub(crate) struct LoggerCost {
     pub name: &'static str,
     /// Nanoseconds for an event.
     pub event: Row,
@@ -33,7 +33,7 @@ pub(crate) struct Cost {
     pub is_noisy: bool,
 }
 
-impl Cost {
+impl LoggerCost {
     /// The median, the first and the third quartile.
     pub(super) fn quartiles(&self) -> Option<[f64; 3]> {
         let Row { median, q1, q3, .. } = self.event;
@@ -47,8 +47,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The costs of all loggers that are shown.
-pub(super) fn of(samples: &Samples<Logger>) -> Vec<Cost> {
-    let costs = SHOWN.map(|(logger, base, name)| Cost {
+pub(super) fn of(samples: &Samples<Logger>) -> Vec<LoggerCost> {
+    let costs = SHOWN.map(|(logger, base, name)| LoggerCost {
         name,
         event: event(samples, (logger, base), name),
         times: ours(logger).map(|ours| {
@@ -70,12 +70,13 @@ fn event(samples: &Samples<Logger>, (logger, base): (Logger, Logger), name: &str
     if row.median.is_some() { row.note(about(logger)) } else { row }
 }
 
-/// Our logger in the same place, and the variant that it is measured against.
+/// Our logger in the same place, and the variant that it is measured against. `None` for our own loggers and for what
+/// is measured without a logger.
 fn ours(logger: Logger) -> Option<(Logger, Logger)> {
     match logger {
-        Kernel | Program => None,
+        Ftrace | Perf | Bpftrace | Printk => Some((Kernel, SlowCall)),
         Lttng => Some((Program, Loop)),
-        _ => Some((Kernel, SlowCall)),
+        Kernel | Program | Call | SlowCall | Loop | LttngLoop => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an event costs with several loggers, side by side (KLogger paper, §7.1, table 1).
 
 mod cost;
-mod stage;
+mod setup;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +11,8 @@ use mete_measure::{Reason, Report, Row, interleave};
 use mete_plot::{self as plot, Axis};
 use serde_json::{Value, json};
 
-use self::cost::{Cost, OURS, event_name};
-use self::stage::{ALL, Stage};
+use self::cost::{LoggerCost, OURS, event_name};
+use self::setup::{ALL, LoggerSetup};
 use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, about};
 
 /// The number of rounds, then the same for a quick run.
@@ -22,13 +22,13 @@ pub(crate) struct Loggers;
 
 impl Study for Loggers {
     about!("loggers", "what an event costs with several loggers, side by side (KLogger table 1)");
-    type Found = Vec<Cost>;
+    type Found = Vec<LoggerCost>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let rounds = ROUNDS[usize::from(options.is_quick)];
-        let mut stage = Stage::set_up();
-        let samples = interleave("loggers", rounds, &ALL, progress, |logger| match &mut stage {
-            Ok(stage) => stage.measure(logger),
+        let mut setup = LoggerSetup::new();
+        let samples = interleave("loggers", rounds, &ALL, progress, |logger| match &mut setup {
+            Ok(setup) => setup.measure(logger),
             Err(reason) => Err(reason.clone()),
         });
         let costs = cost::of(&samples);
@@ -61,7 +61,7 @@ impl Study for Loggers {
 }
 
 /// A line of the table of loggers.
-fn line(cost: &Cost) -> Value {
+fn line(cost: &LoggerCost) -> Value {
     let Row { median, q1, q3, .. } = cost.event;
     let times = cost.times.as_ref().and_then(|times| times.median);
     json!({ "name": cost.name, "ns": median, "q1": q1, "q3": q3, "times": times })
@@ -82,7 +82,7 @@ fn lttng_modules() -> String {
 }
 
 /// A logger costs more than `least` times as much as ours.
-fn costs_more(costs: &[Cost], name: &str, least: f64) -> Option<Finding> {
+fn costs_more(costs: &[LoggerCost], name: &str, least: f64) -> Option<Finding> {
     let times = costs.iter().find(|cost| cost.name == name)?.times.as_ref()?.median?;
     let is_noisy = costs.iter().any(|cost| cost.is_noisy && [name, OURS].contains(&cost.name));
     Some(Finding::new(json!({ "times": times }), times > least).unless_noisy(is_noisy))
@@ -104,7 +104,7 @@ fn picture(costs: &[(&str, [f64; 3])]) -> StudyFile {
 mod tests {
     use mete_measure::Verdict::{self, Fails, Holds, TooNoisy};
 
-    use super::stage::Logger;
+    use super::setup::Logger;
     use super::*;
     use crate::study::StudyEntry;
 
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    fn verdicts(costs: &Vec<Cost>) -> Vec<Option<Verdict>> {
+    fn verdicts(costs: &Vec<LoggerCost>) -> Vec<Option<Verdict>> {
         let findings = Loggers::findings(costs).into_iter();
         findings.map(|(_, finding)| Some(finding?.verdict)).collect()
     }

@@ -13,7 +13,7 @@ use mete_measure::{Reason, Report, Row};
 use mete_probe::probe;
 
 use super::setting::{Setting, Source, line_name};
-use super::stage::Stage;
+use super::setup::LogCostSetup;
 use crate::study::{KeptRows, StudyOptions, is_noisy};
 
 /// Round trips of one piece; then the pieces of one repetition, whose median counts.
@@ -35,19 +35,19 @@ impl CostLine {
     /// Measures one line and reports its rows.
     pub(super) fn measure(
         report: &mut Report,
-        stage: &mut Stage,
+        setup: &mut LogCostSetup,
         partner: Partner,
         options: StudyOptions,
         progress: &mut dyn Progress,
     ) -> CostLine {
-        let source = stage.source;
+        let source = setup.source;
         let name = line_name(source, partner);
         let samples = match Pair::new(partner) {
             Ok(mut pair) => {
                 let rounds = if options.is_quick { 7 } else { 60 };
                 interleave(&name, rounds, &Setting::ALL, progress, |setting| {
                     // Held while messages are timed: dropping it detaches the program.
-                    let _on = stage.set(setting)?;
+                    let _on = setup.set(setting)?;
                     ns_a_message(&mut pair.echo, source, setting)
                 })
             }

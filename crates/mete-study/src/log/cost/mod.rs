@@ -3,7 +3,7 @@
 mod line;
 mod processors;
 mod setting;
-mod stage;
+mod setup;
 
 use mete_base::progress::Progress;
 use mete_bench::traffic::Partner;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::line::{CostLine, find};
 use self::processors::PerProcessor;
 use self::setting::{PARTNERS, Setting, Source, line_name, partner_name};
-use self::stage::Stage;
+use self::setup::LogCostSetup;
 use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, about};
 
 /// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It has no
@@ -31,7 +31,7 @@ const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
     ),
 ];
 
-pub(crate) struct Cost;
+pub(crate) struct LogCost;
 
 /// Everything that was measured.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(crate) struct LogCosts {
     processors: Vec<PerProcessor>,
 }
 
-impl Study for Cost {
+impl Study for LogCost {
     about!("log-cost", "what a log operation costs on the path of a message (figures 5.1 to 5.3)");
     type Found = LogCosts;
 
@@ -50,10 +50,10 @@ impl Study for Cost {
             if progress.is_cancelled() {
                 break;
             }
-            let mut stage = Stage::new(source);
+            let mut setup = LogCostSetup::new(source);
             for partner in PARTNERS {
-                found.lines.push(CostLine::measure(report, &mut stage, partner, options, progress));
-                found.processors.extend(processors::measure(report, &mut stage, partner, options, progress));
+                found.lines.push(CostLine::measure(report, &mut setup, partner, options, progress));
+                found.processors.extend(processors::measure(report, &mut setup, partner, options, progress));
             }
         }
         found

@@ -12,7 +12,7 @@ use mete_measure::{Reason, Report, Row};
 
 use super::line::ns_a_message;
 use super::setting::{Setting, Source, line_name};
-use super::stage::Stage;
+use super::setup::LogCostSetup;
 use crate::study::StudyOptions;
 
 /// One of the figure's plots: nanoseconds for a message, by setting and processor.
@@ -29,19 +29,19 @@ type Samples = Vec<Vec<f64>>;
 /// Measures one plot and reports its rows. The answer is `None` if not even the native path could be measured.
 pub(super) fn measure(
     report: &mut Report,
-    stage: &mut Stage,
+    setup: &mut LogCostSetup,
     partner: Partner,
     options: StudyOptions,
     progress: &mut dyn Progress,
 ) -> Option<PerProcessor> {
-    let (source, processors) = (stage.source, processor::allowed());
+    let (source, processors) = (setup.source, processor::allowed());
     let name = format!("{}, all processors", line_name(source, partner));
     let mut all: Vec<(Setting, Samples)> =
         Setting::ALL.iter().map(|&setting| (setting, vec![Vec::new(); processors.len()])).collect();
     let rounds = if options.is_quick { 3 } else { 25 };
     // Rows are those of each processor. The means only decide whether there is anything to show.
     let means = interleave(&name, rounds, &Setting::ALL, progress, |setting| {
-        let _on = stage.set(setting)?;
+        let _on = setup.set(setting)?;
         let costs = on_all(&processors, partner, source, setting)?;
         note(&mut all, setting, &costs);
         Ok(costs.iter().sum::<f64>() / costs.len() as f64)

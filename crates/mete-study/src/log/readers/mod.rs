@@ -3,7 +3,7 @@
 
 mod reader;
 mod result;
-mod stage;
+mod setup;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
 use self::result::{Load, ReaderResult, Scheme, TRIALS, find, sizes};
-use self::stage::{Stage, THESIS_PACE_NS};
+use self::setup::{ReaderSetup, THESIS_PACE_NS};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
 
 /// The size that the text is about: the largest one at which the thesis measured its second scheme.
@@ -89,7 +89,7 @@ fn measure_all(
 ) -> Result<(), Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
-    let mut stage = Stage::new(there)?;
+    let mut setup = ReaderSetup::new(there)?;
     let _pinned = Pinned::to(here)?;
     let time = Duration::from_millis(if options.is_quick { 8 } else { 80 });
     for load in Load::ALL {
@@ -104,7 +104,7 @@ fn measure_all(
                 if progress.is_cancelled() {
                     return Ok(());
                 }
-                found.push(stage.result(scheme, load, bytes, time)?);
+                found.push(setup.result(scheme, load, bytes, time)?);
             }
             progress.step();
         }

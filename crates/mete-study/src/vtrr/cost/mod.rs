@@ -18,9 +18,9 @@ const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 const TITLE: &str = "What a decision costs";
 const CLIENTS_LABEL: &str = "number of clients";
 
-pub(crate) struct Cost;
+pub(crate) struct VtrrCost;
 
-impl Study for Cost {
+impl Study for VtrrCost {
     about!("vtrr-cost", "what a decision costs over the number of clients, for every policy");
     type Found = PolicyCosts;
 
@@ -75,7 +75,7 @@ impl Study for Cost {
     }
 
     fn redrawn(kept: &KeptRows) -> Vec<StudyFile> {
-        Cost::pictures(&PolicyCosts::kept(kept))
+        VtrrCost::pictures(&PolicyCosts::kept(kept))
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
             ns: Some(ns(policy, clients)),
             is_noisy: is_noisy(policy, clients),
         });
-        crate::study::verdicts(Cost::findings(&PolicyCosts(points.collect())))
+        crate::study::verdicts(VtrrCost::findings(&PolicyCosts(points.collect())))
     }
 
     #[test]

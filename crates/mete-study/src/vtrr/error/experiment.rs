@@ -44,8 +44,9 @@ pub(crate) struct ErrorCell {
     /// The lowest error of each assignment, over the assignments.
     pub lowest: Estimate,
     pub highest: Estimate,
-    /// The lowest and the highest error of all assignments.
-    pub worst: [f64; 2],
+    /// The lowest error of all assignments.
+    pub lowest_of_all: f64,
+    pub highest_of_all: f64,
     /// The number of assignments whose schedule did not repeat after a scheduling cycle.
     pub uneven: u64,
 }
@@ -137,13 +138,13 @@ impl Job {
 
     /// What came out. A tally without any assignment has no estimate.
     fn cell(&self, tally: &Tally) -> Option<ErrorCell> {
-        let worst = |errors: &[f64], pick: fn(f64, f64) -> f64| errors.iter().copied().fold(0.0, pick);
         Some(ErrorCell {
             policy: self.policy,
             point: self.point,
             lowest: Estimate::of(&tally.lowest_tu)?,
             highest: Estimate::of(&tally.highest_tu)?,
-            worst: [worst(&tally.lowest_tu, f64::min), worst(&tally.highest_tu, f64::max)],
+            lowest_of_all: tally.lowest_tu.iter().copied().fold(0.0, f64::min),
+            highest_of_all: tally.highest_tu.iter().copied().fold(0.0, f64::max),
             uneven: tally.uneven,
         })
     }

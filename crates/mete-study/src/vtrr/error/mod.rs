@@ -139,9 +139,9 @@ fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
 
 fn csv(found: &ErrorCells, report: &Report) -> String {
     let lines = found.cells.iter().map(|cell| {
-        let ErrorCell { policy, point: Point { clients, total }, lowest, highest, worst, uneven } = cell;
+        let ErrorCell { policy, point: Point { clients, total }, lowest, highest, uneven, .. } = cell;
         let [low, high] = [lowest, highest].map(|of| format!("{:.4},{}", of.mean, interval(of)));
-        let [least, most] = worst;
+        let (least, most) = (cell.lowest_of_all, cell.highest_of_all);
         format!("{policy},{clients},{total},{},{low},{least:.4},{high},{most:.4},{uneven}\n", lowest.samples)
     });
     let heads = "policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,\
@@ -180,7 +180,7 @@ fn against_wfq(vtrr: Option<[f64; 2]>, wrr: Option<[f64; 2]>, wfq: Option<[f64; 
 
 /// The bound of WFQ for a client that falls behind.
 fn never_behind(surfaces: &ErrorCells) -> Option<Finding> {
-    let lowest = surfaces.of("wfq").map(|cell| cell.worst[0]).reduce(f64::min)?;
+    let lowest = surfaces.of("wfq").map(|cell| cell.lowest_of_all).reduce(f64::min)?;
     Some(Finding::new(json!({ "lowest": lowest }), lowest >= -1.0))
 }
 
@@ -188,9 +188,9 @@ fn never_behind(surfaces: &ErrorCells) -> Option<Finding> {
 fn bounded(others: &ErrorCells) -> Option<Finding> {
     let [wf2q, wfq] = ["wf2q+", "wfq"].map(|policy| others.find(policy, CHOSEN[1]));
     let (wf2q, wfq) = (wf2q?, wfq?);
-    let [lowest, highest] = wf2q.worst;
+    let (lowest, highest) = (wf2q.lowest_of_all, wf2q.highest_of_all);
     let values = json!({
-        "worst": wf2q.worst,
+        "worst": [lowest, highest],
         "means": [wf2q.lowest.mean, wf2q.highest.mean],
         "wfq_means": [wfq.lowest.mean, wfq.highest.mean],
     });

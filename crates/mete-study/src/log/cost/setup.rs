@@ -17,19 +17,19 @@ pub(super) enum On<'a> {
     Program { _running: Running, _bench: &'a Bench },
 }
 
-pub(super) struct Stage {
+pub(super) struct LogCostSetup {
     pub(super) source: Source,
     scheduler: Result<Scheduler, Reason>,
     bench: Result<Bench, Reason>,
 }
 
-impl Stage {
-    pub(super) fn new(source: Source) -> Stage {
+impl LogCostSetup {
+    pub(super) fn new(source: Source) -> LogCostSetup {
         let other = || Reason::new("not used by this source");
         match source {
-            Source::Probes => Stage { source, scheduler: Scheduler::begin(), bench: Err(other()) },
+            Source::Probes => LogCostSetup { source, scheduler: Scheduler::begin(), bench: Err(other()) },
             Source::Kernel => {
-                Stage { source, scheduler: Err(other()), bench: Bench::load().map_err(Reason::from) }
+                LogCostSetup { source, scheduler: Err(other()), bench: Bench::load().map_err(Reason::from) }
             }
         }
     }

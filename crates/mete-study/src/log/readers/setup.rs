@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The time of a message in the thesis' ping-pong: 480 cycles at 2.2 GHz.
 pub(super) const THESIS_PACE_NS: f64 = 218.0;
 
-pub(super) struct Stage {
+pub(super) struct ReaderSetup {
     scheduler: Scheduler,
     /// The writer's processor.
     there: usize,
@@ -26,11 +26,11 @@ pub(super) struct Stage {
     pace: Pace,
 }
 
-impl Stage {
-    /// A stage whose writer runs on this processor.
-    pub(super) fn new(there: usize) -> Result<Stage, Reason> {
+impl ReaderSetup {
+    /// A setup whose writer runs on this processor.
+    pub(super) fn new(there: usize) -> Result<ReaderSetup, Reason> {
         let pace = Pace::Turns(loops::calibrate(Work::Latency, THESIS_PACE_NS));
-        Ok(Stage { scheduler: Scheduler::begin()?, there, pace })
+        Ok(ReaderSetup { scheduler: Scheduler::begin()?, there, pace })
     }
 
     /// Measures one reader with one size under one load for this time.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// What components know to have missed, beyond the rows that they wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Missed {
+pub struct MissedActivity {
     /// Runs of log handlers that the kernel left out, with the rows that they would have written.
     pub runs: u64,
     /// Address spaces that are missing from the sums of memory.
@@ -19,19 +19,19 @@ pub struct Missed {
     pub late_ns: u64,
 }
 
-impl Missed {
+impl MissedActivity {
     /// The sum of both.
-    pub fn plus(self, other: Missed) -> Missed {
+    pub fn plus(self, other: MissedActivity) -> MissedActivity {
         self.with(other, u64::saturating_add)
     }
 
     /// What was missed since `before`; `None` if either is not known.
-    pub fn since(now: Option<Missed>, before: Option<Missed>) -> Option<Missed> {
+    pub fn since(now: Option<MissedActivity>, before: Option<MissedActivity>) -> Option<MissedActivity> {
         Some(now?.with(before?, u64::saturating_sub))
     }
 
-    fn with(self, other: Missed, of: fn(u64, u64) -> u64) -> Missed {
-        Missed {
+    fn with(self, other: MissedActivity, of: fn(u64, u64) -> u64) -> MissedActivity {
+        MissedActivity {
             runs: of(self.runs, other.runs),
             spaces: of(self.spaces, other.spaces),
             switches: of(self.switches, other.switches),

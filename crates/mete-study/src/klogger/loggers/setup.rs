@@ -14,6 +14,7 @@ use mete_measure::Reason;
 use mete_measure::processor::{self, Pinned};
 use mete_measure::reason::made;
 use mete_measure::statistics::median;
+use mete_trace::layout::{DEFAULT_BYTES, DEFAULT_LOW_WATER_PERCENT, DEFAULT_SIZE_LOG2};
 use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
 
 /// Events of a piece: see [`PIECES`].
@@ -55,7 +56,7 @@ pub(super) const ALL: [Logger; 11] =
     [Call, SlowCall, Kernel, Ftrace, Perf, BpftracePrints, Printk, Loop, Program, LttngLoop, Lttng];
 
 /// All that the measurements need. A part that is missing fails when its logger is measured.
-pub(super) struct Stage {
+pub(super) struct LoggerSetup {
     processor: usize,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
@@ -65,10 +66,10 @@ pub(super) struct Stage {
     _pinned: Pinned,
 }
 
-impl Stage {
-    pub(super) fn set_up() -> Result<Stage, Reason> {
+impl LoggerSetup {
+    pub(super) fn new() -> Result<LoggerSetup, Reason> {
         let processor = processor::quietest();
-        Ok(Stage {
+        Ok(LoggerSetup {
             processor,
             generated: Generated::at_system_calls(),
             tracefs: Tracefs::open(),
@@ -162,12 +163,11 @@ const EVENT: u16 = 16;
 
 impl Own {
     fn start() -> Result<Own, Reason> {
-        let size_log2 = 22;
-        let memory = Memory::new(1, size_log2, mete_trace::layout::DEFAULT_LOW_WATER_PERCENT);
+        let memory = Memory::new(1, DEFAULT_SIZE_LOG2, DEFAULT_LOW_WATER_PERCENT);
         let memory = Arc::new(memory.map_err(Reason::from_error)?);
         let event = EventLayout { id: EVENT, name: "CALL".into(), doc: String::new(), fields: Vec::new() };
         let description = Description { schema: String::new(), events: vec![event] };
-        let recorder = Recorder::start(Arc::clone(&memory), description, Options::flight(4 << 20))?;
+        let recorder = Recorder::start(Arc::clone(&memory), description, Options::flight(DEFAULT_BYTES))?;
         Ok(Own { memory, _recorder: recorder })
     }
 
