@@ -1,17 +1,15 @@
 //! What a scheduler reports to the user while it works.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::bail;
 use mete_command::{failure, interrupt};
 use mete_sched::sources::SourceError;
 use mete_sched::{Notice, Scheduler};
 
-/// Whether any source logs.
-pub fn logs_anything(scheduler: &Scheduler) -> bool {
-    scheduler.analysis().sources().any(|source| !source.events().is_empty())
-}
+/// How long the programs with probes that were found may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Waits until a source logs.
 ///
@@ -19,8 +17,9 @@ pub fn logs_anything(scheduler: &Scheduler) -> bool {
 ///
 /// If no source logs: one sentence with all reasons. Details of a loader follow on the lines below.
 pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
-    wait_for_first(scheduler);
-    if logs_anything(scheduler) {
+    // Programs with probes that were found are given some time to answer.
+    scheduler.wait_until_anything_logs(PATIENCE, interrupt::asked);
+    if scheduler.logs_anything() {
         return Ok(());
     }
     let notices: Vec<_> = scheduler.notices().collect();
@@ -37,25 +36,6 @@ pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
         notices.iter().any(|notice| matches!(notice, Notice::Refused(SourceError::Component(_))));
     let programs = if has_program { "" } else { "; no program with probes runs for this user" };
     bail!("there is nothing to log: {reasons}{programs}; see mete doctor{details}")
-}
-
-/// While no source logs yet, gives the programs with probes that were found some time to answer.
-fn wait_for_first(scheduler: &mut Scheduler) {
-    const PATIENCE: Duration = Duration::from_secs(3);
-    const LOOK_EVERY: Duration = Duration::from_millis(5);
-    let begin = Instant::now();
-    while !logs_anything(scheduler)
-        && scheduler.is_looking()
-        && begin.elapsed() < PATIENCE
-        && !interrupt::asked()
-    {
-        std::thread::sleep(LOOK_EVERY);
-        scheduler.tick();
-    }
-    // An answer may have arrived after the last tick.
-    if !logs_anything(scheduler) {
-        scheduler.tick();
-    }
 }
 
 /// Says what is missing, each thing once. Everything else shows in the results.

@@ -1,15 +1,11 @@
 //! Parsers of the values of options that name policies and domains.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
-use mete_ext::Share;
 use mete_policy::{CATALOG, Entry, by_name};
-use mete_sched::domains::DomainError;
+use mete_sched::domains::SharedDomain;
 use mete_sched::{DomainSpec, Domains};
 
 /// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
@@ -43,48 +39,7 @@ pub fn check_domains(domains: &[DomainSpec]) -> Result<(), Mistake> {
     made.map(drop).map_err(|error| (ErrorKind::ValueValidation, error.to_string()))
 }
 
-/// A domain, and the share that it is to have.
-#[derive(Clone, Debug)]
-pub struct SharedDomain {
-    pub spec: DomainSpec,
-    pub share: Option<Share>,
-}
-
-/// What stands in front of a share, behind the selectors of its domain.
-const SHARE: &[u8] = b",share=";
-
 /// A domain, with a share behind its selectors or without one.
 pub fn shared_domain() -> impl TypedValueParser<Value = SharedDomain> {
     OsStringValueParser::new().try_map(|text| SharedDomain::parse(&text))
-}
-
-impl SharedDomain {
-    fn parse(text: &OsStr) -> Result<SharedDomain, ShareError> {
-        let bytes = text.as_bytes();
-        let found = bytes.windows(SHARE.len()).rposition(|part| part == SHARE);
-        let Some(at) = found else { return Ok(SharedDomain { spec: DomainSpec::parse(text)?, share: None }) };
-        let number = OsStr::from_bytes(&bytes[at + SHARE.len()..]);
-        let share = share(number).ok_or_else(|| ShareError::Number(number.to_string_lossy().into_owned()))?;
-        Ok(SharedDomain { spec: DomainSpec::parse(OsStr::from_bytes(&bytes[..at]))?, share: Some(share) })
-    }
-}
-
-/// A share of 1 is a weight of 100.
-fn share(number: &OsStr) -> Option<Share> {
-    let share: f64 = number.to_str()?.parse().ok()?;
-    let weight = (100.0 * share).round();
-    // Also no number at all, and more than any weight.
-    if !(1.0..=f64::from(Share::MOST)).contains(&weight) {
-        return None;
-    }
-    Share::new(weight as u32)
-}
-
-/// What is wrong with a domain or with its share.
-#[derive(Debug, thiserror::Error)]
-enum ShareError {
-    #[error(transparent)]
-    Domain(#[from] DomainError),
-    #[error("{0:?} is no share: write a number from 0.01 to 100; 1 is what other control groups have")]
-    Number(String),
 }

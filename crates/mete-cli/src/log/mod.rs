@@ -161,7 +161,7 @@ pub fn run(options: &LogOptions, output: &mut Output) -> anyhow::Result<ExitCode
     if scheduler.domains().is_full() {
         failure::say("all domains were in use: processes that came later are in \"other\"");
     }
-    if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
+    if logged.report.completeness.files.is_empty() && !scheduler.logs_anything() {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
     }
     let is_complete = tables::tell_loss(&logged);

@@ -13,7 +13,6 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
 use mete_command::{failure, interrupt};
 use mete_policy::{Move, Permille, ProcessorId, Role};
-use mete_sched::actuator::Restored;
 use mete_sched::domains::of_policy;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
@@ -64,7 +63,7 @@ impl ScheduleOptions {
                            --client, or more than one --domain";
             return Err((ErrorKind::MissingRequiredArgument, missing.into()));
         }
-        if let Some(shared) = self.domains.iter().find(|domain| domain.share.is_some()) {
+        if let Some(shared) = self.domains.iter().find(|domain| domain.weight.is_some()) {
             let mistake = format!(
                 "shares are dealt out by --policy vtrr: affinity moves {}, and does not hold it to a share",
                 shared.spec.name
@@ -285,7 +284,7 @@ fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
         return output.text("nothing was moved: this was a dry run");
     };
     output.object(&Restoration { threads: restored.restored, failed: restored.failed })?;
-    output.text(restoration(restored))?;
+    output.text(format!("processor masks: {restored}"))?;
     if restored.failed > 0 {
         failure::say("some processor masks could not be put back: see taskset -p PID");
     }
@@ -297,24 +296,6 @@ fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
 struct Restoration {
     threads: usize,
     failed: usize,
-}
-
-fn restoration(restored: Restored) -> String {
-    let Restored { restored, ended, left_alone, failed, left } = restored;
-    let parts = [
-        (restored, "put back"),
-        (ended, "of threads that had ended"),
-        (left_alone, "left alone because another program changed them meanwhile"),
-        (failed, "failed"),
-        (left, "left to the processes that watch over them"),
-    ];
-    let parts: Vec<_> = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, what)| format!("{number} {what}"))
-        .collect();
-    let parts = if parts.is_empty() { "none was changed".into() } else { parts.join(", ") };
-    format!("processor masks: {parts}")
 }
 
 #[cfg(test)]

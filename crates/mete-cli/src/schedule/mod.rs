@@ -12,8 +12,9 @@ use mete_command::output::Output;
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_policy::affinity::Settings;
 use mete_sched::DomainSpec;
+use mete_sched::domains::SharedDomain;
 
-use crate::parse::{SharedDomain, domain, shared_domain};
+use crate::parse::{domain, shared_domain};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,5 @@
 //! `mete schedule --policy vtrr`: control groups have their shares, by the scheduler inside the kernel.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
@@ -12,17 +11,17 @@ use mete_command::command_line::Mistake;
 use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
-use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, percent, seconds, shorten};
-use mete_ext::{Ended, GroupScheduler, Share, Status};
-use mete_sched::domains::Selector;
+use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
+use mete_ext::{Ended, GroupScheduler, RuledCgroup, Share, Status};
+use mete_sched::domains::{Selector, SharedDomain};
 use serde::Serialize;
 
 use super::ScheduleOptions;
-use crate::parse::{SharedDomain, check_domains};
+use crate::parse::check_domains;
 use crate::report::tables;
 
 /// What a group has if nothing is said about it, in the unit of `cpu.weight`.
-const ORDINARY: Share = Share::new(100).unwrap();
+const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 /// How often to look whether the scheduler still rules.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -65,15 +64,14 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     let scheduler = GroupScheduler::start()?;
     // From here on a signal has the shares printed. Without it, the kernel would end the scheduler with this process.
     interrupt::listen()?;
-    let domains = rule(&scheduler, &options.domains)?;
+    let ruled = rule(&scheduler, &options.domains)?;
     output.text(
         "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
     )?;
     let begin = Instant::now();
     watch(&scheduler, options.time, begin);
     let (passed, status) = (begin.elapsed(), scheduler.status());
-    let given = domains.iter().map(RuledDomain::used).collect::<anyhow::Result<Vec<_>>>()?;
-    print(&domains, &given, output)?;
+    print(&options.domains, &ruled, output)?;
     print_status(passed, &status, output)?;
     if let Some(Ended { reason, message }) = status.ended {
         bail!(
@@ -85,37 +83,14 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     Ok(interrupt::ended(is_done))
 }
 
-/// A domain that has its share now.
-struct RuledDomain<'a> {
-    name: &'a str,
-    path: &'a Path,
-    share: Share,
-    before: Duration,
-}
-
-fn rule<'a>(scheduler: &GroupScheduler, domains: &'a [SharedDomain]) -> anyhow::Result<Vec<RuledDomain<'a>>> {
-    let one = |domain: &'a SharedDomain| {
+/// Gives each domain its share.
+fn rule(scheduler: &GroupScheduler, domains: &[SharedDomain]) -> anyhow::Result<Vec<RuledCgroup>> {
+    let one = |domain: &SharedDomain| {
         let path = control_group(domain).context("a domain is a control group")?;
-        let share = domain.share.unwrap_or(ORDINARY);
-        scheduler.set_share(path, Some(share))?;
-        Ok(RuledDomain { name: &domain.spec.name, path, share, before: used(path)? })
+        let share = domain.weight.and_then(Share::new).unwrap_or(ORDINARY);
+        Ok(RuledCgroup::new(scheduler, path, share)?)
     };
     domains.iter().map(one).collect()
-}
-
-impl RuledDomain<'_> {
-    /// The processor time that its tasks have used since it has its share.
-    fn used(&self) -> anyhow::Result<Duration> {
-        Ok(used(self.path)?.saturating_sub(self.before))
-    }
-}
-
-/// The processor time of a control group, as the kernel accounts it.
-fn used(path: &Path) -> anyhow::Result<Duration> {
-    let file = path.join("cpu.stat");
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let found = text.lines().find_map(|line| line.strip_prefix("usage_usec ")?.parse().ok());
-    found.map(Duration::from_micros).with_context(|| format!("{} has no usage_usec", file.display()))
 }
 
 fn watch(scheduler: &GroupScheduler, time: Option<Duration>, begin: Instant) {
@@ -144,39 +119,31 @@ struct Given<'a> {
     ran_ns: u64,
 }
 
-fn print(domains: &[RuledDomain], given: &[Duration], output: &mut Output) -> anyhow::Result<()> {
-    let shares: u32 = domains.iter().map(|domain| domain.share.get()).sum();
+fn print(domains: &[SharedDomain], ruled: &[RuledCgroup], output: &mut Output) -> anyhow::Result<()> {
+    if domains.is_empty() {
+        return output.text("every control group has its cpu.weight");
+    }
+    let given = ruled.iter().map(RuledCgroup::used).collect::<Result<Vec<_>, _>>()?;
+    let shares: u32 = ruled.iter().map(|ruled| ruled.share().get()).sum();
     let all: Duration = given.iter().sum();
     let heads = ["share", "wanted (%)", "given (%)", "ran (ms)"].map(Head::Number);
     let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads));
-    for (domain, ran) in domains.iter().zip(given) {
+    for ((domain, ruled), ran) in domains.iter().zip(ruled).zip(given) {
+        let share = f64::from(ruled.share().get());
         let row = Given {
-            domain: domain.name,
-            share: f64::from(domain.share.get()) / f64::from(ORDINARY.get()),
-            wanted_percent: 100.0 * f64::from(domain.share.get()) / f64::from(shares),
+            domain: &domain.spec.name,
+            share: share / f64::from(ORDINARY.get()),
+            wanted_percent: 100.0 * share / f64::from(shares),
             given_percent: (!all.is_zero()).then(|| 100.0 * ran.as_secs_f64() / all.as_secs_f64()),
             ran_ns: u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX),
         };
         output.object(&row)?;
-        table.row(row.cells());
+        let given = row.given_percent.map_or(NOTHING.into(), |given| format!("{given:.2}"));
+        let wanted = format!("{:.2}", row.wanted_percent);
+        let name = shorten(row.domain, tables::NAME);
+        table.row([name, row.share.to_string(), wanted, given, milliseconds(row.ran_ns)]);
     }
-    if domains.is_empty() {
-        output.text("every control group has its cpu.weight")
-    } else {
-        tables::print("", table, output)
-    }
-}
-
-impl Given<'_> {
-    fn cells(&self) -> [String; 5] {
-        [
-            shorten(self.domain, tables::NAME),
-            self.share.to_string(),
-            percent(self.wanted_percent / 100.0),
-            self.given_percent.map_or(NOTHING.into(), |given| percent(given / 100.0)),
-            milliseconds(self.ran_ns),
-        ]
-    }
+    tables::print("", table, output)
 }
 
 /// What the scheduler did.

@@ -83,6 +83,24 @@ pub struct Restored {
     pub left: usize,
 }
 
+impl std::fmt::Display for Restored {
+    /// For people: how many of each, but for what there is none of.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Restored { restored, ended, left_alone, failed, left } = *self;
+        let parts = [
+            (restored, "put back"),
+            (ended, "of threads that had ended"),
+            (left_alone, "left alone because another program changed them meanwhile"),
+            (failed, "failed"),
+            (left, "left to the processes that watch over them"),
+        ];
+        let parts = parts.iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = parts.map(|(number, what)| format!("{number} {what}")).collect();
+        f.write_str(if parts.is_empty() { "none was changed" } else { "" })?;
+        f.write_str(&parts.join(", "))
+    }
+}
+
 impl std::ops::Add for Restored {
     type Output = Restored;
 

@@ -13,6 +13,7 @@ mod hint;
 pub mod process;
 mod scan;
 pub mod selector;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,6 +28,7 @@ pub use error::{DomainError, EmptyDomain};
 use scan::KnownProcess;
 pub use scan::{Change, LateBindings};
 pub use selector::{DomainSpec, Pattern, Selector};
+pub use shared::{ShareError, SharedDomain};
 
 /// The domain of every process that was bound to no other domain.
 pub const OTHER: DomainId = DomainId::new(0);

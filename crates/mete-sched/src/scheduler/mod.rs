@@ -407,6 +407,27 @@ impl Scheduler {
         self.discovery.as_ref().is_some_and(|discovery| !discovery.is_settled())
     }
 
+    /// Whether any source logs.
+    #[must_use]
+    pub fn logs_anything(&self) -> bool {
+        self.analysis().sources().any(|source| !source.events().is_empty())
+    }
+
+    /// While no source logs yet, waits for components that were found and may still answer: at most this long, and not after
+    /// `is_over` says so.
+    pub fn wait_until_anything_logs(&mut self, patience: Duration, is_over: fn() -> bool) {
+        const LOOK_EVERY: Duration = Duration::from_millis(5);
+        let begin = Instant::now();
+        while !self.logs_anything() && self.is_looking() && begin.elapsed() < patience && !is_over() {
+            std::thread::sleep(LOOK_EVERY);
+            self.tick();
+        }
+        // An answer may have arrived after the last tick.
+        if !self.logs_anything() {
+            self.tick();
+        }
+    }
+
     fn take_components(&mut self) {
         for _ in 0..TAKEN_AT_ONCE {
             let Some(found) = self.discovery.as_ref().and_then(Discovery::next) else { return };

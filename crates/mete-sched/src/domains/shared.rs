@@ -1,0 +1,86 @@
+//! A domain with the share of processor time that it is to have: `web=cgroup:/web,share=3`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::{DomainError, DomainSpec};
+
+/// A domain, and the share that it is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedDomain {
+    /// The domain.
+    pub spec: DomainSpec,
+    /// Its share in the unit of `cpu.weight`: a share of 1 is a weight of 100, which every control group has by default.
+    /// From 1 to [`SharedDomain::MOST`]; `None` if none is said.
+    pub weight: Option<u32>,
+}
+
+/// What is wrong with a domain or with its share.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// The domain itself.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// The share.
+    #[error("{0:?} is no share: write a number from 0.01 to 100; 1 is what other control groups have")]
+    Number(String),
+}
+
+/// What stands in front of a share, behind the selectors of its domain.
+const SHARE: &[u8] = b",share=";
+
+impl SharedDomain {
+    /// The weight of a share of 1.
+    pub const ORDINARY: u32 = 100;
+    /// The greatest weight, which is the kernel's.
+    pub const MOST: u32 = 10_000;
+
+    /// Reads a domain with a share or without one. Its selectors may contain any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ShareError`] says what was expected.
+    pub fn parse(text: &OsStr) -> Result<SharedDomain, ShareError> {
+        let bytes = text.as_bytes();
+        let found = bytes.windows(SHARE.len()).rposition(|part| part == SHARE);
+        let Some(at) = found else {
+            return Ok(SharedDomain { spec: DomainSpec::parse(text)?, weight: None });
+        };
+        let number = OsStr::from_bytes(&bytes[at + SHARE.len()..]);
+        let weight =
+            weight(number).ok_or_else(|| ShareError::Number(number.to_string_lossy().into_owned()))?;
+        Ok(SharedDomain { spec: DomainSpec::parse(OsStr::from_bytes(&bytes[..at]))?, weight: Some(weight) })
+    }
+}
+
+fn weight(share: &OsStr) -> Option<u32> {
+    let share: f64 = share.to_str()?.parse().ok()?;
+    let weight = (f64::from(SharedDomain::ORDINARY) * share).round();
+    // This leaves out what is no number at all, too.
+    (1.0..=f64::from(SharedDomain::MOST)).contains(&weight).then_some(weight as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight_of(text: &str) -> Result<Option<u32>, String> {
+        let parsed = SharedDomain::parse(text.as_ref());
+        parsed.map(|domain| domain.weight).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn vtrr_7_a_share_stands_behind_the_selectors() {
+        assert_eq!(weight_of("web=pid:1"), Ok(None));
+        assert_eq!(weight_of("web=pid:1,pid:2,share=3"), Ok(Some(300)));
+        assert_eq!(weight_of("web=pid:1,share=0.01"), Ok(Some(1)));
+        assert_eq!(weight_of("web=pid:1,share=100"), Ok(Some(10_000)));
+        for wrong in ["0", "-1", "101", "nan", "inf", "1e9", "", "three"] {
+            assert!(
+                weight_of(&format!("web=pid:1,share={wrong}")).unwrap_err().contains("is no share"),
+                "{wrong}"
+            );
+        }
+        assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing"));
+    }
+}
