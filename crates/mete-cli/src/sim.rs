@@ -21,7 +21,7 @@ use mete_sim::scenario::SHIPPED;
 use mete_sim::scene::Troubles;
 use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
-    ClientReport, NetworkReport, Recorder, Report, Scenario, ScenarioError, Stalled, Sweep, Varied,
+    ClientReport, NetworkReport, Recorder, Report, Scenario, ScenarioError, Setting, Stalled, Sweep, Varied,
     all_processors, in_parallel, report, trace,
 };
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct SimOptions {
     seed: Option<u64>,
     /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
-    set: Vec<String>,
+    set: Vec<Setting>,
     /// How long the simulated time is, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Option<Duration>,
@@ -120,9 +120,12 @@ impl SimOptions {
 }
 
 /// A key and a value. Whether there is such a key, the scenario says.
-fn setting(text: &str) -> Result<String, String> {
-    let setting = Some(text).filter(|text| text.contains('='));
-    setting.map(str::to_owned).ok_or_else(|| "it takes key=value, as in host.processors=2".to_owned())
+fn setting(text: &str) -> Result<Setting, String> {
+    text.parse().map_err(|error| match error {
+        // The message of the command line names the option and the setting itself.
+        ScenarioError::Setting { what, .. } => what,
+        error => error.to_string(),
+    })
 }
 
 /// A number of seeds. The results of more runs than [`MOST_RUNS`] would take too much memory.
@@ -237,15 +240,16 @@ fn costs_table(reports: &[Report], costs: &[Option<DecisionCost>]) -> String {
     )
 }
 
-fn settings(options: &SimOptions) -> Vec<String> {
-    let length = options.length.map(|length| format!("duration_ms={}", length.as_secs_f64() * 1e3));
-    options.set.iter().cloned().chain(length).collect()
+fn settings(options: &SimOptions) -> Vec<Setting> {
+    options.set.iter().cloned().chain(options.length.map(Setting::duration)).collect()
 }
 
 /// An error in the words of the command line, with the name that may have been meant.
 fn refused(options: &SimOptions, error: ScenarioError) -> anyhow::Error {
     match (error, options.length) {
-        (ScenarioError::Setting { setting, what }, Some(length)) if !options.set.contains(&setting) => {
+        (ScenarioError::Setting { setting, what }, Some(length))
+            if options.set.iter().all(|set| set.to_string() != setting) =>
+        {
             anyhow!("--for {length:?}: {what}; take a longer time, or --set warm_up_ms=0 beside it")
         }
         (ScenarioError::Unknown { name, known }, _) => match nearest(&name, known.split(", ")) {

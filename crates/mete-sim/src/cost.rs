@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_calls_of_a_run_lead_to_the_same_number_of_decisions_again() {
         for name in ["shares-3-2-1", "tavs-mixed"] {
-            let settings = ["warm_up_ms=0".to_owned(), "duration_ms=1000".to_owned()];
+            let settings = ["warm_up_ms=0", "duration_ms=1000"].map(|text| text.parse().expect("key=value"));
             let scenario = Scenario::load(name, &settings).expect("it is right");
             for entry in mete_policy::CATALOG {
                 let cost = measure(&scenario, entry, 1).expect("time goes on").expect("it decides");

@@ -123,6 +123,6 @@ pub use parallel::{all_processors, in_parallel};
 pub use queue::Ticket;
 pub use recorder::{Note, Recorder};
 pub use report::{ClientReport, NetworkReport, Report};
-pub use scenario::{Scenario, ScenarioError};
+pub use scenario::{Scenario, ScenarioError, Setting};
 pub use scene::Scene;
 pub use sweep::{Sweep, SweepError, Varied};

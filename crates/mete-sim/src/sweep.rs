@@ -17,13 +17,12 @@ use mete_policy::Entry;
 use crate::host::Stalled;
 use crate::parallel::in_parallel;
 use crate::report::{Report, run_while};
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError, Setting};
 
 /// A key of the scenario, by its dotted path, and the values that it takes one after another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Varied {
-    key: String,
-    values: Vec<String>,
+    values: Vec<Setting>,
 }
 
 impl FromStr for Varied {
@@ -34,7 +33,7 @@ impl FromStr for Varied {
         let parts = text.split_once('=').map(|(key, values)| (key.trim(), values.split(',').map(str::trim)));
         match parts {
             Some((key, values)) if !key.is_empty() && values.clone().all(|value| !value.is_empty()) => {
-                Ok(Varied { key: key.to_owned(), values: values.map(str::to_owned).collect() })
+                Ok(Varied { values: values.map(|value| Setting::new(key, value)).collect() })
             }
             _ => Err(SweepError::Varied(text.to_owned())),
         }
@@ -107,7 +106,7 @@ impl Sweep {
     /// and [`SweepError::TooMany`].
     pub fn new(
         scenario: &str,
-        settings: &[String],
+        settings: &[Setting],
         varied: &[Varied],
         policies: &[&'static Entry],
         seeds: Range<u64>,
@@ -184,10 +183,11 @@ impl Sweep {
 /// A scenario with the settings and one combination of values.
 fn variant(
     scenario: &str,
-    settings: &[String],
-    values: Vec<String>,
+    settings: &[Setting],
+    values: Vec<Setting>,
 ) -> Result<(Vec<String>, Scenario), SweepError> {
-    let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
+    let settings: Vec<Setting> = settings.iter().chain(&values).cloned().collect();
+    let values: Vec<String> = values.iter().map(Setting::to_string).collect();
     match Scenario::load(scenario, &settings) {
         Ok(scenario) => Ok((values, scenario)),
         Err(ScenarioError::Setting { setting, what }) if values.contains(&setting) => {
@@ -211,10 +211,8 @@ fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[&Entry]) -> R
 
 /// Every combination of the values; the last key's values change fastest. One combination without values if
 /// nothing varies.
-fn combinations(varied: &[Varied]) -> Vec<Vec<String>> {
-    varied.iter().fold(vec![Vec::new()], |before, Varied { key, values }| {
-        let settings = values.iter().map(|value| format!("{key}={value}"));
-        let settings: Vec<_> = settings.collect();
+fn combinations(varied: &[Varied]) -> Vec<Vec<Setting>> {
+    varied.iter().fold(vec![Vec::new()], |before, Varied { values: settings }| {
         let longer = before.iter().flat_map(|rest| {
             settings.iter().map(move |setting| [rest.as_slice(), std::slice::from_ref(setting)].concat())
         });
@@ -236,9 +234,9 @@ mod tests {
         assert_eq!(
             found,
             [["a.b=1", "c=x"], ["a.b=1", "c=y"], ["a.b=2", "c=x"], ["a.b=2", "c=y"]]
-                .map(|it| it.map(String::from))
+                .map(|it| it.map(|text| text.parse().expect("key=value")))
         );
-        assert_eq!(combinations(&[]), [Vec::<String>::new()]);
+        assert_eq!(combinations(&[]), [Vec::<Setting>::new()]);
     }
 
     #[test]

@@ -202,7 +202,8 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
     for (name, policy) in
         [("mix", "vtrr"), ("processors", "rr"), ("guests", "eevdf"), ("tavs-mixed", "credit-tavs")]
     {
-        let settings = ["warm_up_ms=0", "duration_ms=2000", "host.switch_us=3"].map(str::to_owned);
+        let settings =
+            ["warm_up_ms=0", "duration_ms=2000", "host.switch_us=3"].map(|text| text.parse().unwrap());
         let scenario = Scenario::load(name, &settings).unwrap();
         let writer = trace::Writer::new(&scenario, Vec::new()).unwrap();
         let (_, writer) = report::run(&scenario, policy, 1, writer).unwrap().unwrap();
@@ -238,7 +239,7 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
 
 #[test]
 fn new_1_a_trace_that_is_cut_off_or_empty_is_refused() {
-    let scenario = Scenario::load("mix", &["warm_up_ms=0".to_owned()]).unwrap();
+    let scenario = Scenario::load("mix", &["warm_up_ms=0".parse().unwrap()]).unwrap();
     let bytes = trace::Writer::new(&scenario, Vec::new()).unwrap().finish().unwrap();
     assert!(matches!(Recording::read(&bytes[..]), Err(RecordingError::EmptyTrace)));
     assert!(matches!(Recording::read(&bytes[..20]), Err(RecordingError::Trace(_))));

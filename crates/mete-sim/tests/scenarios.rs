@@ -3,7 +3,7 @@
 use mete_policy::{CATALOG, Nanoseconds};
 use mete_sim::scenario::SHIPPED;
 use mete_sim::scene::Awaited;
-use mete_sim::{Scenario, report};
+use mete_sim::{Scenario, Setting, report};
 use proptest::prelude::*;
 
 const SMALL: &str = r#"about = "two tasks"
@@ -27,13 +27,14 @@ fn failure(text: &str) -> String {
 }
 
 fn setting(setting: &str) -> Result<Scenario, String> {
-    Scenario::parse("x.toml", SMALL, &[setting.to_owned()]).map_err(|error| error.to_string())
+    let scenario = setting.parse().and_then(|setting| Scenario::parse("x.toml", SMALL, &[setting]));
+    scenario.map_err(|error| error.to_string())
 }
 
 #[test]
 fn every_shipped_scenario_runs_under_every_policy_and_its_times_add_up() {
     for shipped in SHIPPED {
-        let short = ["warm_up_ms=500".to_owned(), "duration_ms=2000".to_owned()];
+        let short = ["warm_up_ms=500", "duration_ms=2000"].map(|text| text.parse().expect("key=value"));
         let scenario = Scenario::load(shipped.name, &short).expect("it is right");
         assert!(!scenario.about.is_empty());
         for entry in CATALOG {
@@ -176,7 +177,8 @@ fn the_parts_of_tavs_can_be_set_one_by_one() {
         "policy.credit.keep_on_run_queue=false",
         "policy.credit.tick_ms=5",
     ];
-    let scenario = Scenario::parse("x.toml", SMALL, &settings.map(str::to_owned)).expect("it is right");
+    let scenario = Scenario::parse("x.toml", SMALL, &settings.map(|text| text.parse().expect("key=value")))
+        .expect("it is right");
     let policy = scenario.policy("credit-tavs", 1).expect("it is in the catalog");
     assert_eq!(policy.tick_ns(), Some(Nanoseconds::new(5_000_000)));
     for (wrong, expected) in [
@@ -198,15 +200,16 @@ fn a_domain_can_be_warped_under_bvt() {
     let domain = "[[domain]]\nname = \"fast\"\n";
     let text = format!("{domain}{}", &SMALL[SMALL.find("[[task]]").expect("it has one")..]);
     let text = format!("about = \"\"\nduration_ms = 5000\n{text}").replace("share = 3", "domain = \"fast\"");
-    let wait_ns = |settings: &[String]| {
+    let wait_ns = |settings: &[Setting]| {
         let scenario = Scenario::parse("x.toml", &text, settings).expect("it is right");
         let (report, ()) = report::run(&scenario, "bvt", 1, ()).expect("it is known").expect("time goes on");
         report.clients[0].longest_wait_ns
     };
     let warp = "policy.bvt.warp={ domain = \"fast\", warp_ms = 100, limit_ms = 100, rest_ms = 0 }";
-    let (plain_ns, warped_ns) = (wait_ns(&[]), wait_ns(&[warp.to_owned()]));
+    let (plain_ns, warped_ns) = (wait_ns(&[]), wait_ns(&[warp.parse().expect("key=value")]));
     assert!(warped_ns < plain_ns, "{warped_ns} against {plain_ns}");
-    let wrong = Scenario::parse("x.toml", &text, &[warp.replace("fast", "slow")]).expect_err("there is none");
+    let wrong = Scenario::parse("x.toml", &text, &[warp.replace("fast", "slow").parse().expect("key=value")])
+        .expect_err("there is none");
     assert!(wrong.to_string().contains("there is no \"slow\"; allowed: fast"), "{wrong}");
 }
 
@@ -237,7 +240,8 @@ fn a_scenario_that_is_neither_file_nor_shipped_is_answered_with_the_shipped_ones
 #[test]
 fn another_client_does_not_shift_the_random_numbers_of_the_others() {
     let bursts = |text: &str| {
-        let scenario = Scenario::parse("x.toml", text, &["host.processors=4".into()]).expect("it is right");
+        let scenario = Scenario::parse("x.toml", text, &["host.processors=4".parse().expect("key=value")])
+            .expect("it is right");
         let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
         (report.clients[0].ran_ns, report.clients[0].wakes, report.clients[0].done)
     };
@@ -321,7 +325,8 @@ fn a_million_clients_take_their_first_steps() {
 /// The scenario's host is the TAVS paper's; `tavs_host.rs` tests the paper's claims.
 #[test]
 fn tavs_8_the_shipped_host_answers_late_under_credit_and_at_once_under_tavs() {
-    let scenario = Scenario::load("tavs-host", &["duration_ms=30000".to_owned()]).expect("it is right");
+    let scenario =
+        Scenario::load("tavs-host", &["duration_ms=30000".parse().expect("key=value")]).expect("it is right");
     let mean_ns = |policy| {
         let (report, ()) =
             report::run(&scenario, policy, 1, ()).expect("it is in the catalog").expect("time goes on");
@@ -377,7 +382,8 @@ proptest! {
         }
         let text = String::from_iter(text);
         let _ = Scenario::parse("x.toml", &text, &[]);
-        if let Err(error) = Scenario::parse("x.toml", &text, &[setting]) {
+        let parsed = setting.parse().and_then(|setting| Scenario::parse("x.toml", &text, &[setting]));
+        if let Err(error) = parsed {
             prop_assert!(!error.to_string().is_empty());
         }
     }

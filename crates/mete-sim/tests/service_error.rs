@@ -264,7 +264,7 @@ fn a_client_that_is_ready_beyond_the_scenarios_limit_starves() {
 
 #[test]
 fn tavs_8_the_hit_ratio_of_boosts_is_shown_where_the_policy_counts_them() {
-    let settings = ["warm_up_ms=0".to_owned(), "duration_ms=5000".to_owned()];
+    let settings = ["warm_up_ms=0", "duration_ms=5000"].map(|text| text.parse().expect("key=value"));
     let scenario = Scenario::load("tavs-mixed", &settings).unwrap();
     let ratio = |policy| report::run(&scenario, policy, 1, ()).unwrap().unwrap().0.boost_hit_ratio();
     assert!(

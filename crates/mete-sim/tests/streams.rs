@@ -31,7 +31,7 @@ program = [{ compute_ms = 10 }, "done"]
 "#;
 
 fn run(settings: &[&str], policy: &str) -> Report {
-    let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let settings: Vec<_> = settings.iter().map(|setting| setting.parse().expect("key=value")).collect();
     let scenario = Scenario::parse("stream", STREAM, &settings).unwrap_or_else(|problem| panic!("{problem}"));
     let run = report::run(&scenario, policy, 1, ()).expect("time goes on");
     run.expect("the policy is known").0
@@ -114,7 +114,7 @@ fn a_message_goes_as_65536_packets_at_most() {
     let asks = r#"asks = { to = "receiver", port = 7, bytes = 1e12, think_ms = 1 }"#;
     let text = STREAM.replace(r#"sends = { to = "receiver", port = 7, mib = 1 }"#, asks);
     let settings = ["network.segment_bytes=1", "network.mbit_per_s=0", "duration_ms=10_000"];
-    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let settings = settings.map(|setting| setting.parse().expect("key=value"));
     let scenario = Scenario::parse("stream", &text, &settings).unwrap_or_else(|problem| panic!("{problem}"));
     let report = report::run(&scenario, "credit", 1, ()).expect("time goes on").expect("it is known").0;
     assert_eq!(taken(&report), 1 << 16, "of the first question, which has no answer");

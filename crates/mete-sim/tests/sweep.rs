@@ -12,7 +12,8 @@ fn sweep(policies: &[&str], varied: &[&str]) -> Sweep {
     let policies: Vec<_> =
         policies.iter().map(|&name| by_name(name).expect("it is in the catalog")).collect();
     let varied: Vec<_> = varied.iter().map(|text| text.parse().expect("a key and values")).collect();
-    Sweep::new("mix", &["duration_ms=6000".into()], &varied, &policies, 5..8).expect("a scenario")
+    Sweep::new("mix", &["duration_ms=6000".parse().expect("key=value")], &varied, &policies, 5..8)
+        .expect("a scenario")
 }
 
 fn run(sweep: &Sweep, threads: usize) -> Vec<Cell> {
@@ -60,7 +61,7 @@ fn a_sweep_that_is_stopped_has_no_cells() {
 #[test]
 fn a_run_is_stopped_within_a_few_thousand_events_and_not_only_at_its_end() {
     // A run that is too long for any machine to end.
-    let long = ["duration_ms=1e11".to_owned()];
+    let long = ["duration_ms=1e11".parse().expect("key=value")];
     let sweep = Sweep::new("mix", &long, &[], &[], 0..1).expect("a scenario");
     let asked = AtomicUsize::new(0);
     let go_on = || match asked.fetch_add(1, Ordering::Relaxed) {

@@ -201,7 +201,8 @@ fn tavs_3_figure_18_a_task_is_told_from_a_hog_once_the_threshold_fits_and_within
 /// Table 1: three domains that answer and compute, three that answer, three that compute.
 #[test]
 fn tavs_8_table_1_mixed_domains_answer_as_fast_as_those_that_only_answer() {
-    let scenario = Scenario::load("tavs-mixed", &["duration_ms=60000".to_owned()]).expect("it is right");
+    let scenario = Scenario::load("tavs-mixed", &["duration_ms=60000".parse().expect("key=value")])
+        .expect("it is right");
     let mean_ms = |policy, prefix: &str| {
         let run = report::run(&scenario, policy, 1, ()).expect("it is in the catalog");
         let (report, ()) = run.expect("time goes on");
@@ -295,11 +296,9 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
 fn new_1_every_policy_serves_the_papers_hosts_on_one_processor_and_on_three() {
     for shipped in mete_sim::scenario::SHIPPED.iter().filter(|shipped| shipped.name.starts_with("tavs-")) {
         for processors in [1, 3] {
-            let settings = [
-                "warm_up_ms=0".to_owned(),
-                "duration_ms=3000".to_owned(),
-                format!("host.processors={processors}"),
-            ];
+            let processors = format!("host.processors={processors}");
+            let settings = ["warm_up_ms=0", "duration_ms=3000", processors.as_str()];
+            let settings = settings.map(|text| text.parse().expect("key=value"));
             let scenario = Scenario::load(shipped.name, &settings).expect("it is right");
             for entry in mete_policy::CATALOG {
                 let run = report::run(&scenario, entry.name, 1, ()).expect("it is in the catalog");

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// A trace of a shipped scenario, shortened to two seconds without warm-up.
 fn trace(scenario: &str, policy: &str, seed: u64) -> (Report, Vec<u8>) {
-    let settings = ["warm_up_ms=0".to_owned(), "duration_ms=2000".to_owned()];
+    let settings = ["warm_up_ms=0", "duration_ms=2000"].map(|text| text.parse().expect("key=value"));
     let scenario = Scenario::load(scenario, &settings).expect("it is right");
     let writer = Writer::new(&scenario, Vec::new()).expect("it fits");
     let run = report::run(&scenario, policy, seed, writer).expect("it is in the catalog");

@@ -420,8 +420,9 @@ fn the_host_takes_its_time_for_what_it_tracks_from_the_guest() {
 #[test]
 fn tavs_gains_nothing_for_a_task_that_has_a_virtual_processor_to_itself() {
     let load = |vcpus| {
-        let settings =
-            [format!("guest.mixed.vcpus={vcpus}"), "duration_ms=30000".into(), "warm_up_ms=5000".into()];
+        let vcpus = format!("guest.mixed.vcpus={vcpus}");
+        let settings = [vcpus.as_str(), "duration_ms=30000", "warm_up_ms=5000"];
+        let settings = settings.map(|text| text.parse().expect("key=value"));
         Scenario::load("tavs-host", &settings).expect("it is right")
     };
     let mean_ms = |vcpus, policy| {

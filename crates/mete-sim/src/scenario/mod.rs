@@ -37,6 +37,7 @@ use crate::scene::{Disk, DriverCosts, Event, Io, Network, Program, Remote, Scene
 use credit::CreditTable;
 use error::Fault;
 pub use error::ScenarioError;
+pub use overrides::Setting;
 pub use shipped::{SHIPPED, Shipped};
 use table::ScenarioTable;
 
@@ -151,12 +152,11 @@ pub struct Scenario {
 
 impl Scenario {
     /// The scenario in a file, or the shipped scenario of that name, with settings applied in their order.
-    /// Each setting is `key=value`, the key a dotted path.
     ///
     /// # Errors
     ///
     /// [`ScenarioError`]: what is wrong, where, and what is allowed.
-    pub fn load(name: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+    pub fn load(name: &str, settings: &[Setting]) -> Result<Scenario, ScenarioError> {
         if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
             return Scenario::parse(shipped.name, shipped.text, settings);
         }
@@ -174,7 +174,7 @@ impl Scenario {
     /// # Errors
     ///
     /// As [`Scenario::load`].
-    pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+    pub fn parse(file: &str, text: &str, settings: &[Setting]) -> Result<Scenario, ScenarioError> {
         // Without the settings first: a mistake in the file is reported with its line.
         let plain = Scenario::read(text).map_err(|fault| fault.in_file(file, text))?;
         overrides::apply(text, settings)?.map_or(Ok(plain), Ok)

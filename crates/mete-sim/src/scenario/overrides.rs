@@ -3,17 +3,68 @@
 //! A part of the path names a key of a table, or an element of a list by its `name` or by its number from 0:
 //! `host.processors=2`, `task.encoder.share=5`.
 
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
 use toml::{Table, Value};
 
 use super::{Scenario, ScenarioError};
 
+/// A key of a scenario, as a dotted path, and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// As it is shown.
+    text: String,
+    path: String,
+    value: Value,
+}
+
+impl Setting {
+    /// The value as TOML reads it. A text that TOML cannot read is a string, so that names need no quotes.
+    pub(crate) fn new(path: &str, value: &str) -> Setting {
+        Setting::from_parts(format!("{path}={value}"), path, value)
+    }
+
+    /// How long the run is.
+    pub fn duration(length: Duration) -> Setting {
+        Setting::new("duration_ms", &(length.as_secs_f64() * 1e3).to_string())
+    }
+
+    fn from_parts(text: String, path: &str, value: &str) -> Setting {
+        let (path, value) = (path.trim().to_owned(), self::value(value.trim()));
+        Setting { text, path, value }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Setting {
+    type Err = ScenarioError;
+
+    /// `key=value`
+    fn from_str(text: &str) -> Result<Setting, ScenarioError> {
+        match text.split_once('=') {
+            Some((path, value)) => Ok(Setting::from_parts(text.to_owned(), path, value)),
+            None => {
+                let what = "it takes key=value, as in host.processors=2".to_owned();
+                Err(ScenarioError::Setting { setting: text.to_owned(), what })
+            }
+        }
+    }
+}
+
 /// The scenario after all settings; `None` if there are none. `text` is the scenario without them.
-pub(super) fn apply(text: &str, settings: &[String]) -> Result<Option<Scenario>, ScenarioError> {
+pub(super) fn apply(text: &str, settings: &[Setting]) -> Result<Option<Scenario>, ScenarioError> {
     // Read again after each setting, so that an error names the setting that caused it.
     let mut table: Table = text.parse().unwrap_or_default();
     let mut scenario = None;
     for setting in settings {
-        let wrong = |what: String| ScenarioError::Setting { setting: setting.clone(), what };
+        let wrong = |what: String| ScenarioError::Setting { setting: setting.to_string(), what };
         set(&mut table, setting).map_err(wrong)?;
         let changed = table.to_string();
         scenario = Some(Scenario::read(&changed).map_err(|fault| wrong(fault.what))?);
@@ -21,20 +72,19 @@ pub(super) fn apply(text: &str, settings: &[String]) -> Result<Option<Scenario>,
     Ok(scenario)
 }
 
-fn set(table: &mut Table, setting: &str) -> Result<(), String> {
-    let (path, text) = setting.split_once('=').ok_or("it takes key=value, as in host.processors=2")?;
-    let (tables, last) = path.trim().rsplit_once('.').unwrap_or(("", path.trim()));
+fn set(table: &mut Table, Setting { path, value, .. }: &Setting) -> Result<(), String> {
+    let (tables, last) = path.rsplit_once('.').unwrap_or(("", path));
     let mut keys = tables.split('.').filter(|key| !key.is_empty());
     let mut at = table;
     while let Some(key) = keys.next() {
-        let value = at.entry(key).or_insert_with(|| Value::Table(Table::new()));
-        at = match value {
+        let found = at.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        at = match found {
             Value::Table(table) => table,
             Value::Array(list) => element(list, key, keys.next())?,
             _ => return Err(format!("{key} is a value, not a table")),
         };
     }
-    at.insert(last.to_owned(), value(text.trim()));
+    at.insert(last.to_owned(), value.clone());
     Ok(())
 }
 

@@ -67,7 +67,9 @@ impl Case {
     }
 
     pub(crate) fn scenario(&self) -> Result<Scenario, Reason> {
-        Scenario::parse(self.scenario.name, self.scenario.text, &self.settings).map_err(Reason::from_error)
+        let settings: Result<Vec<_>, _> = self.settings.iter().map(|setting| setting.parse()).collect();
+        let settings = settings.map_err(Reason::from_error)?;
+        Scenario::parse(self.scenario.name, self.scenario.text, &settings).map_err(Reason::from_error)
     }
 
     /// The numbers of the watched client and of its task.
