@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, major};
 
 use crate::folder::{self, CreatedFolder, Folder, FolderEntry, PathPlace, PathTrust};
 
@@ -188,6 +188,8 @@ fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     let owner = entry.stat().st_uid;
     let is_trap = match entry.kind() {
         FileType::RegularFile => false,
+        // Memory devices and one's own terminal: in a user namespace they belong to no user that it knows.
+        FileType::CharacterDevice if matches!(major(entry.stat().st_rdev), 1 | 5) => false,
         FileType::CharacterDevice | FileType::BlockDevice => owner != 0,
         _ => true,
     };

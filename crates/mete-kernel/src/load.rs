@@ -25,6 +25,7 @@ pub fn load_skeleton<B>(
 where
     B: SkelBuilder<'static> + Default,
 {
+    check_descriptors()?;
     load(|| {
         // A skeleton borrows the memory of its object. It drops the object, but the memory stays: a pointer for each
         // load, which costs less than a type that refers to itself.
@@ -51,13 +52,12 @@ fn load<T>(attempt: impl FnMut() -> libbpf_rs::Result<T>) -> Result<T, KernelErr
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(KernelError::NoTypeInformation);
     }
-    check_descriptors()?;
     // It lives until the error is made, which takes the warnings.
     let _quiet = Quiet::begin();
     undisturbed(attempt).map_err(refused)
 }
 
-/// What an object's programs and maps take, and what the loader library opens to find out what the kernel can do.
+/// What a skeleton's programs and maps take, and what the loader library opens to find out what the kernel can do.
 const DESCRIPTORS: u64 = 100;
 
 /// Whether there is room for the descriptors. Where there is none, the loader library takes the kernel for one that
