@@ -66,7 +66,8 @@ fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
     let _alone = alone();
     let place = with_programs(&["mete-lab"]);
     let program = place.path().join("mete-lab");
-    for damaged in ["", "exit 0", "\x7fEL"] {
+    // The kernel takes none of them for a program, and the last one only looks like one.
+    for damaged in ["", "exit 0", "\x7fEL", "\x7fELF\nexit 0\n"] {
         fs::write(&program, damaged).unwrap();
         let output = run(place.path(), "study --list");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -79,10 +80,25 @@ fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
     fs::remove_file(&program).unwrap();
     fs::copy(place.path().join("mete"), &program).unwrap();
     let copied = run(place.path(), "study --list");
-    for output in [linked, copied] {
+    // A copy with another name would take the options for its own.
+    fs::copy(&program, place.path().join("mete-demo")).unwrap();
+    let renamed = run(place.path(), "demo --rounds 1");
+    for output in [renamed, linked, copied] {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(1) && said.contains("is this program itself"), "{said}");
     }
+}
+
+/// The command itself takes more descriptors than this.
+#[test]
+fn a_program_beside_has_the_limit_of_descriptors_that_the_user_has_set() {
+    let _alone = alone();
+    let place = with_programs(&["mete-lab"]);
+    fs::write(place.path().join("mete-lab"), "#!/bin/sh\nulimit -Sn\n").unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 200 && exec \"$0\" bench"]).arg(place.path().join("mete"));
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "200\n", "{output:?}");
 }
 
 #[test]
