@@ -35,7 +35,7 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
     /// The number of processors, instead of the recorded one
-    #[arg(long, value_name = "N", value_parser = within(1..=u16::MAX))]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(1..=u16::MAX))]
     processors: Option<u16>,
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]
