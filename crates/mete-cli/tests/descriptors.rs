@@ -88,11 +88,15 @@ fn log_13_what_the_kernels_programs_take_is_named() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    for command in ["log --for 100ms", "record --schema scheduler -o trace -- true"] {
-        let Ended { code, said, .. } = with_few(48, place.path(), &format!("\"$0\" {command}"));
+    let record = "record --schema scheduler -o trace -- true";
+    for (most, command) in [(48, "log --for 100ms"), (26, record)] {
+        let Ended { code, said, .. } = with_few(most, place.path(), &format!("\"$0\" {command}"));
         assert_eq!(code, Some(1), "{said}");
-        let why = "of the 48 that this process may have";
-        assert!(said.contains(why) && said.contains("raise the limit, as by ulimit -n"), "{said}");
+        let why = format!("of the {most} that this process may have");
+        assert!(said.contains(&why) && said.contains("raise the limit, as by ulimit -n"), "{said}");
         assert_eq!(names(place.path()), [""; 0]);
     }
+    // The programs of a schema are fewer, and run where there is room for them and a file for each processor.
+    let recorded = with_few(100, place.path(), &format!("\"$0\" {record}"));
+    assert_eq!(recorded.code, Some(0), "{}", recorded.said);
 }
