@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, major};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, major, minor};
 
 use crate::folder::{self, CreatedFolder, Folder, FolderEntry, PathPlace, PathTrust};
 
@@ -181,15 +181,13 @@ fn is_itself(entry: &FolderEntry) -> bool {
 /// root (`fs.protected_regular`, `fs.protected_fifos`). In any other folder it is what is written into instead of being
 /// replaced: a pipe, at which this program would wait until its owner reads, or a terminal. Devices of root are devices.
 fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
-    let found = fstat(folder)?;
-    if entry.is_own() || entry.is_through_proc() {
+    if entry.is_own() || entry.is_through_proc() || is_harmless_device(entry) {
         return Ok(());
     }
+    let found = fstat(folder)?;
     let owner = entry.stat().st_uid;
     let is_trap = match entry.kind() {
         FileType::RegularFile => false,
-        // Memory devices and one's own terminal: in a user namespace they belong to no user that it knows.
-        FileType::CharacterDevice if matches!(major(entry.stat().st_rdev), 1 | 5) => false,
         FileType::CharacterDevice | FileType::BlockDevice => owner != 0,
         _ => true,
     };
@@ -201,6 +199,14 @@ fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
         return Ok(());
     };
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Whether it is a device that behaves the same for every user: null, zero, full, or the terminal of this process. In a
+/// user namespace, such as a container that a user has started, root's devices seem to belong to another user.
+fn is_harmless_device(entry: &FolderEntry) -> bool {
+    const HARMLESS: [(u32, u32); 4] = [(1, 3), (1, 5), (1, 7), (5, 0)];
+    let number = entry.stat().st_rdev;
+    entry.kind() == FileType::CharacterDevice && HARMLESS.contains(&(major(number), minor(number)))
 }
 
 /// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the
@@ -436,6 +442,29 @@ mod tests {
         let refused = check_results(folder.path()).unwrap_err();
         assert!(format!("{:?}", refused).contains("pipe: it is no ordinary file"), "{refused:?}");
         assert!(Draft::begin(Path::new("/dev/null")).is_ok());
+    }
+
+    #[test]
+    fn of_what_another_user_has_put_there_only_devices_that_are_the_same_for_all_are_written_into() {
+        use rustix::fs::{CWD, Gid, Uid, chown, makedev, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        // The last number is left to devices of no fixed kind.
+        let devices = [("null", 1, 3), ("full", 1, 7), ("terminal", 5, 0), ("other", 240, 0)];
+        let made = devices.iter().try_for_each(|(name, major, minor)| {
+            mknodat(CWD, at(name), FileType::CharacterDevice, Mode::RUSR, makedev(*major, *minor))
+        });
+        if made.is_err() {
+            println!("SKIPPED: of_what_another_user_has_put_there_only_devices: this may not make devices");
+            return;
+        }
+        let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let found = ["null", "full", "terminal", "other", "socket"].map(|name| {
+            chown(at(name), Some(Uid::from_raw(65_534)), Some(Gid::from_raw(65_534))).unwrap();
+            let PathPlace { folder, entry, .. } = PathPlace::find(&at(name), PathTrust::Links).unwrap();
+            check_owner(&folder, &entry.unwrap()).is_ok()
+        });
+        assert_eq!(found, [true, true, true, false, false]);
     }
 
     #[test]

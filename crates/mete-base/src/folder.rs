@@ -203,8 +203,10 @@ impl Folder {
     ///
     /// The file system's error.
     pub fn create_folder(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<Folder> {
-        fs::mkdirat(self, name.as_ref(), mode)?;
-        let made = self.folder(name)?;
+        let name = name.as_ref();
+        fs::mkdirat(self, name, mode)?;
+        // Where no more files may be open, the folder is there but cannot be held.
+        let made = self.folder(name).inspect_err(|_| drop(self.remove_folder(name)))?;
         // Between the two calls, another user may exchange the new folder, where the folder around it allows that.
         if fs::fstat(&made)?.st_uid == geteuid().as_raw() {
             return Ok(made);

@@ -1,11 +1,13 @@
 //! A folder of results, written completely or not at all: like [`crate::draft::Draft`], for several files together.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync};
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, flock, fstat, fsync, statat, unlinkat,
+};
 
 use crate::draft::{all_unfinished, lock_left_over, unfinished};
 use crate::folder::{Folder, FolderEntry, PathPlace, PathTrust};
@@ -67,7 +69,7 @@ impl FolderDraft {
 impl Drop for FolderDraft {
     fn drop(&mut self) {
         if !self.is_closed {
-            remove(&self.parent, &self.unfinished, &self.draft);
+            remove(&self.parent, &self.unfinished, &self.lock);
         }
     }
 }
@@ -76,11 +78,14 @@ impl Drop for FolderDraft {
 /// is made again.
 fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)> {
     loop {
-        let made = parent.create_folder(name, Mode::RWXU).and_then(|folder| Ok((folder.open()?, folder)));
-        let (lock, folder) = match made {
+        let folder = match parent.create_folder(name, Mode::RWXU) {
             // Another run has removed it before it was opened.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            made => made?,
+            folder => folder?,
+        };
+        let lock = match folder.open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            lock => lock.inspect_err(|_| drop(parent.remove_folder(name)))?,
         };
         // A file system without locks is no problem: there, other runs take no folder for left over either.
         let _ = flock(&lock, FlockOperation::LockExclusive);
@@ -92,23 +97,38 @@ fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)>
 
 /// Removes a folder that a killed run has left: no process has locked it, and nothing but files is in it.
 fn remove_left_over(parent: &Folder, name: &OsStr) {
-    let Some(_lock) = lock_left_over(parent, name, FileType::Directory) else { return };
-    if let Ok(folder) = parent.folder(name) {
-        remove(parent, name, &folder);
+    if let Some(lock) = lock_left_over(parent, name, FileType::Directory) {
+        remove(parent, name, &lock);
     }
 }
 
-/// Removes a folder, if there is nothing in it but files.
-fn remove(parent: &Folder, name: &OsStr, folder: &Folder) {
-    let Ok(names) = folder.names() else { return };
-    if names.iter().all(|name| is_plain_file(folder, name)) {
-        names.iter().for_each(|name| drop(folder.remove(name)));
+/// Removes a folder, if there is nothing in it but files. Opens nothing, so that it also works where no more files may
+/// be open.
+fn remove(parent: &Folder, name: &OsStr, folder: impl AsFd) {
+    let Ok(names) = names(folder.as_fd()) else { return };
+    if names.iter().all(|name| is_plain_file(&folder, name)) {
+        for name in &names {
+            let _ = unlinkat(&folder, name, AtFlags::empty());
+        }
         let _ = parent.remove_folder(name);
     }
 }
 
-fn is_plain_file(folder: &Folder, name: &OsStr) -> bool {
-    folder.entry(name).is_ok_and(|entry| entry.is_some_and(|it| it.kind() == FileType::RegularFile))
+/// The names in an open folder.
+fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+    let mut memory = Vec::with_capacity(8192);
+    let mut entries = RawDir::new(folder, memory.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        names.push(entry?.file_name().to_owned());
+    }
+    names.retain(|name| ![c".", c".."].contains(&name.as_c_str()));
+    Ok(names)
+}
+
+fn is_plain_file(folder: impl AsFd, name: &CStr) -> bool {
+    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
 }
 
 fn is_empty_folder(parent: &Folder, name: &OsStr, entry: &FolderEntry) -> bool {

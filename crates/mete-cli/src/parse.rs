@@ -17,10 +17,13 @@ pub fn policy(name: &str) -> Result<&'static Entry, String> {
 
 /// A name of a policy, if it is among `known`.
 pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Result<String, String> {
-    if name.is_empty() {
-        return Err("there is nothing where the name of a policy belongs".into());
-    }
     let known: Vec<_> = known.collect();
+    if name.is_empty() {
+        let known = known.join(", ");
+        return Err(format!(
+            "there is nothing where a name belongs, as between two commas: there are {known}"
+        ));
+    }
     if known.contains(&name) {
         return Ok(name.to_owned());
     }

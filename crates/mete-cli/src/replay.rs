@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use mete_command::output::Output;
 use mete_command::table::{Head, Table, grouped, number, shorten};
-use mete_command::value::{duration, none_or_more};
+use mete_command::value::{duration, none_or_more, within};
 use mete_convert::recorded_schedule;
 use mete_policy::{CATALOG, Nanoseconds, by_name};
 use mete_sim::metrics::Latencies;
@@ -35,7 +35,7 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
     /// The number of processors, instead of the recorded one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(1..=u16::MAX))]
     processors: Option<u16>,
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]

@@ -51,6 +51,22 @@ fn new_1_trace_of_a_simulation_that_finds_no_room_is_told_once_and_leaves_nothin
     assert_eq!(ended.printed, "");
 }
 
+/// Fills the disk, and has results written into folders that do not exist yet.
+const INTO_NEW_FOLDERS: &str = "\
+    cd \"$1\" && dd if=/dev/zero of=filled bs=1k 2>/dev/null
+    for command in 'study vtrr-micro --out' 'generate man --out' 'generate completions --out' \
+        'sim mix --policy vtrr --plot' 'sim mix --policy vtrr --seeds 2 --plot'; do
+        \"$0\" $command a/b >/dev/null; echo \"$? $(ls -A)\"
+    done";
+
+#[test]
+fn folders_that_are_made_for_results_that_find_no_room_are_removed() {
+    let Some(Ended { printed, said, .. }) = in_a_small_place("16k", INTO_NEW_FOLDERS) else { return };
+    assert_eq!(printed, "1 filled\n".repeat(5), "{said}");
+    let told = said.lines().filter(|line| line.starts_with("mete: cannot write into a/b"));
+    assert!(told.filter(|line| line.contains("No space left")).count() == 5, "{said}");
+}
+
 /// Runs a script with the command and the path of a small file system, which is the script's own and ends with it;
 /// `None` if there can be none.
 fn in_a_small_place(size: &str, script: &str) -> Option<Ended> {

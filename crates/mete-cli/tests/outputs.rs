@@ -207,6 +207,52 @@ fn results_may_go_to_what_stands_for_the_standard_output() {
     }
 }
 
+#[test]
+fn a_pipe_of_another_user_is_refused_in_any_folder_before_the_work() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.at("vtrr-micro")).unwrap();
+    for pipe in ["pipe", "vtrr-micro/data.csv"] {
+        assert!(Command::new("mkfifo").arg(place.at(pipe)).status().unwrap().success());
+        chown(place.at(pipe), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let why = "it is no ordinary file and belongs to another user";
+    place.refuses(&place.at("pipe"), why);
+    let said = said_by(&mete(&["study", "vtrr-micro", "--out", &place.text("")]).assert().code(1).stdout(""));
+    assert!(said.contains(&format!("data.csv: {why}")), "{said}");
+}
+
+/// Pipes of the user, by name and of a shell, and devices where root has another number.
+#[test]
+fn results_may_go_into_pipes_of_the_user_and_devices_of_all() {
+    let place = Place::new();
+    let plain = mete(&["convert", &place.text("trace"), "--to", "csv"]).assert().success();
+    let plain = &plain.get_output().stdout;
+    for script in [
+        "mkfifo pipe; cat pipe & \"$0\" convert trace --to csv -o pipe; wait",
+        "\"$0\" convert trace --to csv -o >(cat >copy) && wait $! && cat copy",
+    ] {
+        let mut command = Command::new("bash");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_mete")]).current_dir(place.0.path());
+        let output = command.output().unwrap();
+        assert_eq!(&output.stdout, plain, "{script}: {output:?}");
+    }
+    // The trace belongs to this user, which has the number 0 there, and all others have none.
+    let of_user = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user"]).args(arguments);
+        command.status().unwrap().success()
+    };
+    if is_root() || !of_user(&["true"]) {
+        eprintln!("SKIPPED: only a user without rights finds devices of nobody in a namespace of its own");
+        return;
+    }
+    let convert = [env!("CARGO_BIN_EXE_mete"), "convert", &place.text("trace"), "--to", "csv", "-o"];
+    assert!(of_user(&[&convert[..], &["/dev/null"]].concat()));
+}
+
 const TELL: &str = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME; grep CapEff: /proc/self/status";
 
 /// A command that tells as which user it runs, under a sudo that this user has called.

@@ -1,5 +1,7 @@
 //! Parsers of the values of options.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,6 +14,17 @@ pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, St
 /// A whole number, which may be 0.
 pub fn none_or_more<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "it takes a whole number that is 0 or more".to_owned())
+}
+
+/// A whole number from one to another, both included.
+pub fn within<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("it takes a whole number from {} to {}", range.start(), range.end()))
+    }
 }
 
 /// A length of time with its unit: `10s`, `500ms`, `1m30s`.

@@ -107,11 +107,12 @@ impl std::ops::Sub for Tally {
 /// The processes and files that last for the whole demo. Clients start and end with each stretch.
 pub struct DemoStage {
     program: PathBuf,
-    folder: Folder,
     board: Board,
     board_file: OwnedFd,
     drivers: Vec<CastProcess>,
     hogs: Vec<CastProcess>,
+    /// The last one to be dropped: living processes might put files into it while it is removed.
+    folder: Folder,
 }
 
 impl DemoStage {
@@ -122,7 +123,7 @@ impl DemoStage {
         let (board, board_file) =
             Board::create().context("cannot make the memory in which the demo counts")?;
         let mut stage =
-            DemoStage { program, folder, board, board_file, drivers: Vec::new(), hogs: Vec::new() };
+            DemoStage { program, board, board_file, drivers: Vec::new(), hogs: Vec::new(), folder };
         for (number, &processor) in processors.iter().take(DRIVERS).enumerate() {
             let driver = stage.start_driver(number, processor)?;
             stage.drivers.push(driver);
@@ -240,7 +241,9 @@ fn part_program() -> Result<PathBuf> {
 /// it is in use. A process id could not tell that, because another demo may run in another pid namespace.
 struct Folder {
     path: PathBuf,
-    _lock: OwnedFd,
+    /// Two descriptors of the folder, which have the lock together. Removing the folder takes as many, and gets these,
+    /// because no more may be left: that no more files may be open can be the reason for the end.
+    locked: Vec<OwnedFd>,
 }
 
 /// How the folders' names begin.
@@ -254,10 +257,10 @@ impl Folder {
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).with_context(failed)?;
-        let locked = lock(&path).with_context(failed);
+        let locked = lock(&path).and_then(|lock| Ok(vec![lock.try_clone()?, lock])).with_context(failed);
         // Otherwise it would stay until a later demo finds it.
-        let lock = locked.inspect_err(|_| drop(std::fs::remove_dir(&path)))?;
-        let folder = Folder { path: path.clone(), _lock: lock };
+        let locked = locked.inspect_err(|_| drop(std::fs::remove_dir(&path)))?;
+        let folder = Folder { path: path.clone(), locked };
         builder.create(folder.components()).with_context(failed)?;
         Ok(folder)
     }
@@ -296,6 +299,7 @@ fn is_old(entry: &FolderEntry) -> bool {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        self.locked.clear();
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -79,7 +79,7 @@ pub enum KernelError {
     #[error("{0}{help}", help = .0.help().map(|help| format!("; {help}")).unwrap_or_default())]
     Program(#[from] mete_schema::program::ProgramError),
     /// The kernel does not run a program for a measurement.
-    #[error("cannot measure what logging {event} costs: the kernel does not run its program: {source}")]
+    #[error("cannot measure what logging {event} costs: the kernel does not run its program: {source:#}")]
     Benchmark {
         /// The event that was to be measured.
         event: String,

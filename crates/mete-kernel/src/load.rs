@@ -25,8 +25,7 @@ pub fn load_skeleton<B>(
 where
     B: SkelBuilder<'static> + Default,
 {
-    check_descriptors()?;
-    load(|| {
+    load(OF_SKELETON, || {
         // A skeleton borrows the memory of its object. It drops the object, but the memory stays: a pointer for each
         // load, which costs less than a type that refers to itself.
         let memory = Box::leak(Box::new(MaybeUninit::uninit()));
@@ -41,33 +40,38 @@ pub(crate) fn load_object(
     bytes: &[u8],
     mut configure: impl FnMut(&mut OpenObject) -> libbpf_rs::Result<()>,
 ) -> Result<Object, KernelError> {
-    load(|| {
+    load(OF_SCHEMA, || {
         let mut open = ObjectBuilder::default().open_memory(bytes)?;
         configure(&mut open)?;
         open.load()
     })
 }
 
-fn load<T>(attempt: impl FnMut() -> libbpf_rs::Result<T>) -> Result<T, KernelError> {
+fn load<T>(needed: u64, attempt: impl FnMut() -> libbpf_rs::Result<T>) -> Result<T, KernelError> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(KernelError::NoTypeInformation);
     }
+    check_descriptors(needed)?;
     // It lives until the error is made, which takes the warnings.
     let _quiet = Quiet::begin();
     undisturbed(attempt).map_err(refused)
 }
 
-/// What a skeleton's programs and maps take, and what the loader library opens to find out what the kernel can do.
-const DESCRIPTORS: u64 = 100;
+/// The descriptors that a skeleton's programs and maps take, and those that the loader library opens to find out what
+/// the kernel can do.
+const OF_SKELETON: u64 = 100;
+/// The same for the programs of a usual schema, which are fewer. If there are more of them, the kernel's refusal says
+/// that descriptors are missing.
+const OF_SCHEMA: u64 = 24;
 
 /// Whether there is room for the descriptors. Where there is none, the loader library takes the kernel for one that
 /// cannot do what it tried, and what fails then is something else.
-fn check_descriptors() -> Result<(), KernelError> {
+fn check_descriptors(needed: u64) -> Result<(), KernelError> {
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     // Without /proc they are not counted, and what fails is said by what fails.
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    if most.saturating_sub(open) < DESCRIPTORS {
-        return Err(KernelError::Descriptors { most, open, needed: DESCRIPTORS });
+    if most.saturating_sub(open) < needed {
+        return Err(KernelError::Descriptors { most, open, needed });
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ impl NamedMap<'_> {
     }
 
     fn failed(&self, error: libbpf_rs::Error) -> KernelError {
-        KernelError::Map { map: self.name, source: io::Error::other(error) }
+        KernelError::Map { map: self.name, source: io::Error::other(format!("{error:#}")) }
     }
 }
 

@@ -55,10 +55,23 @@ pub(crate) fn make(path: &Path, former: FormerTrace) -> Result<Directory, Record
     }
     let made = Folder::make(path, PathTrust::Links, Mode::RWXU);
     let (folder, made) = made.map_err(|source| failed("create", path, source))?;
-    let lock = take(&folder, path)?;
-    let former = replaced(&folder, path, former)?;
-    set_aside(&folder, &former).map_err(|source| failed("replace the trace in", path, source))?;
+    // The directories that were made would stay, and they would be of no use.
+    let reserved =
+        reserve(&folder, path, former).inspect_err(|_| made.iter().for_each(CreatedFolder::remove));
+    let (lock, former) = reserved?;
     Ok(Directory { folder, path: path.to_owned(), made, former, _lock: lock })
+}
+
+/// Locks the directory and sets the trace that gives way aside. Returns the lock and the names of that trace's files.
+fn reserve(
+    folder: &Folder,
+    path: &Path,
+    former: FormerTrace,
+) -> Result<(OwnedFd, Vec<OsString>), RecordError> {
+    let lock = take(folder, path)?;
+    let former = replaced(folder, path, former)?;
+    set_aside(folder, &former).map_err(|source| failed("replace the trace in", path, source))?;
+    Ok((lock, former))
 }
 
 fn failed(what: &'static str, path: &Path, source: io::Error) -> RecordError {

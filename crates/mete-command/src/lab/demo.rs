@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::value::duration;
+use crate::value::{duration, within};
 
 /// The most clients: the demo's memory has room for their counters.
 pub const MOST_CLIENTS: usize = 56;
@@ -15,7 +15,7 @@ const HOGS_ON_A_PROCESSOR: usize = 8;
 #[command(after_help = EXAMPLES)]
 pub struct DemoOptions {
     /// How often the three stretches are run in turn
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = within::<u32>(1..=100))]
     pub rounds: u32,
     /// How long each stretch is measured
     #[arg(long, default_value = "3s", value_parser = duration)]

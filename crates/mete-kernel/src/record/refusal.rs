@@ -22,7 +22,7 @@ pub(super) fn explain(error: KernelError, points: &[Program]) -> KernelError {
         // Without what the loader library says: it guesses at other reasons.
         Some(why) => KernelError::RefusedPoint { point, why, detail: String::new() },
         None => {
-            let why = verdict(&detail).map(by_verifier).unwrap_or_else(|| source.to_string());
+            let why = verdict(&detail).map(by_verifier).unwrap_or_else(|| format!("{source:#}"));
             KernelError::RefusedPoint { point, why, detail }
         }
     }
@@ -157,5 +157,24 @@ mod tests {
         let expected = "cannot record at kprobe:vfs_read: this kernel has no breakpoints (kprobes) for programs, see mete \
             doctor; take a tracepoint";
         assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn klog_8_the_cause_of_a_refusal_is_said_behind_what_was_tried() {
+        use libbpf_rs::ErrorExt;
+        let refused = |number: i32| {
+            libbpf_rs::Error::from(io::Error::from_raw_os_error(number)).context("failed to do it")
+        };
+        let target = Target::TpBtf("sched_switch".to_owned());
+        let cause = "failed to do it: Too many open files (os error 24)";
+        let attached = not_attached(&target, refused(libc::EMFILE)).to_string();
+        assert_eq!(attached, format!("cannot record at tp_btf:sched_switch: {cause}"));
+        let point = Program { name: "mete_at_3".to_owned(), target, events: Vec::new() };
+        let error =
+            KernelError::Refused { detail: "prog 'mete_at_3'".to_owned(), source: refused(libc::EMFILE) };
+        let loaded = explain(error, &[point]).to_string();
+        assert!(loaded.contains(&format!("for tp_btf:sched_switch: {cause}")), "{loaded}");
+        let measured = KernelError::Benchmark { event: "a".to_owned(), source: refused(libc::EMFILE) };
+        assert!(measured.to_string().ends_with(cause), "{measured}");
     }
 }
