@@ -293,6 +293,9 @@ __noinline int queues_run(__u32 number, __u32 processor)
 
 	if (!client)
 		return 0;
+	/* As a rule it was chosen for this, and only what happens on its own processor changes that. */
+	if (client->state == DVTRR_RUNNING && client->processor == processor)
+		return 0;
 	queues_wake(number, processor);
 	locked = lock_queues_of(&policy, client);
 	if (client->state == DVTRR_READY) {
@@ -329,7 +332,8 @@ __noinline int queues_withdraw(__u32 number)
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
 	__u32 locked;
 
-	if (!client)
+	/* A task that blocks has stopped before: only a wake-up changes it now. */
+	if (!client || client->state == DVTRR_BLOCKED)
 		return 0;
 	locked = lock_queues_of(&policy, client);
 	dvtrr_withdraw(&policy, number);

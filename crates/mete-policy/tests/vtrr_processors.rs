@@ -1,8 +1,11 @@
 //! Virtual-time round robin on several processors: one queue serves all of them.
 
+#[path = "common/feasible.rs"]
+mod feasible;
 #[path = "common/plain.rs"]
 mod plain;
 
+use feasible::feasible;
 use mete_policy::{Setup, Share, Stop, Vtrr};
 use plain::Policy;
 use proptest::prelude::*;
@@ -33,23 +36,6 @@ fn served(shares: &[u32], processors: u16, quanta: usize) -> Vec<u64> {
     let mut policy = Vtrr::new(&setup);
     start(&mut policy, shares);
     serve(&mut policy, shares.len(), processors, quanta)
-}
-
-/// The part of one processor that each client can have at most, computed by filling processors: a client that
-/// would have more than one has one, and the others share the rest.
-fn feasible(shares: &[u32], processors: u16) -> Vec<f64> {
-    let mut parts = vec![0.0; shares.len()];
-    let mut order: Vec<usize> = (0..shares.len()).collect();
-    order.sort_by_key(|&client| std::cmp::Reverse(shares[client]));
-    let mut left = f64::from(processors);
-    let mut rest: f64 = shares.iter().map(|&share| f64::from(share)).sum();
-    for client in order {
-        let share = f64::from(shares[client]);
-        parts[client] = (left * share / rest).min(1.0);
-        left -= parts[client];
-        rest -= share;
-    }
-    parts
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
+pub mod feasible;
 pub mod line;
 pub mod plain;
 pub mod world;
