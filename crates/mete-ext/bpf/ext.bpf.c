@@ -35,6 +35,17 @@ s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	return scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
 }
 
+/* A client waits on a processor, which looks for it if it is idle, or if the client goes ahead of the one that runs. */
+static __always_inline void wake_on(__u32 client, __u32 processor)
+{
+	if (!queues_wake(client, processor)) {
+		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
+		return;
+	}
+	processor_at(processor)->is_asked = 1;
+	scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
+}
+
 void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
@@ -55,8 +66,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	 */
 	insert_into(p, client, QUANTUM_NS, enq_flags);
 	task->processor = processor;
-	queues_wake(client, processor);
-	scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
+	wake_on(client, processor);
 }
 
 /*
@@ -72,21 +82,24 @@ static __always_inline void missed(__u32 processor, __u32 client)
 	queues_withdraw(client);
 	if (!task || task->processor == processor)
 		return;
-	queues_wake(client, task->processor);
-	scx_bpf_kick_cpu(task->processor, SCX_KICK_IDLE);
+	wake_on(client, task->processor);
 }
 
 void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 {
-	__u32 processor = cpu, before = CLIENTS, tries, client;
+	__u32 processor = cpu, before = CLIENTS, tries, client, was_asked = processor_at(processor)->is_asked;
+	enum dvtrr_stop stop;
 	struct task *task;
 
+	processor_at(processor)->is_asked = 0;
 	/* The task that runs is queued again only after this: the policy has to know now that it is ready. */
 	if (previous && previous->scx.flags & SCX_TASK_QUEUED) {
 		before = client_of(previous);
 		task = task_of(before);
+		/* To be asked takes what is left of a slice. */
+		stop = previous->scx.slice || was_asked ? DVTRR_PREEMPTED : DVTRR_EXPIRED;
 		if (task)
-			charge(previous, before, task, previous->scx.slice ? DVTRR_PREEMPTED : DVTRR_EXPIRED);
+			charge(previous, before, task, stop);
 	}
 	/* Tasks that have left at this very moment are few. */
 	for (tries = 0; tries < 8; tries++) {
@@ -312,7 +325,13 @@ s32 SLEEPABLE(init)
 	begin_numbers();
 	bpf_for(number, 0, QUEUES) dvtrr_begin_queue(&queues[masked(number, QUEUES)]);
 	bpf_for(number, 0, ENTITIES) dvtrr_begin_member(&members[masked(number, ENTITIES)]);
-	bpf_for(number, 0, PROCESSORS) processor_at(number)->running = DVTRR_NONE;
+	bpf_for(number, 0, PROCESSORS)
+	{
+		struct processor *processor = processor_at(number);
+
+		processor->running = DVTRR_NONE;
+		processor->ahead.first = processor->ahead.last = DVTRR_NONE;
+	}
 	domains[DVTRR_ROOT].is_known = 1;
 	return 0;
 }

@@ -39,6 +39,8 @@ const volatile __u32 processor_count = 1;
 struct processor {
 	__u32 lock;
 	__u32 running; /* the client that was chosen last, while it runs */
+	__u32 is_asked; /* the task that runs is asked to give way to one that goes ahead */
+	struct dvtrr_line ahead; /* the clients that go ahead of all others */
 	/* Choices; tasks taken from other processors; choices that could not be carried out. */
 	__u64 decisions;
 	__u64 stolen;
@@ -108,6 +110,11 @@ static __always_inline struct dvtrr_member *dvtrr_member_at(struct dvtrr *p, __u
 static __always_inline __u32 *dvtrr_running_at(struct dvtrr *p, __u32 processor)
 {
 	return &processor_at(processor)->running;
+}
+
+static __always_inline struct dvtrr_line *dvtrr_ahead_at(struct dvtrr *p, __u32 processor)
+{
+	return &processor_at(processor)->ahead;
 }
 
 /*
@@ -263,12 +270,13 @@ static __always_inline __u32 lock_queues_of(struct dvtrr *p, struct dvtrr_client
 	return locked;
 }
 
-/* A client waits on this processor from now on, wherever it stood before. */
+/* A client waits on this processor from now on, wherever it stood before. Whether the one that runs there is to give way. */
 __noinline int queues_wake(__u32 number, __u32 processor)
 {
 	struct dvtrr policy = POLICY;
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
 	__u32 locked;
+	int gives_way;
 
 	if (!client)
 		return 0;
@@ -279,9 +287,9 @@ __noinline int queues_wake(__u32 number, __u32 processor)
 		dvtrr_unlock(&policy, locked);
 		locked = lock_queues_of(&policy, client);
 	}
-	dvtrr_wake(&policy, number);
+	gives_way = dvtrr_wake(&policy, number);
 	dvtrr_unlock(&policy, locked);
-	return 0;
+	return gives_way;
 }
 
 /* A client runs on this processor, whether or not it was chosen. */
@@ -320,7 +328,7 @@ __noinline int queues_ran(__u32 number, __u64 ran_ns, __u32 stop)
 	if (client->state == DVTRR_RUNNING)
 		dvtrr_ran(&policy, number, ran_ns, (enum dvtrr_stop)stop);
 	else
-		dvtrr_charge(&policy, number, locked, ran_ns);
+		dvtrr_charge(&policy, number, locked, ran_ns, 0);
 	dvtrr_unlock(&policy, locked);
 	return 0;
 }

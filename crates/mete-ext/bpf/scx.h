@@ -27,6 +27,8 @@ enum {
 #define SCX_SLICE_DFL (20ull * 1000 * 1000)
 /* Wakes a processor only if it is idle. */
 #define SCX_KICK_IDLE 1ull
+/* Has a processor ask the scheduler at once. */
+#define SCX_KICK_PREEMPT 2ull
 /* In the flags of a scheduler: it knows the weights of cgroups. */
 #define SCX_OPS_HAS_CGROUP_WEIGHT (1ull << 16)
 /* In the flags of a task: it is runnable. */

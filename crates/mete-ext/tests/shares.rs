@@ -108,6 +108,20 @@ fn wait_for_hogs(group: &Group) {
     }
 }
 
+/// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle, and what a
+/// hundredth of its waits exceed, in microseconds.
+fn lateness_in(group: &Group) -> (u64, u64) {
+    let script = format!(
+        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} 2000",
+        group.path.display(),
+        env!("CARGO_BIN_EXE_mete-ext-sleeper")
+    );
+    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
 /// What each group used, as thousandths of what all used together, over enough time that a few quanta do not matter.
 fn shares(groups: &[&Group]) -> Vec<u64> {
     groups.iter().for_each(|group| wait_for_hogs(group));
@@ -206,6 +220,29 @@ fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
     let refused = scheduler.set_share(Path::new("/proc"), Share::new(1)).unwrap_err().to_string();
     assert!(refused.contains("/proc"), "{refused}");
     fs::remove_dir(&inner).unwrap();
+}
+
+#[test]
+fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
+    let Some((scheduler, _alone)) =
+        start("tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share")
+    else {
+        return;
+    };
+    let own = Group::top("mete-sleeper", 100).hogs(10, Some(0));
+    let others: Vec<_> =
+        (0..5).map(|nth| Group::top(&format!("mete-hog-{nth}"), 100).hogs(1, Some(0))).collect();
+    let groups: Vec<_> = [&own].into_iter().chain(&others).collect();
+    groups.iter().for_each(|group| wait_for_hogs(group));
+    let before: Vec<u64> = groups.iter().map(|group| group.used()).collect();
+    let (median, most) = lateness_in(&own);
+    let used: Vec<u64> = groups.iter().zip(before).map(|(group, before)| group.used() - before).collect();
+    let all: u64 = used.iter().sum();
+    let found: Vec<_> = used.iter().map(|used| used * 1000 / all).collect();
+    println!("a sleeper beside ten hogs, and five groups: {found:?}, {median} us, {most} us");
+    assert!(close(&found, &[166; 6]), "{found:?}, {:?}", scheduler.status());
+    // In its turn it would wait for 6 quanta at least, and for 60 as a rule.
+    assert!(median < 1000 && most < 2000, "{median} us, {most} us, {:?}", scheduler.status());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * Distributed group virtual-time round robin: what one processor needs of others, and the calls of its owner. The twin of
- * src/distributed/mod.rs. What takes locks says so; everything else is called under one.
+ * src/distributed/mod.rs and search.rs. What takes locks says so; everything else is called under one.
  */
 #ifndef METE_DVTRR_H
 #define METE_DVTRR_H
@@ -104,7 +104,7 @@ static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from,
 	if (client->state == DVTRR_MOVING && client->processor == to) {
 		client->state = DVTRR_READY;
 		dvtrr_enter(p, number, to);
-		dvtrr_show(p, number, to, 1);
+		dvtrr_put(p, number, to, 1);
 	}
 	dvtrr_unlock(p, to);
 	dvtrr_lock(p, from);
@@ -293,12 +293,16 @@ static __always_inline void dvtrr_go_on(struct dvtrr *p, __u32 processor, __u32 
 static __always_inline int dvtrr_take_any(struct dvtrr *p, __u32 processor)
 {
 	struct dvtrr_queue *queue;
+	struct dvtrr_line *ahead;
 	__u32 nth, other, member, client;
 
 	for (nth = 1; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
 		other = dvtrr_other(p, processor, nth);
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, DVTRR_ROOT));
-		member = queue ? dvtrr_first(queue, queue->due) : DVTRR_NONE;
+		ahead = dvtrr_ahead_at(p, other);
+		member = ahead ? ahead->first : DVTRR_NONE;
+		if (queue && member == DVTRR_NONE)
+			member = dvtrr_first(queue, queue->due);
 		if (member == DVTRR_NONE)
 			continue;
 		client = dvtrr_client_under(p, other, member, processor);
@@ -319,12 +323,14 @@ static __always_inline struct dvtrr_found dvtrr_look(struct dvtrr *p, __u32 proc
 {
 	struct dvtrr_found found = { DVTRR_NONE, DVTRR_NONE };
 	__u32 home = DVTRR_ROOT, member, *runs = dvtrr_running_at(p, processor);
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
 	struct dvtrr_client *client;
 	int exhausted = 0;
 
 	dvtrr_lock(p, processor);
 	while (DVTRR_CAN_LOOP) {
-		member = dvtrr_turn(p, processor, home, &exhausted);
+		member = ahead && ahead->first != DVTRR_NONE ? ahead->first
+							     : dvtrr_turn(p, processor, home, &exhausted);
 		if (member == DVTRR_NONE) {
 			if (exhausted)
 				found.domain = home;
@@ -372,28 +378,47 @@ static __always_inline void dvtrr_end_run(struct dvtrr *p, __u32 number, __u32 p
 		*runs = DVTRR_NONE;
 }
 
-/* A client becomes runnable, on the processor that it names. */
-static __always_inline void dvtrr_wake(struct dvtrr *p, __u32 number)
+/* Whether the client that runs on a processor has to give way to the first one that goes ahead. */
+static __always_inline int dvtrr_gives_way(struct dvtrr *p, __u32 processor)
+{
+	__u32 *runs = dvtrr_running_at(p, processor);
+	struct dvtrr_client *client = runs ? dvtrr_client_at(p, *runs) : 0;
+
+	return client && !client->is_ahead;
+}
+
+/* A client becomes runnable, on the processor that it names. Whether the one that runs there is to give way. */
+static __always_inline int dvtrr_wake(struct dvtrr *p, __u32 number)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	struct dvtrr_line *ahead;
+	int is_first;
 
 	if (!client || client->state != DVTRR_BLOCKED)
-		return;
+		return 0;
 	client->state = DVTRR_READY;
 	dvtrr_enter(p, number, client->processor);
-	dvtrr_show(p, number, client->processor, 0);
+	client->is_ahead = dvtrr_goes_ahead(p, number, client->processor);
+	ahead = dvtrr_ahead_at(p, client->processor);
+	/* One that is ahead has the processor already, or was promised it. */
+	is_first = client->is_ahead && ahead && ahead->first == DVTRR_NONE;
+	dvtrr_put(p, number, client->processor, 0);
+	return is_first && dvtrr_gives_way(p, client->processor);
 }
 
 /* A client that runs has left its processor. */
 static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_ns, enum dvtrr_stop stop)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	int was_ahead;
 
 	if (!client || client->state != DVTRR_RUNNING)
 		return;
 	dvtrr_end_run(p, number, client->processor);
-	dvtrr_charge(p, number, client->processor, ran_ns);
-	if (stop != DVTRR_PREEMPTED)
+	was_ahead = client->is_ahead;
+	dvtrr_judge(client, ran_ns, p->quantum_ns, stop);
+	dvtrr_charge(p, number, client->processor, ran_ns, was_ahead);
+	if (stop != DVTRR_PREEMPTED && !was_ahead)
 		dvtrr_end_turns(p, number, client->processor);
 	if (stop == DVTRR_STOP_BLOCKED) {
 		client->state = DVTRR_BLOCKED;
@@ -401,7 +426,7 @@ static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_n
 		return;
 	}
 	client->state = DVTRR_READY;
-	dvtrr_show(p, number, client->processor, stop == DVTRR_PREEMPTED);
+	dvtrr_put(p, number, client->processor, stop == DVTRR_PREEMPTED);
 }
 
 /* A client is not runnable any more, whatever it was before. */
@@ -455,6 +480,9 @@ static __always_inline void dvtrr_add_client(struct dvtrr *p, __u32 number, __u3
 	account->share = share;
 	/* As one that was away: it has a quantum due when it comes. */
 	account->used = (domain ? domain->limit : 0) - dvtrr_virtual(p->quantum_ns, share);
+	client->belief = 0;
+	client->ran_ns = 0;
+	client->is_ahead = 0;
 }
 
 /* A client or, behind the clients, a domain has another share. */

@@ -11,11 +11,10 @@ static __always_inline struct dvtrr_line *dvtrr_line_of(struct dvtrr_queue *queu
 }
 
 /* Puts a member, which stands nowhere, behind or in front of all others of a line. */
-static __always_inline void dvtrr_line_push(struct dvtrr *p, struct dvtrr_queue *queue, __u32 which,
+static __always_inline void dvtrr_line_push(struct dvtrr *p, struct dvtrr_line *line, __u32 which,
 					    __u32 number, int is_first)
 {
 	struct dvtrr_member *member = dvtrr_member_at(p, number), *neighbour;
-	struct dvtrr_line *line = dvtrr_line_of(queue, which);
 
 	if (!member)
 		return;
@@ -34,14 +33,12 @@ static __always_inline void dvtrr_line_push(struct dvtrr *p, struct dvtrr_queue 
 }
 
 /* Takes a member out of the line that it stands in. */
-static __always_inline void dvtrr_line_remove(struct dvtrr *p, struct dvtrr_queue *queue, __u32 number)
+static __always_inline void dvtrr_line_remove(struct dvtrr *p, struct dvtrr_line *line, __u32 number)
 {
 	struct dvtrr_member *member = dvtrr_member_at(p, number), *previous, *next;
-	struct dvtrr_line *line;
 
 	if (!member || member->line == DVTRR_NOWHERE)
 		return;
-	line = dvtrr_line_of(queue, member->line);
 	previous = dvtrr_member_at(p, member->previous);
 	next = dvtrr_member_at(p, member->next);
 	if (previous)

@@ -4,6 +4,7 @@ typedef unsigned char __u8;
 typedef unsigned short __u16;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
+typedef signed int __s32;
 typedef signed long long __s64;
 
 #define DVTRR_CAN_LOOP 1
@@ -15,7 +16,7 @@ struct dvtrr {
 	__u32 domains;
 	__u32 processors;
 	__u64 quantum_ns;
-	/* Arrays of the caller's: clients + domains, domains, processors * domains, clients + these, clients, processors. */
+	/* Arrays of the caller's: clients + domains, domains, processors * domains, clients + these, clients, processors (twice). */
 	struct dvtrr_account *accounts;
 	struct dvtrr_domain *all_domains;
 	struct dvtrr_queue *queues;
@@ -23,6 +24,7 @@ struct dvtrr {
 	struct dvtrr_client *all_clients;
 	__u64 *barred; /* for each client the processors that it may not run on, a bit each */
 	__u32 *running;
+	struct dvtrr_line *ahead;
 };
 
 static __always_inline struct dvtrr_client *dvtrr_client_at(struct dvtrr *p, __u32 number)
@@ -53,6 +55,11 @@ static __always_inline struct dvtrr_member *dvtrr_member_at(struct dvtrr *p, __u
 static __always_inline __u32 *dvtrr_running_at(struct dvtrr *p, __u32 processor)
 {
 	return processor < p->processors ? &p->running[processor] : 0;
+}
+
+static __always_inline struct dvtrr_line *dvtrr_ahead_at(struct dvtrr *p, __u32 processor)
+{
+	return processor < p->processors ? &p->ahead[processor] : 0;
 }
 
 /* One thread makes all calls. */
@@ -117,6 +124,7 @@ static __u64 lay_out(struct dvtrr *p)
 	ARRAY(p, all_clients, p->clients);
 	ARRAY(p, barred, p->clients);
 	ARRAY(p, running, p->processors);
+	ARRAY(p, ahead, p->processors);
 	return offset;
 }
 
@@ -142,8 +150,10 @@ void mete_dvtrr_begin(struct dvtrr *p, __u32 clients, __u32 domains, __u32 proce
 		dvtrr_begin_queue(&p->queues[number]);
 	for (number = 0; number < clients + processors * domains; number++)
 		dvtrr_begin_member(&p->members[number]);
-	for (number = 0; number < processors; number++)
+	for (number = 0; number < processors; number++) {
 		p->running[number] = DVTRR_NONE;
+		p->ahead[number].first = p->ahead[number].last = DVTRR_NONE;
+	}
 	p->all_domains[DVTRR_ROOT].is_known = 1;
 }
 
@@ -199,18 +209,27 @@ static void place(struct dvtrr *p, struct dvtrr_client *client, __u64 barred)
 		client->processor = first;
 }
 
-void mete_dvtrr_wake(struct dvtrr *p, __u32 number)
+/* The processor whose client is to give way, or DVTRR_NONE. */
+__u32 mete_dvtrr_wake(struct dvtrr *p, __u32 number)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 
 	if (client && client->state == DVTRR_BLOCKED)
 		place(p, client, p->barred[number]);
-	dvtrr_wake(p, number);
+	return dvtrr_wake(p, number) ? client->processor : DVTRR_NONE;
 }
 
 __u32 mete_dvtrr_pick(struct dvtrr *p, __u32 processor)
 {
 	return dvtrr_pick(p, processor);
+}
+
+/* Whether a client runs ahead of its turn, or waits for that. */
+__u32 mete_dvtrr_is_ahead(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	return client && client->is_ahead;
 }
 
 void mete_dvtrr_ran(struct dvtrr *p, __u32 client, __u64 ran_ns, __u32 stop)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The queues of one processor: who stands in them, and whose turn it is. The twin of src/distributed/mod.rs as far as it
+ * The queues of one processor: who stands in them, and whose turn it is. The twin of src/distributed/queue.rs, as it
  * needs one processor's lock, which the caller holds.
  *
  * Loops over levels end at the root, because a domain's parent is known before the domain is.
@@ -9,6 +9,7 @@
 #define METE_DVTRR_QUEUE_H
 
 #include "dvtrr_account.h"
+#include "dvtrr_boosting.h"
 #include "dvtrr_line.h"
 
 static __always_inline __u32 dvtrr_queue_number(const struct dvtrr *p, __u32 processor, __u32 domain)
@@ -62,6 +63,23 @@ static __always_inline int dvtrr_is_due(struct dvtrr *p, __u32 member, __u64 lim
 	return account && dvtrr_is_before(account->used, limit);
 }
 
+/* Takes a member out of its line of a queue. */
+static __always_inline void dvtrr_leave_line(struct dvtrr *p, struct dvtrr_queue *queue, __u32 number)
+{
+	struct dvtrr_member *member = dvtrr_member_at(p, number);
+
+	if (member)
+		dvtrr_line_remove(p, dvtrr_line_of(queue, member->line), number);
+}
+
+/* Puts a member of a queue behind all others of a line. */
+static __always_inline void dvtrr_stand_behind(struct dvtrr *p, struct dvtrr_queue *queue, __u32 line,
+					       __u32 number)
+{
+	dvtrr_leave_line(p, queue, number);
+	dvtrr_line_push(p, dvtrr_line_of(queue, line), line, number, 0);
+}
+
 /* Puts a member into a line; with the first one to select, the domain itself can be selected in its parent's queue. */
 static __always_inline void dvtrr_show(struct dvtrr *p, __u32 member, __u32 processor, int is_first)
 {
@@ -75,24 +93,42 @@ static __always_inline void dvtrr_show(struct dvtrr *p, __u32 member, __u32 proc
 		if (!queue)
 			return;
 		was_empty = dvtrr_is_empty(queue);
-		dvtrr_line_push(p, queue, queue->due, member, is_first);
+		dvtrr_line_push(p, dvtrr_line_of(queue, queue->due), queue->due, member, is_first);
 		member = dvtrr_above(p, home, processor);
 	}
 }
 
-/* Takes a member out of its line, and each domain above that has no other member to select. */
-static __always_inline void dvtrr_hide(struct dvtrr *p, __u32 member, __u32 processor)
+/* Lets a client wait where it stands in its turn, or ahead of all others. */
+static __always_inline void dvtrr_put(struct dvtrr *p, __u32 number, __u32 processor, int is_first)
 {
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
+
+	if (client && ahead && client->is_ahead)
+		dvtrr_line_push(p, ahead, DVTRR_AHEAD, number, is_first);
+	else
+		dvtrr_show(p, number, processor, is_first);
+}
+
+/* Takes a member out of its line, and each domain above that has no other member to select. */
+static __always_inline void dvtrr_hide(struct dvtrr *p, __u32 number, __u32 processor)
+{
+	struct dvtrr_member *itself = dvtrr_member_at(p, number);
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
 	struct dvtrr_queue *queue;
-	__u32 home;
+	__u32 home, member = number;
 	int is_empty = 1;
 
+	if (itself && ahead && itself->line == DVTRR_AHEAD) {
+		dvtrr_line_remove(p, ahead, number);
+		return;
+	}
 	while (DVTRR_CAN_LOOP && is_empty && member != DVTRR_NONE) {
 		home = dvtrr_home(p, member);
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
 		if (!queue)
 			return;
-		dvtrr_line_remove(p, queue, member);
+		dvtrr_leave_line(p, queue, member);
 		is_empty = dvtrr_is_empty(queue);
 		member = dvtrr_above(p, home, processor);
 	}
@@ -149,13 +185,62 @@ static __always_inline void dvtrr_leave(struct dvtrr *p, __u32 member, __u32 pro
 	}
 }
 
-/* Charges a client and the domains above it for time used. */
-static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 member, __u32 processor, __u64 used_ns)
+/*
+ * The lowest member that pays for what a client uses: itself, but of time ahead of its turn its domain, if it has one below
+ * the root.
+ */
+static __always_inline __u32 dvtrr_payer(struct dvtrr *p, __u32 client, __u32 processor, int is_ahead)
 {
-	struct dvtrr_account *account;
-	struct dvtrr_domain *domain;
-	__u32 home;
+	__u32 domain = is_ahead ? dvtrr_above(p, dvtrr_home(p, client), processor) : DVTRR_NONE;
 
+	return domain != DVTRR_NONE ? domain : client;
+}
+
+/* Whether a member has not had too much for its clients to go ahead. */
+static __always_inline int dvtrr_has_little_debt(struct dvtrr *p, __u32 member,
+						 const struct dvtrr_domain *domain)
+{
+	struct dvtrr_account *account = dvtrr_account_of(p, member);
+
+	return account &&
+	       dvtrr_is_before(account->used, domain->limit + dvtrr_virtual(DVTRR_MOST_DEBT * p->quantum_ns,
+									    account->share));
+}
+
+/* Whether a client that wakes goes ahead of all others. */
+static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32 processor)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	struct dvtrr_domain *domain;
+	__u32 member;
+
+	if (!client || client->belief <= DVTRR_THRESHOLD)
+		return 0;
+	domain = dvtrr_domain_at(p, client->home);
+	if (!domain ||
+	    (client->home != DVTRR_ROOT && domain->members > 1 && (__s64)domain->allowance_ns <= 0))
+		return 0;
+	member = dvtrr_payer(p, number, processor, 1);
+	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
+		domain = dvtrr_domain_at(p, dvtrr_home(p, member));
+		if (!domain || !dvtrr_has_little_debt(p, member, domain))
+			return 0;
+		member = dvtrr_above(p, dvtrr_home(p, member), processor);
+	}
+	return 1;
+}
+
+/* Charges a client and the domains above it for time used. */
+static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 client, __u32 processor, __u64 used_ns,
+					 int is_ahead)
+{
+	__u32 home = dvtrr_home(p, client), member = dvtrr_payer(p, client, processor, is_ahead);
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	struct dvtrr_account *account;
+
+	/* One that is alone goes ahead of no other member. */
+	if (domain && home != DVTRR_ROOT)
+		dvtrr_allow(p, domain, used_ns, is_ahead && domain->members > 1);
 	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
 		home = dvtrr_home(p, member);
 		account = dvtrr_account_of(p, member);
@@ -182,10 +267,8 @@ static __always_inline void dvtrr_end_turns(struct dvtrr *p, __u32 client, __u32
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
 		if (!member || !queue)
 			return;
-		if (member->line == queue->due) {
-			dvtrr_line_remove(p, queue, number);
-			dvtrr_line_push(p, queue, queue->due, number, 0);
-		}
+		if (member->line == queue->due)
+			dvtrr_stand_behind(p, queue, queue->due, number);
 	}
 }
 
@@ -206,8 +289,7 @@ static __always_inline __u32 dvtrr_turn(struct dvtrr *p, __u32 processor, __u32 
 		if (member != DVTRR_NONE) {
 			if (dvtrr_is_due(p, member, limit))
 				return member;
-			dvtrr_line_remove(p, queue, member);
-			dvtrr_line_push(p, queue, !queue->due, member, 0);
+			dvtrr_stand_behind(p, queue, !queue->due, member);
 			continue;
 		}
 		if (dvtrr_line_of(queue, !queue->due)->first == DVTRR_NONE)

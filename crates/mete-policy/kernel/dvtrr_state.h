@@ -3,7 +3,7 @@
  * Distributed group virtual-time round robin in C: the twin of src/distributed, written once and compiled twice, to eBPF
  * and natively behind the trait Policy (design decision D12). What the words mean, and why shares hold, stands there.
  *
- * The including file defines the types of numbers (__u8 to __u64, __s64), a struct dvtrr with the members clients, domains,
+ * The including file defines the types of numbers (__u8 to __u64, __s32, __s64), a struct dvtrr with the members clients, domains,
  * processors (of __u32) and quantum_ns (of __u64), and
  *
  *	DVTRR_CAN_LOOP			a condition that is true; in eBPF it is how the verifier knows that loops end
@@ -13,6 +13,7 @@
  *	dvtrr_queue_at(p, n)		the queue of that number, or NULL: for each processor all domains
  *	dvtrr_member_at(p, n)		the client of that number, or behind the clients that queue's domain, as a member; or NULL
  *	dvtrr_running_at(p, n)		which client runs on that processor, or NULL
+ *	dvtrr_ahead_at(p, n)		that processor's line of clients that go ahead, or NULL
  *	dvtrr_lock(p, n), dvtrr_unlock	the lock of a processor's queues, members and clients
  *	dvtrr_add(word, n)		adds to a 64-bit number at once and answers what it was before
  *	dvtrr_replace(word, old, new)	replaces a 64-bit number if it is still the old one; whether it was
@@ -34,8 +35,9 @@
 
 #define DVTRR_ROOT 0u
 
-/* The line that a member stands in: one of its queue's two lines, or none. */
+/* The line that a member stands in: one of its queue's two lines, none, or that of the clients that go ahead. */
 #define DVTRR_NOWHERE 2
+#define DVTRR_AHEAD 3
 
 enum dvtrr_client_state {
 	DVTRR_ABSENT,
@@ -57,6 +59,11 @@ struct dvtrr_client {
 	__u32 home; /* its domain */
 	__u32 processor; /* in whose queues it stands, stood last, or will stand */
 	__u32 state; /* enum dvtrr_client_state */
+	/* How it runs when it wakes, as far as it was seen, and for how long it has run since it woke. */
+	__s32 belief;
+	__u64 ran_ns;
+	/* It runs ahead of its turn, or waits for that. */
+	__u64 is_ahead;
 };
 
 /* What a client or a domain has had: virtual time, which wraps around. */
@@ -75,6 +82,8 @@ struct dvtrr_domain {
 	/* The members that stand in any processor's queue, and the sum of their shares. */
 	__u64 members;
 	__u64 total;
+	/* What its own clients may use ahead of their turn; it is signed. */
+	__u64 allowance_ns;
 };
 
 struct dvtrr_line {

@@ -24,8 +24,9 @@ unsafe extern "C" {
     fn mete_dvtrr_remove(state: *mut State, client: u32);
     fn mete_dvtrr_set_share(state: *mut State, client: u32, share: u32);
     fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
-    fn mete_dvtrr_wake(state: *mut State, client: u32);
+    fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
+    fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_ran(state: *mut State, client: u32, ran_ns: u64, stop: u32);
 }
 
@@ -109,15 +110,18 @@ impl Policy for KernelVtrr {
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         // SAFETY: see above.
-        unsafe { mete_dvtrr_wake(self.state(), client.get()) };
-        None
+        let processor = unsafe { mete_dvtrr_wake(self.state(), client.get()) };
+        (processor != NONE).then_some(ProcessorId::new(processor as u16))
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
         // SAFETY: see above.
         let number = unsafe { mete_dvtrr_pick(self.state(), processor.get().into()) };
         let client = Some(number).filter(|&number| number != NONE).map(ClientId::new)?;
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+        // SAFETY: see above.
+        let is_ahead = unsafe { mete_dvtrr_is_ahead(self.state(), client.get()) } != 0;
+        let grant = if is_ahead { Grant::PartialBoost } else { Grant::Share };
+        Some(Decision { client, slice_ns: self.quantum_ns, grant })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

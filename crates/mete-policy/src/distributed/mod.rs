@@ -25,28 +25,31 @@
 //! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide it by their
 //! shares: the limit goes up without it. A member that was away comes back with a quantum due at most.
 //!
+//! A client that runs briefly each time it wakes goes ahead of all others, and displaces the one that runs: within bounds
+//! that keep its domain's share, see [`boosting`].
+//!
 //! Where this comes from: due members in turn, and rounds that end on all processors together, are those of distributed
 //! weighted round robin (Li, Baumberger, Hahn: *Efficient and scalable multiprocessor fair scheduling using distributed
-//! weighted round-robin*, PPoPP 2009). New are domains whose account all processors charge, and rounds that are as long
-//! as the members are many.
+//! weighted round-robin*, PPoPP 2009). Evidence and its bounds are those of the TAVS paper (§3.3, §3.4), where a domain is a
+//! virtual machine. New are domains whose account all processors charge, rounds that are as long as the members are many,
+//! and that a domain pays itself for what goes ahead in it.
 
 mod account;
+mod boosting;
 mod line;
+mod queue;
+mod search;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use self::account::{Account, Virtual};
+use self::boosting::{Allowance, Habit};
 use self::line::{Line, Links};
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 const ROOT: DomainIndex = DomainIndex::ROOT;
-/// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
-/// those that are in its processor's way just now.
-const LOOKED_AT: usize = 4;
-/// How many members of a queue divide what those who are due cannot use.
-const LENT_TO: usize = 16;
 
 /// A domain, for all processors.
 #[derive(Clone, Copy)]
@@ -60,6 +63,8 @@ struct Domain {
     /// The members that stand in any processor's queue: how many, and the sum of their shares.
     members: u64,
     total: u64,
+    /// What its own clients may use ahead of their turn.
+    allowance: Allowance,
 }
 
 /// The queue of one domain on one processor. Members that cannot be selected, because they run, stand in no line.
@@ -84,30 +89,14 @@ impl Queue {
     }
 }
 
-/// What a processor finds in a domain's queue.
-enum Turn {
-    /// The member that is next.
-    Of(Member),
-    /// All members that can be selected have had what they were due.
-    Over,
-    /// No member can be selected.
-    OfNone,
-}
-
-/// What came of looking for a client to take from another processor.
-enum Search {
-    Taken,
-    NoneDue,
-    /// Members elsewhere are due, and no client that would help them may run here.
-    Barred,
-}
-
-/// What a processor finds in its queues.
-enum Found {
-    Client(ClientId),
-    /// A domain all of whose members have had what they were due.
-    Over(DomainIndex),
-    Nothing,
+/// Where a member stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Nowhere,
+    /// In one of the two lines of its queue.
+    Queued(usize),
+    /// In the processor's line of clients that go ahead.
+    Ahead,
 }
 
 /// A member of a queue: the number of a client, or behind all clients that of a domain on a processor.
@@ -123,10 +112,12 @@ pub struct DistributedVtrr {
     domains: Vec<Domain>,
     /// For each processor all domains.
     queues: Vec<Queue>,
-    /// Which of the two lines of its queue a member stands in, if any: of clients, and behind them of domains on processors,
-    /// in the order of `queues`.
-    line_of: Vec<Option<usize>>,
+    /// Of clients, and behind them of domains on processors, in the order of `queues`.
+    standing: Vec<Standing>,
     links: Links,
+    /// For each processor the clients that go ahead of all others, in the order in which they woke.
+    ahead: Vec<Line>,
+    habits: Vec<Habit>,
     /// The processor in whose queue each client stands.
     placed: Vec<ProcessorId>,
     /// The processors that each client may be taken to, a bit each.
@@ -151,6 +142,7 @@ impl DistributedVtrr {
             round: Virtual::ZERO,
             members: 0,
             total: 0,
+            allowance: Allowance::default(),
         };
         let empty = Queue { lines: [Line::EMPTY; 2], due: 0, seen: Virtual::ZERO, members: 0 };
         let mut policy = DistributedVtrr {
@@ -160,8 +152,10 @@ impl DistributedVtrr {
             accounts: vec![Account::NEW; clients + domains],
             domains: vec![new; domains],
             queues: vec![empty; queues],
-            line_of: vec![None; clients + queues],
+            standing: vec![Standing::Nowhere; clients + queues],
             links: Links::new(clients + queues),
+            ahead: vec![Line::EMPTY; usize::from(processors)],
+            habits: vec![Habit::default(); clients],
             placed: vec![ProcessorId::new(0); clients],
             allowed: vec![u64::MAX; clients],
             running: vec![None; usize::from(processors)],
@@ -228,335 +222,9 @@ impl DistributedVtrr {
         (home != ROOT).then(|| self.local(processor, home))
     }
 
-    /// Puts a member into a line of its queue; with the first member that can be selected, the domain itself can be
-    /// selected in its parent's queue.
-    fn show(&mut self, member: Member, processor: ProcessorId, is_first: bool) {
-        let mut next = Some(member);
-        while let Some(member) = next {
-            let number = self.queue_number(processor, self.home(member));
-            let queue = &mut self.queues[number];
-            let (was_empty, due) = (queue.is_empty(), queue.due);
-            match is_first {
-                true => self.links.push_front(&mut queue.lines[due], member),
-                false => self.links.push_back(&mut queue.lines[due], member),
-            }
-            self.line_of[member as usize] = Some(due);
-            next = self.above(member, processor).filter(|_| was_empty);
-        }
-    }
-
-    /// Takes a member out of its line, and each domain above that has no other member to select.
-    fn hide(&mut self, member: Member, processor: ProcessorId) {
-        let mut next = Some(member);
-        while let Some(member) = next {
-            let number = self.queue_number(processor, self.home(member));
-            let queue = &mut self.queues[number];
-            if let Some(line) = self.line_of[member as usize].take() {
-                self.links.remove(&mut queue.lines[line], member);
-            }
-            let is_empty = queue.is_empty();
-            next = self.above(member, processor).filter(|_| is_empty);
-        }
-    }
-
-    /// Puts a member of a queue behind all others of a line.
-    fn stand_behind(&mut self, member: Member, number: usize, line: usize) {
-        let queue = &mut self.queues[number];
-        if let Some(before) = self.line_of[member as usize].replace(line) {
-            self.links.remove(&mut queue.lines[before], member);
-        }
-        self.links.push_back(&mut queue.lines[line], member);
-    }
-
-    /// Counts a client, and each domain above whose first client here it is, as members of their queues.
-    fn enter(&mut self, client: ClientId, processor: ProcessorId) {
-        self.placed[client.index()] = processor;
-        let mut next = Some(client.get());
-        while let Some(member) = next {
-            let home = self.home(member);
-            let number = self.account_number(member);
-            let account = &mut self.accounts[number];
-            let domain = &mut self.domains[home.index()];
-            if account.places == 0 {
-                account.forfeit(domain.limit, self.quantum_ns);
-                domain.members += 1;
-                domain.total += u64::from(account.share.get());
-            }
-            account.places += 1;
-            let number = self.queue_number(processor, home);
-            self.queues[number].members += 1;
-            let was_empty = self.queues[number].members == 1;
-            next = self.above(member, processor).filter(|_| was_empty);
-        }
-    }
-
-    /// Undoes `enter`. The client stands in no line any more.
-    fn leave(&mut self, client: ClientId, processor: ProcessorId) {
-        let mut next = Some(client.get());
-        while let Some(member) = next {
-            let home = self.home(member);
-            let number = self.account_number(member);
-            let account = &mut self.accounts[number];
-            account.places -= 1;
-            if account.places == 0 {
-                let domain = &mut self.domains[home.index()];
-                domain.members -= 1;
-                domain.total -= u64::from(account.share.get());
-            }
-            let number = self.queue_number(processor, home);
-            self.queues[number].members -= 1;
-            let is_empty = self.queues[number].members == 0;
-            next = self.above(member, processor).filter(|_| is_empty);
-        }
-    }
-
-    /// The member whose turn it is in a domain's queue.
-    fn turn(&mut self, processor: ProcessorId, domain: DomainIndex) -> Turn {
-        let (number, limit) = (self.queue_number(processor, domain), self.domains[domain.index()].limit);
-        loop {
-            let queue = &mut self.queues[number];
-            let waiting = queue.waiting();
-            if let Some(member) = queue.lines[queue.due].first() {
-                if self.is_due(member, limit) {
-                    return Turn::Of(member);
-                }
-                self.stand_behind(member, number, waiting);
-            } else if queue.lines[waiting].is_empty() {
-                return Turn::OfNone;
-            } else if queue.seen == limit {
-                return Turn::Over;
-            } else {
-                // Under another limit, members that waited may be due.
-                (queue.seen, queue.due) = (limit, waiting);
-            }
-        }
-    }
-
-    /// Looks for the client that is next in a processor's own queues.
-    fn look(&mut self, processor: ProcessorId) -> Found {
-        let mut domain = ROOT;
-        loop {
-            match self.turn(processor, domain) {
-                Turn::OfNone => return Found::Nothing,
-                Turn::Over => return Found::Over(domain),
-                Turn::Of(member) => match self.domain_of(member) {
-                    Some(inner) => domain = inner,
-                    None => return Found::Client(ClientId::new(member)),
-                },
-            }
-        }
-    }
-
-    /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least one that
-    /// waits is due, here or elsewhere.
-    fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
-        let Domain { limit, members, total, .. } = self.domains[domain.index()];
-        let mut raised = limit.plus(Virtual::of(self.quantum_ns, total / members.max(1)));
-        // Those that wait may have had more than others: then more than one round is over.
-        let all = core::iter::once(processor).chain(self.others(processor));
-        let used = all.filter_map(|processor| self.least_used(processor, domain));
-        if let Some(least) = used.reduce(Virtual::earlier) {
-            raised = raised.later(least.plus(Virtual::SHORTEST));
-        }
-        let domain = &mut self.domains[domain.index()];
-        domain.round = raised.minus(limit);
-        domain.limit = raised;
-        self.raises += 1;
-    }
-
-    /// The least that a member has used that waits in a queue.
-    fn least_used(&self, processor: ProcessorId, domain: DomainIndex) -> Option<Virtual> {
-        let queue = &self.queues[self.queue_number(processor, domain)];
-        let used = self
-            .first_of(&queue.lines[queue.waiting()])
-            .map(|member| self.accounts[self.account_number(member)].used);
-        used.reduce(Virtual::earlier)
-    }
-
-    /// The members at the head of a line.
-    fn first_of(&self, line: &Line) -> impl Iterator<Item = Member> {
-        core::iter::successors(line.first(), |&member| self.links.next(member)).take(LOOKED_AT)
-    }
-
-    /// The other processors, from the next one on.
-    fn others(&self, processor: ProcessorId) -> impl Iterator<Item = ProcessorId> + use<> {
-        let (own, all) = (u32::from(processor.get()), u32::from(self.processors));
-        (1..all).map(move |nth| ProcessorId::new(((own + nth) % all) as u16))
-    }
-
-    /// Takes a client from another processor: one of a member of this domain that is due and waits there.
-    fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
-        let mut search = Search::NoneDue;
-        for other in self.others(processor) {
-            match self.due_at(other, domain, processor) {
-                Some(Some(client)) => {
-                    self.take(client, other, processor);
-                    return Search::Taken;
-                }
-                Some(None) => search = Search::Barred,
-                None => {}
-            }
-        }
-        search
-    }
-
-    /// Takes a client from a processor on which a member of this domain runs that is due more than its quantum: it has
-    /// to go on there, and those that wait beside it take its turns.
-    fn relieve(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
-        let mut search = Search::NoneDue;
-        for other in self.others(processor) {
-            let queue = &self.queues[self.queue_number(other, domain)];
-            let waits = queue.lines[queue.waiting()].first().or(queue.lines[queue.due].first());
-            let Some(waits) = waits.filter(|_| self.has_to_go_on(other, domain)) else { continue };
-            if let Some(client) = self.client_under(other, waits, processor) {
-                self.take(client, other, processor);
-                return Search::Taken;
-            }
-            search = Search::Barred;
-        }
-        search
-    }
-
-    /// Whether the member of a domain that runs on another processor is due more than a quantum.
-    fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex) -> bool {
-        let Some(runs) = self.running_in(other, domain) else { return false };
-        let account = &self.accounts[self.account_number(runs)];
-        let then = account.used.plus(account.virtually(self.quantum_ns));
-        then.is_before(self.domains[domain.index()].limit)
-    }
-
-    /// The member of a domain's queue on another processor that runs there, or has the client that runs.
-    fn running_in(&self, other: ProcessorId, domain: DomainIndex) -> Option<Member> {
-        let runs = self.running[other.index()]?;
-        let mut above = core::iter::successors(Some(runs.get()), |&member| self.above(member, other));
-        above.find(|&member| self.home(member) == domain)
-    }
-
-    /// A client of a member that is due and waits in another processor's queue of a domain, and that may run here;
-    /// `Some(None)` if there are only others.
-    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Option<Option<ClientId>> {
-        let queue = &self.queues[self.queue_number(other, domain)];
-        let limit = self.domains[domain.index()].limit;
-        let candidates =
-            self.first_of(&queue.lines[queue.due]).chain(self.first_of(&queue.lines[queue.waiting()]));
-        let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
-        due.peek()?;
-        Some(due.find_map(|member| self.client_under(other, member, here)))
-    }
-
-    /// A client that waits under a member of another processor's queue, if it may run here.
-    fn client_under(&self, other: ProcessorId, member: Member, here: ProcessorId) -> Option<ClientId> {
-        let mut member = member;
-        while let Some(domain) = self.domain_of(member) {
-            let queue = &self.queues[self.queue_number(other, domain)];
-            member = first_in(queue)?;
-        }
-        let is_allowed = self.allowed[member as usize] >> (here.get() & 63) & 1 == 1;
-        Some(ClientId::new(member)).filter(|_| is_allowed)
-    }
-
-    fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) {
-        self.hide(client.get(), from);
-        // First in, then out: accounts of domains that have clients here are not taken for those of domains that return.
-        self.enter(client, to);
-        self.leave(client, from);
-        self.show(client.get(), to, true);
-        self.moves += 1;
-    }
-
-    /// Takes any client that waits at another processor.
-    fn take_any(&mut self, processor: ProcessorId) -> bool {
-        let found = self.others(processor).find_map(|other| {
-            let queue = &self.queues[self.queue_number(other, ROOT)];
-            let member = first_in(queue)?;
-            Some((other, self.client_under(other, member, processor)?))
-        });
-        found.map(|(other, client)| self.take(client, other, processor)).is_some()
-    }
-
-    /// Has a processor go on whose members of this domain have all had what they were due.
-    fn go_on(&mut self, processor: ProcessorId, domain: DomainIndex) {
-        let search = match self.take_due(processor, domain) {
-            Search::NoneDue => self.relieve(processor, domain),
-            search => search,
-        };
-        match search {
-            Search::Taken => {}
-            Search::Barred => self.lend(processor, domain),
-            Search::NoneDue => self.raise(processor, domain),
-        }
-    }
-
-    /// Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the
-    /// one that has used the least becomes due, and the others come as much nearer to it.
-    fn lend(&mut self, processor: ProcessorId, domain: DomainIndex) {
-        let limit = self.domains[domain.index()].limit;
-        let number = self.queue_number(processor, domain);
-        let waiting = self.queues[number].lines[self.queues[number].waiting()].first();
-        let least =
-            self.accounts_of(waiting).map(|number| self.accounts[number].used).reduce(Virtual::earlier);
-        // They are looked at again.
-        self.queues[number].seen = limit.minus(Virtual::SHORTEST);
-        let Some(least) = least.filter(|least| !least.is_before(limit)) else { return };
-        let lent = least.plus(Virtual::SHORTEST).minus(limit);
-        let mut next = waiting;
-        for _ in 0..LENT_TO {
-            let Some(member) = next else { break };
-            let account = self.account_number(member);
-            self.accounts[account].used = self.accounts[account].used.minus(lent);
-            next = self.links.next(member);
-        }
-    }
-
-    /// The accounts of members that divide what those who are due cannot use.
-    fn accounts_of(&self, first: Option<Member>) -> impl Iterator<Item = usize> {
-        let members = core::iter::successors(first, |&member| self.links.next(member));
-        members.take(LENT_TO).map(|member| self.account_number(member))
-    }
-
-    /// The next client on a processor.
-    fn choose(&mut self, processor: ProcessorId) -> Option<ClientId> {
-        loop {
-            match self.look(processor) {
-                Found::Client(client) => return Some(client),
-                Found::Nothing if self.take_any(processor) => {}
-                Found::Nothing => return None,
-                Found::Over(domain) => self.go_on(processor, domain),
-            }
-        }
-    }
-
     fn end_run(&mut self, client: ClientId, processor: ProcessorId) {
         let runs = &mut self.running[processor.index()];
         *runs = runs.filter(|&runs| runs != client);
-    }
-
-    /// Charges a client and the domains above it for time used.
-    fn charge(&mut self, client: ClientId, processor: ProcessorId, used: Nanoseconds) {
-        let mut next = Some(client.get());
-        while let Some(member) = next {
-            let Domain { limit, round, .. } = self.domains[self.home(member).index()];
-            let number = self.account_number(member);
-            let account = &mut self.accounts[number];
-            account.used = account.used.plus(account.virtually(used));
-            // A member that can use what it is due is never further behind.
-            let least = limit.minus(round).minus(round);
-            account.forfeit(least, self.quantum_ns + self.quantum_ns);
-            next = self.above(member, processor);
-        }
-    }
-
-    /// Gives the domains above a client's queue their turn: the others are next.
-    fn end_turns(&mut self, client: ClientId, processor: ProcessorId) {
-        let mut next = self.above(client.get(), processor);
-        while let Some(member) = next {
-            let number = self.queue_number(processor, self.home(member));
-            let due = self.queues[number].due;
-            if self.line_of[member as usize] == Some(due) {
-                self.stand_behind(member, number, due);
-            }
-            next = self.above(member, processor);
-        }
     }
 
     fn is_known(&self, domain: DomainIndex) -> bool {
@@ -575,11 +243,6 @@ impl DistributedVtrr {
         }
         account.set_share(share, domain.limit);
     }
-}
-
-/// The first member of a queue, due or not.
-fn first_in(queue: &Queue) -> Option<Member> {
-    queue.lines[queue.due].first().or(queue.lines[queue.waiting()].first())
 }
 
 impl Policy for DistributedVtrr {
@@ -611,6 +274,7 @@ impl Policy for DistributedVtrr {
             let used =
                 self.domains[domain.index()].limit.minus(Virtual::of(self.quantum_ns, share.get().into()));
             self.accounts[client.index()] = Account { share, used, places: 0 };
+            self.habits[client.index()] = Habit::default();
         }
     }
 
@@ -633,12 +297,18 @@ impl Policy for DistributedVtrr {
     }
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            let processor = self.place(client);
-            self.enter(client, processor);
-            self.show(client.get(), processor, false);
+        if !self.roster.wake(client) {
+            return None;
         }
-        None
+        let processor = self.place(client);
+        self.enter(client, processor);
+        let is_ahead = self.goes_ahead(client, processor);
+        self.habits[client.index()].set_ahead(is_ahead);
+        // One that is ahead has the processor already, or was promised it.
+        let is_first = is_ahead && self.ahead[processor.index()].is_empty();
+        self.put(client, processor, false);
+        let runs = self.running[processor.index()].filter(|_| is_first)?;
+        (!self.habits[runs.index()].is_ahead()).then_some(processor)
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
@@ -647,19 +317,24 @@ impl Policy for DistributedVtrr {
         self.roster.run(client);
         self.hide(client.get(), processor);
         self.running[processor.index()] = Some(client);
-        Some(Decision::by_share(client, self.quantum_ns))
+        let is_ahead = self.habits[client.index()].is_ahead();
+        let grant = if is_ahead { Grant::PartialBoost } else { Grant::Share };
+        Some(Decision { client, slice_ns: self.quantum_ns, grant })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         let processor = self.placed[client.index()];
         self.end_run(client, processor);
-        self.charge(client, processor, ran_ns);
-        if stop != Stop::Preempted {
+        let habit = &mut self.habits[client.index()];
+        let was_ahead = habit.is_ahead();
+        habit.ran(ran_ns, self.quantum_ns, stop);
+        self.charge(client, processor, ran_ns, was_ahead);
+        if stop != Stop::Preempted && !was_ahead {
             self.end_turns(client, processor);
         }
         match state {
-            ClientState::Ready => self.show(client.get(), processor, stop == Stop::Preempted),
+            ClientState::Ready => self.put(client, processor, stop == Stop::Preempted),
             _ => self.leave(client, processor),
         }
     }

@@ -1,0 +1,207 @@
+//! What one processor needs of others: a client to take when it has nothing due, and a limit that goes up.
+
+use super::account::Virtual;
+use super::line::Line;
+use super::queue::Found;
+use super::{DistributedVtrr, Domain, Member, Queue, ROOT};
+use crate::{ClientId, DomainIndex, ProcessorId};
+
+/// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
+/// those that are in its processor's way just now.
+const LOOKED_AT: usize = 4;
+/// How many members of a queue divide what those who are due cannot use.
+const LENT_TO: usize = 16;
+
+/// What came of looking for a client to take from another processor.
+enum Search {
+    Taken,
+    NoneDue,
+    /// Members elsewhere are due, and no client that would help them may run here.
+    Barred,
+}
+
+impl DistributedVtrr {
+    /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least one that
+    /// waits is due, here or elsewhere.
+    fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
+        let Domain { limit, members, total, .. } = self.domains[domain.index()];
+        let mut raised = limit.plus(Virtual::of(self.quantum_ns, total / members.max(1)));
+        // Those that wait may have had more than others: then more than one round is over.
+        let all = core::iter::once(processor).chain(self.others(processor));
+        let used = all.filter_map(|processor| self.least_used(processor, domain));
+        if let Some(least) = used.reduce(Virtual::earlier) {
+            raised = raised.later(least.plus(Virtual::SHORTEST));
+        }
+        let domain = &mut self.domains[domain.index()];
+        domain.round = raised.minus(limit);
+        domain.limit = raised;
+        self.raises += 1;
+    }
+
+    /// The least that a member has used that waits in a queue.
+    fn least_used(&self, processor: ProcessorId, domain: DomainIndex) -> Option<Virtual> {
+        let queue = &self.queues[self.queue_number(processor, domain)];
+        let used = self
+            .first_of(&queue.lines[queue.waiting()])
+            .map(|member| self.accounts[self.account_number(member)].used);
+        used.reduce(Virtual::earlier)
+    }
+
+    /// The members at the head of a line.
+    fn first_of(&self, line: &Line) -> impl Iterator<Item = Member> {
+        core::iter::successors(line.first(), |&member| self.links.next(member)).take(LOOKED_AT)
+    }
+
+    /// The other processors, from the next one on.
+    fn others(&self, processor: ProcessorId) -> impl Iterator<Item = ProcessorId> + use<> {
+        let (own, all) = (u32::from(processor.get()), u32::from(self.processors));
+        (1..all).map(move |nth| ProcessorId::new(((own + nth) % all) as u16))
+    }
+
+    /// Takes a client from another processor: one of a member of this domain that is due and waits there.
+    fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
+        let mut search = Search::NoneDue;
+        for other in self.others(processor) {
+            match self.due_at(other, domain, processor) {
+                Some(Some(client)) => {
+                    self.take(client, other, processor);
+                    return Search::Taken;
+                }
+                Some(None) => search = Search::Barred,
+                None => {}
+            }
+        }
+        search
+    }
+
+    /// Takes a client from a processor on which a member of this domain runs that is due more than its quantum: it has
+    /// to go on there, and those that wait beside it take its turns.
+    fn relieve(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
+        let mut search = Search::NoneDue;
+        for other in self.others(processor) {
+            let queue = &self.queues[self.queue_number(other, domain)];
+            let waits = queue.lines[queue.waiting()].first().or(queue.lines[queue.due].first());
+            let Some(waits) = waits.filter(|_| self.has_to_go_on(other, domain)) else { continue };
+            if let Some(client) = self.client_under(other, waits, processor) {
+                self.take(client, other, processor);
+                return Search::Taken;
+            }
+            search = Search::Barred;
+        }
+        search
+    }
+
+    /// Whether the member of a domain that runs on another processor is due more than a quantum.
+    fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex) -> bool {
+        let Some(runs) = self.running_in(other, domain) else { return false };
+        let account = &self.accounts[self.account_number(runs)];
+        let then = account.used.plus(account.virtually(self.quantum_ns));
+        then.is_before(self.domains[domain.index()].limit)
+    }
+
+    /// The member of a domain's queue on another processor that runs there, or has the client that runs.
+    fn running_in(&self, other: ProcessorId, domain: DomainIndex) -> Option<Member> {
+        let runs = self.running[other.index()]?;
+        let mut above = core::iter::successors(Some(runs.get()), |&member| self.above(member, other));
+        above.find(|&member| self.home(member) == domain)
+    }
+
+    /// A client of a member that is due and waits in another processor's queue of a domain, and that may run here;
+    /// `Some(None)` if there are only others.
+    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Option<Option<ClientId>> {
+        let queue = &self.queues[self.queue_number(other, domain)];
+        let limit = self.domains[domain.index()].limit;
+        let candidates =
+            self.first_of(&queue.lines[queue.due]).chain(self.first_of(&queue.lines[queue.waiting()]));
+        let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
+        due.peek()?;
+        Some(due.find_map(|member| self.client_under(other, member, here)))
+    }
+
+    /// A client that waits under a member of another processor's queue, if it may run here.
+    fn client_under(&self, other: ProcessorId, member: Member, here: ProcessorId) -> Option<ClientId> {
+        let mut member = member;
+        while let Some(domain) = self.domain_of(member) {
+            let queue = &self.queues[self.queue_number(other, domain)];
+            member = first_in(queue)?;
+        }
+        let is_allowed = self.allowed[member as usize] >> (here.get() & 63) & 1 == 1;
+        Some(ClientId::new(member)).filter(|_| is_allowed)
+    }
+
+    fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) {
+        self.hide(client.get(), from);
+        // First in, then out: accounts of domains that have clients here are not taken for those of domains that return.
+        self.enter(client, to);
+        self.leave(client, from);
+        self.put(client, to, true);
+        self.moves += 1;
+    }
+
+    /// Takes any client that waits at another processor.
+    fn take_any(&mut self, processor: ProcessorId) -> bool {
+        let found = self.others(processor).find_map(|other| {
+            let queue = &self.queues[self.queue_number(other, ROOT)];
+            let member = self.ahead[other.index()].first().or(first_in(queue))?;
+            Some((other, self.client_under(other, member, processor)?))
+        });
+        found.map(|(other, client)| self.take(client, other, processor)).is_some()
+    }
+
+    /// Has a processor go on whose members of this domain have all had what they were due.
+    fn go_on(&mut self, processor: ProcessorId, domain: DomainIndex) {
+        let search = match self.take_due(processor, domain) {
+            Search::NoneDue => self.relieve(processor, domain),
+            search => search,
+        };
+        match search {
+            Search::Taken => {}
+            Search::Barred => self.lend(processor, domain),
+            Search::NoneDue => self.raise(processor, domain),
+        }
+    }
+
+    /// Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the
+    /// one that has used the least becomes due, and the others come as much nearer to it.
+    fn lend(&mut self, processor: ProcessorId, domain: DomainIndex) {
+        let limit = self.domains[domain.index()].limit;
+        let number = self.queue_number(processor, domain);
+        let waiting = self.queues[number].lines[self.queues[number].waiting()].first();
+        let least =
+            self.accounts_of(waiting).map(|number| self.accounts[number].used).reduce(Virtual::earlier);
+        // They are looked at again.
+        self.queues[number].seen = limit.minus(Virtual::SHORTEST);
+        let Some(least) = least.filter(|least| !least.is_before(limit)) else { return };
+        let lent = least.plus(Virtual::SHORTEST).minus(limit);
+        let mut next = waiting;
+        for _ in 0..LENT_TO {
+            let Some(member) = next else { break };
+            let account = self.account_number(member);
+            self.accounts[account].used = self.accounts[account].used.minus(lent);
+            next = self.links.next(member);
+        }
+    }
+
+    /// The accounts of members that divide what those who are due cannot use.
+    fn accounts_of(&self, first: Option<Member>) -> impl Iterator<Item = usize> {
+        let members = core::iter::successors(first, |&member| self.links.next(member));
+        members.take(LENT_TO).map(|member| self.account_number(member))
+    }
+
+    /// The next client on a processor.
+    pub(super) fn choose(&mut self, processor: ProcessorId) -> Option<ClientId> {
+        loop {
+            match self.look(processor) {
+                Found::Client(client) => return Some(client),
+                Found::Nothing if self.take_any(processor) => {}
+                Found::Nothing => return None,
+                Found::Over(domain) => self.go_on(processor, domain),
+            }
+        }
+    }
+}
+
+/// The first member of a queue, due or not.
+fn first_in(queue: &Queue) -> Option<Member> {
+    queue.lines[queue.due].first().or(queue.lines[queue.waiting()].first())
+}
