@@ -30,14 +30,30 @@ struct dvtrr {
 	__u32 domains;
 	__u32 processors;
 	__u64 quantum_ns;
+	struct queues_lock *held; /* the lock that was taken last */
 };
 
 /* How many processors there are. */
 const volatile __u32 processor_count = 1;
 
-/* The lock of a processor's queues, and what is counted of it. Only code that runs with interrupts off takes a lock. */
+/*
+ * The locks of the processors' queues, each in a cache line of its own. The kernel's own lock: where processors are virtual,
+ * it lets the holder go on, and the verifier sees that each lock is given back.
+ */
+struct queues_lock {
+	struct bpf_spin_lock lock;
+	__u8 rest_of_line[60];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROCESSORS);
+	__type(key, __u32);
+	__type(value, struct queues_lock);
+} locks SEC(".maps");
+
+/* What is known of a processor beside its queues, and what is counted of it. */
 struct processor {
-	__u32 lock;
 	__u32 running; /* the client that was chosen last, while it runs */
 	__u32 is_asked; /* the task that runs is asked to give way to one that goes ahead */
 	struct dvtrr_line ahead; /* the clients that go ahead of all others */
@@ -117,21 +133,20 @@ static __always_inline struct dvtrr_line *dvtrr_ahead_at(struct dvtrr *p, __u32 
 	return &processor_at(processor)->ahead;
 }
 
-/*
- * The operations that come here are called with a run queue's lock held and interrupts off, so the holder of a lock is not
- * interrupted by an operation that wants the same lock. No lock is taken while another is held.
- */
-static __always_inline void dvtrr_lock(struct dvtrr *p, __u32 processor)
+static __always_inline int dvtrr_lock(struct dvtrr *p, __u32 processor)
 {
-	__u32 *word = &processor_at(processor)->lock;
+	__u32 key = masked(processor, PROCESSORS);
 
-	while (CAN_LOOP && __sync_val_compare_and_swap(word, 0, 1))
-		;
+	p->held = bpf_map_lookup_elem(&locks, &key);
+	if (!p->held)
+		return 0;
+	bpf_spin_lock(&p->held->lock);
+	return 1;
 }
 
-static __always_inline void dvtrr_unlock(struct dvtrr *p, __u32 processor)
+static __always_inline void dvtrr_unlock(struct dvtrr *p)
 {
-	__sync_lock_test_and_set(&processor_at(processor)->lock, 0);
+	bpf_spin_unlock(&p->held->lock);
 }
 
 static __always_inline __u64 dvtrr_add(__u64 *word, __u64 more)
@@ -149,6 +164,14 @@ static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
 	return masked(number, size);
 }
 
+/* One, as far as the verifier knows any number. */
+__u32 step = 1;
+
+static __always_inline __u32 dvtrr_after(__u32 number)
+{
+	return number + *(volatile __u32 *)&step;
+}
+
 static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 processor)
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
@@ -156,15 +179,25 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 	return client < CLIENTS && task->allowed >> (processor & 63) & 1 && !task->is_current;
 }
 
-#include "dvtrr.h"
+#include "dvtrr_take.h"
 
 #define POLICY \
 	{ .clients = CLIENTS, .domains = DOMAINS, .processors = processor_count, .quantum_ns = QUANTUM_NS }
 
 /*
- * What follows are the calls of the policy. They are no inline functions, so that the verifier looks at each of them once
+ * Here and below are the calls of the policy. They are no inline functions, so that the verifier looks at each of them once
  * and not once for each place that calls it.
  */
+
+__noinline int queues_take(__u32 number, __u32 from, __u32 to)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_take(&policy, number, masked(from, PROCESSORS), masked(to, PROCESSORS));
+}
+
+#define DVTRR_TAKE(p, number, from, to) queues_take(number, from, to)
+#include "dvtrr.h"
 
 /* A client in the low half, a domain in the high half. */
 __noinline __u64 queues_look(__u32 processor)
@@ -203,9 +236,10 @@ __noinline int queues_lend(__u32 processor, __u32 domain)
 {
 	struct dvtrr policy = POLICY;
 
-	dvtrr_lock(&policy, processor);
+	if (!dvtrr_lock(&policy, processor))
+		return 0;
 	dvtrr_lend(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
-	dvtrr_unlock(&policy, processor);
+	dvtrr_unlock(&policy);
 	return 0;
 }
 
@@ -254,20 +288,23 @@ static __always_inline __u32 queues_pick(__u32 processor)
 	return DVTRR_NONE;
 }
 
-/* Locks the queues in which a client stands. Its processor may change until they are locked. */
-static __always_inline __u32 lock_queues_of(struct dvtrr *p, struct dvtrr_client *client)
+/*
+ * Locks the queues in which a client stands, and says which processor's they are: the client's processor may change until they
+ * are locked. 0: they are not.
+ */
+static __always_inline int lock_queues_of(struct dvtrr *p, struct dvtrr_client *client, __u32 *processor)
 {
-	volatile __u32 *processor = &client->processor;
-	__u32 locked = *processor;
+	volatile __u32 *now = &client->processor;
 
 	while (CAN_LOOP) {
-		dvtrr_lock(p, locked);
-		if (*processor == locked)
-			break;
-		dvtrr_unlock(p, locked);
-		locked = *processor;
+		*processor = *now;
+		if (!dvtrr_lock(p, *processor))
+			return 0;
+		if (*now == *processor)
+			return 1;
+		dvtrr_unlock(p);
 	}
-	return locked;
+	return 0;
 }
 
 /* A client waits on this processor from now on, wherever it stood before. Whether the one that runs there is to give way. */
@@ -280,15 +317,17 @@ __noinline int queues_wake(__u32 number, __u32 processor)
 
 	if (!client)
 		return 0;
-	locked = lock_queues_of(&policy, client);
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
 	if (locked != processor) {
 		dvtrr_withdraw(&policy, number);
 		client->processor = processor;
-		dvtrr_unlock(&policy, locked);
-		locked = lock_queues_of(&policy, client);
+		dvtrr_unlock(&policy);
+		if (!lock_queues_of(&policy, client, &locked))
+			return 0;
 	}
 	gives_way = dvtrr_wake(&policy, number);
-	dvtrr_unlock(&policy, locked);
+	dvtrr_unlock(&policy);
 	return gives_way;
 }
 
@@ -305,13 +344,14 @@ __noinline int queues_run(__u32 number, __u32 processor)
 	if (client->state == DVTRR_RUNNING && client->processor == processor)
 		return 0;
 	queues_wake(number, processor);
-	locked = lock_queues_of(&policy, client);
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
 	if (client->state == DVTRR_READY) {
 		dvtrr_hide(&policy, number, locked);
 		client->state = DVTRR_RUNNING;
 		*dvtrr_running_at(&policy, locked) = number;
 	}
-	dvtrr_unlock(&policy, locked);
+	dvtrr_unlock(&policy);
 	return 0;
 }
 
@@ -324,12 +364,13 @@ __noinline int queues_ran(__u32 number, __u64 ran_ns, __u32 stop)
 
 	if (!client)
 		return 0;
-	locked = lock_queues_of(&policy, client);
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
 	if (client->state == DVTRR_RUNNING)
 		dvtrr_ran(&policy, number, ran_ns, (enum dvtrr_stop)stop);
 	else
 		dvtrr_charge(&policy, number, locked, ran_ns, 0);
-	dvtrr_unlock(&policy, locked);
+	dvtrr_unlock(&policy);
 	return 0;
 }
 
@@ -343,9 +384,10 @@ __noinline int queues_withdraw(__u32 number)
 	/* A task that blocks has stopped before: only a wake-up changes it now. */
 	if (!client || client->state == DVTRR_BLOCKED)
 		return 0;
-	locked = lock_queues_of(&policy, client);
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
 	dvtrr_withdraw(&policy, number);
-	dvtrr_unlock(&policy, locked);
+	dvtrr_unlock(&policy);
 	return 0;
 }
 

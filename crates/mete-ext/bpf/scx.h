@@ -16,6 +16,7 @@ typedef __s32 s32;
 typedef __s64 s64;
 
 enum {
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_STACK = 23,
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
 	BPF_F_NO_PREALLOC = 1,
@@ -43,6 +44,11 @@ enum {
 struct bpf_iter_num {
 	__u64 opaque;
 } __attribute__((aligned(8)));
+
+/* The kernel's lock for programs, by this name. */
+struct bpf_spin_lock {
+	__u32 val;
+};
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -275,6 +275,16 @@ fn vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served() {
 }
 
 #[test]
+fn vtrr_7_programs_that_are_short_are_all_served() {
+    let Some((scheduler, _alone)) = start("vtrr_7_programs_that_are_short_are_all_served") else { return };
+    // Each pipeline has two programs that wake each other, start on one processor and are moved to another.
+    let script = "nth=0; while [ $nth -lt 250 ]; do /bin/cat /proc/version | /bin/grep -c Linux; nth=$((nth + 1)); done";
+    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+    assert_eq!(output.stdout, "1\n".repeat(250).into_bytes(), "{:?}", scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
+}
+
+#[test]
 fn vtrr_7_when_the_scheduler_goes_the_kernel_rules_again() {
     let Some((scheduler, _alone)) = start("vtrr_7_when_the_scheduler_goes_the_kernel_rules_again") else {
         return;

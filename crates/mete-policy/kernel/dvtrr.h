@@ -6,7 +6,7 @@
 #ifndef METE_DVTRR_H
 #define METE_DVTRR_H
 
-#include "dvtrr_queue.h"
+#include "dvtrr_take.h"
 
 /* How many members of another queue are looked at before the next queue is. */
 #define DVTRR_LOOKED_AT 4
@@ -21,17 +21,14 @@ enum dvtrr_search {
 	DVTRR_BARRED,
 };
 
+/* Takes a client to the queues of another processor. In eBPF it is a function of its own, which the verifier looks at once. */
+#ifndef DVTRR_TAKE
+#define DVTRR_TAKE(p, number, from, to) dvtrr_take(p, number, from, to)
+#endif
+
 static __always_inline __u32 dvtrr_other(const struct dvtrr *p, __u32 processor, __u32 nth)
 {
 	return (processor + nth) % p->processors;
-}
-
-/* Whether a client waits in the queues of a processor. */
-static __always_inline int dvtrr_waits(struct dvtrr *p, __u32 number, __u32 processor)
-{
-	struct dvtrr_client *client = dvtrr_client_at(p, number);
-
-	return client && client->state == DVTRR_READY && client->processor == processor;
 }
 
 /* The first member that waits in a queue of another processor. A hint. */
@@ -66,7 +63,7 @@ static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct d
 	__u32 number = dvtrr_line_of(queue, line)->first, nth, client;
 	struct dvtrr_member *member;
 
-	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth++) {
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
 		member = dvtrr_member_at(p, number);
 		if (!member)
 			break;
@@ -79,38 +76,6 @@ static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct d
 		number = member->next;
 	}
 	return DVTRR_NONE;
-}
-
-/* Takes a client to the queues of another processor, in front of all others. Takes locks. */
-static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from, __u32 to)
-{
-	struct dvtrr_client *client = dvtrr_client_at(p, number);
-	int is_there;
-
-	if (!client)
-		return 0;
-	dvtrr_lock(p, from);
-	is_there = dvtrr_waits(p, number, from);
-	if (is_there) {
-		dvtrr_hide(p, number, from);
-		client->state = DVTRR_MOVING;
-		client->processor = to;
-	}
-	dvtrr_unlock(p, from);
-	if (!is_there)
-		return 0;
-	/* First in, then out: accounts of domains that have clients here are not taken for those of domains that return. */
-	dvtrr_lock(p, to);
-	if (client->state == DVTRR_MOVING && client->processor == to) {
-		client->state = DVTRR_READY;
-		dvtrr_enter(p, number, to);
-		dvtrr_put(p, number, to, 1);
-	}
-	dvtrr_unlock(p, to);
-	dvtrr_lock(p, from);
-	dvtrr_leave(p, number, from);
-	dvtrr_unlock(p, from);
-	return 1;
 }
 
 /* Takes a client from another processor: one of a member of this domain that is due and waits there. Takes locks. */
@@ -131,7 +96,7 @@ static __always_inline enum dvtrr_search dvtrr_take_due(struct dvtrr *p, __u32 p
 		client = dvtrr_due_in(p, other, queue, queue->due, limit, processor, &search);
 		if (client == DVTRR_NONE)
 			client = dvtrr_due_in(p, other, queue, !queue->due, limit, processor, &search);
-		if (client != DVTRR_NONE && dvtrr_take(p, client, other, processor))
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
 			return DVTRR_TAKEN;
 	}
 	return search;
@@ -174,7 +139,7 @@ static __always_inline enum dvtrr_search dvtrr_relieve(struct dvtrr *p, __u32 pr
 		if (waits == DVTRR_NONE || !dvtrr_runs_on(p, other, home, domain->limit))
 			continue;
 		client = dvtrr_client_under(p, other, waits, processor);
-		if (client != DVTRR_NONE && dvtrr_take(p, client, other, processor))
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
 			return DVTRR_TAKEN;
 		search = DVTRR_BARRED;
 	}
@@ -189,7 +154,7 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 	struct dvtrr_account *account;
 	struct dvtrr_member *member;
 
-	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth++) {
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
 		member = dvtrr_member_at(p, number);
 		account = member ? dvtrr_account_of(p, number) : 0;
 		if (!account)
@@ -250,7 +215,8 @@ static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 h
 	if (!account)
 		return;
 	least = account->used;
-	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number)); nth++) {
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number));
+	     nth = dvtrr_after(nth)) {
 		account = dvtrr_account_of(p, number);
 		if (!account)
 			break;
@@ -265,7 +231,8 @@ static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 h
 	if ((__s64)lent <= 0)
 		return;
 	number = dvtrr_line_of(queue, !queue->due)->first;
-	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number)); nth++) {
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number));
+	     nth = dvtrr_after(nth)) {
 		account = dvtrr_account_of(p, number);
 		if (account)
 			dvtrr_add(&account->used, -lent);
@@ -284,9 +251,10 @@ static __always_inline void dvtrr_go_on(struct dvtrr *p, __u32 processor, __u32 
 		dvtrr_raise(p, processor, home);
 	if (search != DVTRR_BARRED)
 		return;
-	dvtrr_lock(p, processor);
+	if (!dvtrr_lock(p, processor))
+		return;
 	dvtrr_lend(p, processor, home);
-	dvtrr_unlock(p, processor);
+	dvtrr_unlock(p);
 }
 
 /* Takes any client that waits at another processor. Takes locks. */
@@ -300,13 +268,16 @@ static __always_inline int dvtrr_take_any(struct dvtrr *p, __u32 processor)
 		other = dvtrr_other(p, processor, nth);
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, DVTRR_ROOT));
 		ahead = dvtrr_ahead_at(p, other);
-		member = ahead ? ahead->first : DVTRR_NONE;
-		if (queue && member == DVTRR_NONE)
+		if (!queue || !ahead)
+			return 0;
+		client = ahead->first;
+		if (client == DVTRR_NONE || !dvtrr_may_run(p, client, processor)) {
 			member = dvtrr_first(queue, queue->due);
-		if (member == DVTRR_NONE)
-			continue;
-		client = dvtrr_client_under(p, other, member, processor);
-		if (client != DVTRR_NONE && dvtrr_take(p, client, other, processor))
+			if (member == DVTRR_NONE)
+				continue;
+			client = dvtrr_client_under(p, other, member, processor);
+		}
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
 			return 1;
 	}
 	return 0;
@@ -327,7 +298,8 @@ static __always_inline struct dvtrr_found dvtrr_look(struct dvtrr *p, __u32 proc
 	struct dvtrr_client *client;
 	int exhausted = 0;
 
-	dvtrr_lock(p, processor);
+	if (!dvtrr_lock(p, processor))
+		return found;
 	while (DVTRR_CAN_LOOP) {
 		member = ahead && ahead->first != DVTRR_NONE ? ahead->first
 							     : dvtrr_turn(p, processor, home, &exhausted);
@@ -347,7 +319,7 @@ static __always_inline struct dvtrr_found dvtrr_look(struct dvtrr *p, __u32 proc
 		}
 		home = dvtrr_domain_of(p, member);
 	}
-	dvtrr_unlock(p, processor);
+	dvtrr_unlock(p);
 	return found;
 }
 

@@ -63,14 +63,15 @@ static __always_inline struct dvtrr_line *dvtrr_ahead_at(struct dvtrr *p, __u32 
 }
 
 /* One thread makes all calls. */
-static __always_inline void dvtrr_lock(struct dvtrr *p, __u32 processor)
+static __always_inline int dvtrr_lock(struct dvtrr *p, __u32 processor)
 {
 	(void)p, (void)processor;
+	return 1;
 }
 
-static __always_inline void dvtrr_unlock(struct dvtrr *p, __u32 processor)
+static __always_inline void dvtrr_unlock(struct dvtrr *p)
 {
-	(void)p, (void)processor;
+	(void)p;
 }
 
 static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 processor)
@@ -82,6 +83,11 @@ static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
 {
 	(void)size;
 	return number;
+}
+
+static __always_inline __u32 dvtrr_after(__u32 number)
+{
+	return number + 1;
 }
 
 static __always_inline __u64 dvtrr_add(__u64 *word, __u64 more)

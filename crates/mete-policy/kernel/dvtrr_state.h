@@ -14,10 +14,12 @@
  *	dvtrr_member_at(p, n)		the client of that number, or behind the clients that queue's domain, as a member; or NULL
  *	dvtrr_running_at(p, n)		which client runs on that processor, or NULL
  *	dvtrr_ahead_at(p, n)		that processor's line of clients that go ahead, or NULL
- *	dvtrr_lock(p, n), dvtrr_unlock	the lock of a processor's queues, members and clients
+ *	dvtrr_lock(p, n)		takes the lock of a processor's queues, members and clients; 0 if there is none
+ *	dvtrr_unlock(p)			gives back the lock that was taken last
  *	dvtrr_add(word, n)		adds to a 64-bit number at once and answers what it was before
  *	dvtrr_replace(word, old, new)	replaces a 64-bit number if it is still the old one; whether it was
  *	dvtrr_index(n, size)		the number, which is below that power of two
+ *	dvtrr_after(n)			the next number; in eBPF one that the verifier does not follow, which would unroll the loop
  *	dvtrr_may_run(p, client, n)	whether a client may run on that processor
  *
  * where p is a struct dvtrr *. Accounts and domains are what processors share; everything else is a processor's own, under

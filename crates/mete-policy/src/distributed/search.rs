@@ -142,8 +142,10 @@ impl DistributedVtrr {
     fn take_any(&mut self, processor: ProcessorId) -> bool {
         let found = self.others(processor).find_map(|other| {
             let queue = &self.queues[self.queue_number(other, ROOT)];
-            let member = self.ahead[other.index()].first().or(first_in(queue))?;
-            Some((other, self.client_under(other, member, processor)?))
+            let members = [self.ahead[other.index()].first(), first_in(queue)];
+            let client =
+                members.into_iter().flatten().find_map(|member| self.client_under(other, member, processor));
+            client.map(|client| (other, client))
         });
         found.map(|(other, client)| self.take(client, other, processor)).is_some()
     }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* A client goes from the queues of one processor to those of another one: the twin of take() in src/distributed/search.rs. */
+#ifndef METE_DVTRR_TAKE_H
+#define METE_DVTRR_TAKE_H
+
+#include "dvtrr_queue.h"
+
+/* Whether a client waits in the queues of a processor. */
+static __always_inline int dvtrr_waits(struct dvtrr *p, __u32 number, __u32 processor)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	return client && client->state == DVTRR_READY && client->processor == processor;
+}
+
+/* Takes a client to the queues of another processor, in front of all others. Takes locks. */
+static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from, __u32 to)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	int is_there;
+
+	if (!client)
+		return 0;
+	if (!dvtrr_lock(p, from))
+		return 0;
+	is_there = dvtrr_waits(p, number, from);
+	if (is_there) {
+		dvtrr_hide(p, number, from);
+		client->state = DVTRR_MOVING;
+		client->processor = to;
+	}
+	dvtrr_unlock(p);
+	if (!is_there)
+		return 0;
+	/* First in, then out: accounts of domains that have clients here are not taken for those of domains that return. */
+	if (!dvtrr_lock(p, to))
+		return 0;
+	if (client->state == DVTRR_MOVING && client->processor == to) {
+		client->state = DVTRR_READY;
+		dvtrr_enter(p, number, to);
+		dvtrr_put(p, number, to, 1);
+	}
+	dvtrr_unlock(p);
+	if (!dvtrr_lock(p, from))
+		return 0;
+	dvtrr_leave(p, number, from);
+	dvtrr_unlock(p);
+	return 1;
+}
+
+#endif
