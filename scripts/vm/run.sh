@@ -2,14 +2,14 @@
 # Runs a command as root in a small virtual machine: a test kernel of its own, this machine's root
 # file system underneath (read-only, changes stay in memory). Output and exit status come back.
 #
-#   scripts/vm/run.sh [--modules] [--counted] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
+#   scripts/vm/run.sh [--modules] [--counted] [--processors N] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
 #   scripts/vm/run.sh [--modules] --check    can this machine do that? exit status 77 and the reason if not
 #   scripts/vm/run.sh --kernel               is there a test kernel? its path, or exit status 1
 #
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
 # unpacks it), not the test kernel. --counted: time inside goes by instructions, four nanoseconds each, so that load on the
-# host changes nothing that the guest sees. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
+# host changes nothing that the guest sees. --processors: two if it is not given. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
 # reached; 125: the machine did not get as far as the command, its console is printed.
 # The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
 # sources (scripts/vm/build-kernel.sh makes the last).
@@ -22,6 +22,7 @@ shared=
 initrd=
 with_modules=
 counted=()
+processors=2
 
 find_kernel() {
 	local image
@@ -59,7 +60,7 @@ write_orders() {
 # QEMU 7.2 with several was seen to crash a guest while the kernel patched its own code.
 qemu_arguments() {
 	printf '%s\n' \
-		-machine q35 -accel tcg,thread=single -cpu max -smp 2 -m 2G \
+		-machine q35 -accel tcg,thread=single -cpu max -smp "$processors" -m 2G \
 		-nodefaults -display none -monitor none -no-reboot \
 		-kernel "$kernel" \
 		-append "console=ttyS0 loglevel=4 panic=-1 ro root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=524288,cache=loose init=$root/scripts/vm/init" \
@@ -105,6 +106,7 @@ while :; do
 		;;
 	--modules) with_modules=yes && shift ;;
 	--counted) counted=(-icount 'shift=2,sleep=off') && shift ;;
+	--processors) processors=$2 && shift 2 ;;
 	--share) shared=$(realpath "$2") && shift 2 || exit ;;
 	--limit) limit=$2 && shift 2 ;;
 	-*) give_up "unknown option $1; see the top of $0" ;;

@@ -64,7 +64,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	 * run queue until then. So dispatch on this processor finds a task that the policy chooses; another processor may
 	 * not.
 	 */
-	insert_into(p, client, QUANTUM_NS, enq_flags);
+	insert_into(p, client, SLICE_NS, enq_flags);
 	task->processor = processor;
 	wake_on(client, processor);
 }
@@ -109,7 +109,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		processor_at(processor)->decisions++;
 		if (previous && client == before) {
 			/* It goes on: nothing is moved, and the kernel keeps it. */
-			previous->scx.slice = QUANTUM_NS;
+			previous->scx.slice = SLICE_NS;
 			return;
 		}
 		if (move_to_local(client))

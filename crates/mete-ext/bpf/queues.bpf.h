@@ -19,6 +19,11 @@
 #define ENTITIES (CLIENTS + QUEUES)
 
 #define QUANTUM_NS (1000ull * 1000)
+/*
+ * What the kernel is told: it ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So one
+ * that is as long as a quantum would take two ticks of a millisecond, and this one takes one.
+ */
+#define SLICE_NS (QUANTUM_NS / 2)
 
 #define DVTRR_CAN_LOOP CAN_LOOP
 

@@ -5,7 +5,7 @@
 pub struct Share(u32);
 
 impl Share {
-    /// What the kernel takes as the greatest weight, too. The scheduler's arithmetic relies on it (`tree.bpf.h`).
+    /// What the kernel takes as the greatest weight, too.
     pub const MOST: u32 = 10_000;
 
     /// A share from 1 to [`Share::MOST`]; `None` for any other number.
