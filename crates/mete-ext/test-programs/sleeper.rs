@@ -1,5 +1,6 @@
-//! A task that sleeps 5 ms and computes for 0.2 ms, again and again, and says how late it ran: what half of its waits,
-//! and what all but a hundredth of them, did not exceed, in microseconds.
+//! A task that sleeps 5 ms and computes for 0.2 ms, again and again, and says how late it ran: what half of its waits, and
+//! what all but a hundredth of them, did not exceed, in microseconds. It leaves out as many as a scheduler may need to
+//! learn how the task runs, after the long run in which the program was loaded.
 //!
 //!     mete-ext-sleeper ROUNDS
 
@@ -11,6 +12,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 const SLEEP_NS: i64 = 5_000_000;
 const BURST_NS: i64 = 200_000;
 const SECOND_NS: i64 = 1_000_000_000;
+const LEARNED: usize = 50;
 
 fn now(clock: ClockId) -> i64 {
     let time = clock_gettime(clock);
@@ -41,6 +43,7 @@ fn main() {
         waits.push(late(now(ClockId::Monotonic) + SLEEP_NS));
         compute();
     }
+    waits.drain(..LEARNED.min(rounds));
     waits.sort_unstable();
     println!("{} {}", exceeded(&waits, 50), exceeded(&waits, 1));
 }
