@@ -71,7 +71,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 
 /*
  * A task was chosen and is not in its dispatch queue, or may not run here. One that the kernel has on another processor
- * goes back there; that processor may have become idle meanwhile. One of this processor was dequeued at this moment, and
+ * goes back there; that processor may have become idle meanwhile. There may be a reason that holds for all of them, such
+ * as that this processor is about to go, so no other one is tried. One of this processor was dequeued at this moment, and
  * enqueue brings it back.
  */
 static __always_inline void missed(__u32 processor, __u32 client)
@@ -82,6 +83,7 @@ static __always_inline void missed(__u32 processor, __u32 client)
 	queues_withdraw(client);
 	if (!task || task->processor == processor)
 		return;
+	processor_at(processor)->has_failed = 1;
 	wake_on(client, task->processor);
 }
 
@@ -92,6 +94,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	struct task *task;
 
 	processor_at(processor)->is_asked = 0;
+	processor_at(processor)->has_failed = 0;
 	/* The task that runs is queued again only after this: the policy has to know now that it is ready. */
 	if (previous && previous->scx.flags & SCX_TASK_QUEUED) {
 		before = client_of(previous);
@@ -166,6 +169,27 @@ void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
 
 	if (task)
 		task->allowed = mask->bits[0];
+}
+
+/*
+ * A task of a higher class has taken the processor. Those that were to run here next are queued again, so that other
+ * processors can take them.
+ */
+void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+/*
+ * Without these two, the kernel would end the scheduler when a processor comes or goes. The kernel itself moves the tasks of
+ * one that goes: it takes them out of their queues and puts them back elsewhere. A queue that is empty needs no care.
+ */
+void SLEEPABLE(cpu_online, s32 cpu)
+{
+}
+
+void SLEEPABLE(cpu_offline, s32 cpu)
+{
 }
 
 s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -353,6 +377,9 @@ struct sched_ext_ops mete = {
 	.quiescent = (void *)quiescent,
 	.set_weight = (void *)set_weight,
 	.set_cpumask = (void *)set_cpumask,
+	.cpu_release = (void *)cpu_release,
+	.cpu_online = (void *)cpu_online,
+	.cpu_offline = (void *)cpu_offline,
 	.init_task = (void *)init_task,
 	.enable = (void *)enable,
 	.disable = (void *)disable,

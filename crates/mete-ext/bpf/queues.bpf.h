@@ -61,6 +61,7 @@ struct {
 struct processor {
 	__u32 running; /* the client that was chosen last, while it runs */
 	__u32 is_asked; /* the task that runs is asked to give way to one that goes ahead */
+	__u32 has_failed; /* it could not take a task that it chose from another processor, and tries no other one now */
 	struct dvtrr_line ahead; /* the clients that go ahead of all others */
 	/* Choices; tasks taken from other processors; choices that could not be carried out. */
 	__u64 decisions;
@@ -181,7 +182,8 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
 
-	return client < CLIENTS && task->allowed >> (processor & 63) & 1 && !task->is_current;
+	return client < CLIENTS && task->allowed >> (processor & 63) & 1 && !task->is_current &&
+	       !processor_at(processor)->has_failed;
 }
 
 #include "dvtrr_take.h"
@@ -331,6 +333,9 @@ __noinline int queues_wake(__u32 number, __u32 processor)
 		if (!lock_queues_of(&policy, client, &locked))
 			return 0;
 	}
+	/* It was chosen and did not get to run. */
+	if (client->state == DVTRR_RUNNING)
+		dvtrr_ran(&policy, number, 0, DVTRR_PREEMPTED);
 	gives_way = dvtrr_wake(&policy, number);
 	dvtrr_unlock(&policy);
 	return gives_way;

@@ -1,0 +1,112 @@
+//! What the tests share: the scheduler as they start it, and groups with processes in them.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use mete_ext::{ExtError, GroupScheduler};
+use mete_kernel::KernelError;
+
+/// One scheduler at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A scheduler that rules; `None` where this test cannot run, with the reason printed.
+pub fn start(test: &str) -> Option<(GroupScheduler, MutexGuard<'static, ()>)> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(reason) = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu") {
+        println!("SKIPPED: {test}: no cgroup v2 with the controller of processors: {reason}");
+        return None;
+    }
+    match GroupScheduler::start() {
+        Ok(scheduler) => Some((scheduler, alone)),
+        // Where there is sched_ext, a refusal is a fault, but for that of a user who is not root.
+        Err(error @ (ExtError::Absent | ExtError::Load(KernelError::Privilege { .. }))) => {
+            println!("SKIPPED: {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A cgroup of this test, and the processes that it has put into it.
+pub struct Group {
+    pub path: PathBuf,
+    pub members: Vec<Child>,
+}
+
+impl Group {
+    pub fn new(parent: &Path, name: &str, weight: u32) -> Group {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        let group = Group { path, members: Vec::new() };
+        group.set_weight(weight);
+        group
+    }
+
+    pub fn top(name: &str, weight: u32) -> Group {
+        Group::new(Path::new("/sys/fs/cgroup"), name, weight)
+    }
+
+    pub fn set_weight(&self, weight: u32) {
+        fs::write(self.path.join("cpu.weight"), weight.to_string()).unwrap();
+    }
+
+    /// Starts processes that compute, on one processor if it is named; they end by themselves after some minutes.
+    pub fn hogs(mut self, number: u32, processor: Option<u32>) -> Group {
+        self.add_hogs(number, processor);
+        self
+    }
+
+    pub fn add_hogs(&mut self, number: u32, processor: Option<u32>) {
+        let pinned = processor.map_or_else(String::new, |processor| format!("taskset -c {processor} "));
+        for _ in 0..number {
+            let procs = self.path.join("cgroup.procs");
+            let script = format!(
+                "echo $$ >{} && exec {pinned}timeout 600 sh -c 'while :; do :; done'",
+                procs.display()
+            );
+            self.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
+        }
+    }
+
+    /// Processor time that its members have used, in microseconds.
+    pub fn used(&self) -> u64 {
+        let text = fs::read_to_string(self.path.join("cpu.stat")).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap().parse().unwrap()
+    }
+
+    pub fn processes(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+        self.members.iter_mut().for_each(|member| drop(member.wait()));
+        // Those that members had started are waited for by the first process.
+        let begin = Instant::now();
+        while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(60) {
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is pinned to.
+pub fn wait_for_hogs(group: &Group) {
+    let computes = |process: &u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.starts_with(b"sh\0-c\0while")
+    };
+    let begin = Instant::now();
+    while group.processes().iter().filter(|process| computes(process)).count() < group.members.len() {
+        assert!(begin.elapsed() < Duration::from_secs(300), "the hogs do not start");
+        sleep(Duration::from_millis(100));
+    }
+}
