@@ -6,7 +6,7 @@
 #
 # --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
 # METE_VM_LIMIT bounds the run inside, in seconds (default 3600: other load on the machine makes
-# it many times slower).
+# it many times slower). METE_CHURN_SECONDS and METE_CHURN_SEED go to the tests of mete-ext (tests/churn.rs).
 set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
@@ -35,7 +35,8 @@ run_crate() {
 	[ -n "$programs" ] || give_up "$1 has no integration tests to run"
 	mapfile -t programs <<<"$programs"
 	cd "$root/crates/$1" || exit
-	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" env METE_VM_TESTS="$tests" bash -c "$run_all" tests "${programs[@]}"
+	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" \
+		env METE_VM_TESTS="$tests" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" bash -c "$run_all" tests "${programs[@]}"
 }
 
 kernel=()
