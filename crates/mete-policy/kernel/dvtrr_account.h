@@ -37,6 +37,15 @@ static __always_inline void dvtrr_forfeit(struct dvtrr_account *account, __u64 l
 		dvtrr_replace(&account->used, used, least);
 }
 
+/* Forgets what was used too much beyond this time: that was no choice of the policy. */
+static __always_inline void dvtrr_forgive(struct dvtrr_account *account, __u64 limit, __u64 most_ns)
+{
+	__u64 used = account->used, most = limit + dvtrr_virtual(most_ns, account->share);
+
+	if (!dvtrr_is_before(used, most))
+		dvtrr_replace(&account->used, used, most);
+}
+
 /* Another share of a member of this domain; what is due to it, as time, stays. */
 static __always_inline void dvtrr_change_share(struct dvtrr_account *account, struct dvtrr_domain *domain,
 					       __u64 share)

@@ -12,6 +12,9 @@
 #include "dvtrr_boosting.h"
 #include "dvtrr_line.h"
 
+/* How many quanta a member has to make up for at most. */
+#define DVTRR_MOST_OWED 256
+
 static __always_inline __u32 dvtrr_queue_number(const struct dvtrr *p, __u32 processor, __u32 domain)
 {
 	return processor * p->domains + domain;
@@ -250,6 +253,7 @@ static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 client, __u32 pr
 		dvtrr_add(&account->used, dvtrr_virtual(used_ns, account->share));
 		/* A member that can use what it is due is never further behind. */
 		dvtrr_forfeit(account, domain->limit - 2 * domain->round, 2 * p->quantum_ns);
+		dvtrr_forgive(account, domain->limit, DVTRR_MOST_OWED * p->quantum_ns);
 		member = dvtrr_above(p, home, processor);
 	}
 }

@@ -143,6 +143,25 @@ fn vtrr_7_in_no_stretch_of_time_is_a_client_two_quanta_from_its_share() {
 }
 
 #[test]
+fn vtrr_7_what_was_had_far_too_much_is_not_made_up_for() {
+    let setup = Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(2) };
+    let mut policy = DistributedVtrr::new(&setup);
+    for client in [0, 1] {
+        Policy::add(&mut policy, client, 0, Share::ONE, 0);
+        let _ = Policy::wake(&mut policy, client, 0);
+    }
+    let mut turn = |ran_ns| {
+        let client = Policy::pick(&mut policy, 0, 0).unwrap().client;
+        Policy::ran(&mut policy, client, ran_ns, Stop::Expired, 0);
+        client
+    };
+    // It was not stopped for 10,000 quanta, and the other one makes up for 256 of them.
+    let late = turn(10_000 * QUANTUM_NS);
+    let others = (0..1000).take_while(|_| turn(QUANTUM_NS) != late).count();
+    assert!((250..=260).contains(&others), "{others} quanta in a row");
+}
+
+#[test]
 fn vtrr_7_a_thousand_domains_have_the_same() {
     let tasks = [1; 3];
     let domains: Vec<(u32, &[u32])> = (0..1000).map(|_| (100, &tasks[..])).collect();

@@ -81,6 +81,11 @@ impl Account {
         self.used = if has_wrapped { least } else { self.used.later(least) };
     }
 
+    /// Forgets what was used too much beyond this time: that was no choice of the policy.
+    pub(super) fn forgive(&mut self, limit: Virtual, most: Nanoseconds) {
+        self.used = self.used.earlier(limit.plus(self.virtually(most)));
+    }
+
     /// Another share; what is due to it, as time, stays.
     pub(super) fn set_share(&mut self, share: Share, limit: Virtual) {
         self.used = self.used.rescaled(limit, self.share, share);

@@ -3,6 +3,10 @@
 use super::{DistributedVtrr, Domain, Member, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
+/// How many quanta a member has to make up for at most. Where a kernel lets a client run on for seconds, because its
+/// processor is being taken away or stood still, the other members of its domain would wait for as many.
+const MOST_OWED: u64 = 256;
+
 /// What a processor finds in a domain's queue.
 enum Turn {
     /// The member that is next.
@@ -184,6 +188,7 @@ impl DistributedVtrr {
             // A member that can use what it is due is never further behind.
             let least = limit.minus(round).minus(round);
             account.forfeit(least, self.quantum_ns + self.quantum_ns);
+            account.forgive(limit, self.quantum_ns.saturating_mul(MOST_OWED));
             next = self.above(member, processor);
         }
     }
