@@ -60,7 +60,10 @@ fn what_cannot_be_replayed_is_one_clear_sentence() {
     for (arguments, expected) in [
         (vec!["replay", "/no/such/file"], "/no/such/file cannot be read"),
         (vec!["replay", "/etc/passwd"], "there is no sched_switch event in it"),
-        (vec!["replay", &recording(), "--processors", "0"], "'--processors <N>': 0 is not in 1..=65535"),
+        (
+            vec!["replay", &recording(), "--processors", "0"],
+            "'--processors <N>': it takes a whole number from 1 to 65535",
+        ),
         (vec!["replay", "/etc/passwd", "--policy", "fastest"], "there is no policy \"fastest\": there are "),
     ] {
         let output = mete(&arguments).assert().failure();
