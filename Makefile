@@ -77,7 +77,7 @@ vm-setup: setup ## install QEMU, build the test kernel and unpack the distributi
 	@scripts/vm/run.sh --modules --check 2>/dev/null || scripts/vm/modules-kernel.sh
 
 vm-test: setup ## the kernel tests in a virtual machine with cgroup v2, fentry, sched_ext and modules; ten minutes of churn
-	@METE_CHURN_SECONDS=$${METE_CHURN_SECONDS:-600} scripts/test.sh vm
+	@METE_CHURN_SECONDS=$${METE_CHURN_SECONDS:-600} METE_CHURN_SEED=$${METE_CHURN_SEED:-$$(date +%s)} scripts/test.sh vm
 
 clean: ## remove what was built here
 	@$(RUN) cargo clean
