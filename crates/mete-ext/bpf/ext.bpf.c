@@ -9,7 +9,8 @@
  *
  * A chosen task that is not in its dispatch queue was dequeued at that moment, or is not there yet: see missed().
  */
-#include "tasks.bpf.h"
+#include "sweep.bpf.h"
+#include "dump.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -17,6 +18,8 @@ char LICENSE[] SEC("license") = "GPL";
 __u32 exit_kind;
 char exit_reason[128];
 char exit_message[256];
+/* What the kernel found then, with the lines of dump.bpf.h in it. */
+char exit_dump[32768] SEC(".bss.dump");
 
 /* Charges a task that runs, or has just run. */
 static __always_inline void charge(struct task_struct *p, __u32 client, struct task *task, __u32 stop)
@@ -33,17 +36,6 @@ s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	bool is_idle = 0;
 
 	return scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
-}
-
-/* A client waits on a processor, which looks for it if it is idle, or if the client goes ahead of the one that runs. */
-static __always_inline void wake_on(__u32 client, __u32 processor)
-{
-	if (!queues_wake(client, processor)) {
-		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
-		return;
-	}
-	processor_at(processor)->is_asked = 1;
-	scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
 }
 
 void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
@@ -66,14 +58,16 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	 */
 	insert_into(p, client, SLICE_NS, enq_flags);
 	task->processor = processor;
+	task->refused = 0;
+	task->queued_in = seconds;
 	wake_on(client, processor);
+	ask_idle(task, processor);
 }
 
 /*
  * A task was chosen and is not in its dispatch queue, or may not run here. One that the kernel has on another processor
- * goes back there; that processor may have become idle meanwhile. There may be a reason that holds for all of them, such
- * as that this processor is about to go, so no other one is tried. One of this processor was dequeued at this moment, and
- * enqueue brings it back.
+ * goes back there, and this one leaves it alone until it is queued again; that processor may have become idle meanwhile.
+ * One of this processor was dequeued at this moment, and enqueue brings it back.
  */
 static __always_inline void missed(__u32 processor, __u32 client)
 {
@@ -83,7 +77,7 @@ static __always_inline void missed(__u32 processor, __u32 client)
 	queues_withdraw(client);
 	if (!task || task->processor == processor)
 		return;
-	processor_at(processor)->has_failed = 1;
+	__sync_fetch_and_or(&task->refused, 1ull << (processor & 63));
 	wake_on(client, task->processor);
 }
 
@@ -94,7 +88,6 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	struct task *task;
 
 	processor_at(processor)->is_asked = 0;
-	processor_at(processor)->has_failed = 0;
 	/* The task that runs is queued again only after this: the policy has to know now that it is ready. */
 	if (previous && previous->scx.flags & SCX_TASK_QUEUED) {
 		before = client_of(previous);
@@ -107,8 +100,10 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	/* Tasks that have left at this very moment are few. */
 	for (tries = 0; tries < 8; tries++) {
 		client = queues_pick(processor);
-		if (client >= CLIENTS)
+		if (client >= CLIENTS) {
+			__sync_fetch_and_or(&idle, 1ull << (processor & 63));
 			return;
+		}
 		processor_at(processor)->decisions++;
 		if (previous && client == before) {
 			/* It goes on: nothing is moved, and the kernel keeps it. */
@@ -128,6 +123,8 @@ void OPERATION(running, struct task_struct *p)
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
 
+	if (idle >> (processor & 63) & 1)
+		__sync_fetch_and_and(&idle, ~(1ull << (processor & 63)));
 	if (!task)
 		return;
 	task->charged_ns = p->se.sum_exec_runtime;
@@ -211,16 +208,14 @@ s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
 void OPERATION(enable, struct task_struct *p)
 {
-	struct dvtrr policy = POLICY;
 	__u32 number = client_of(p);
-	struct dvtrr_client *client = policy_client(number);
 	struct task *task = task_of(number);
 	struct cgroup *cgrp;
 
-	if (!client || !task)
+	if (!task)
 		return;
 	cgrp = scx_bpf_task_cgroup(p);
-	dvtrr_add_client(&policy, number, domain_of(cgrp), p->scx.weight);
+	queues_move(number, domain_of(cgrp), p->scx.weight);
 	bpf_cgroup_release(cgrp);
 	task->allowed = p->cpus_ptr->bits[0];
 	task->is_current = 0;
@@ -229,23 +224,16 @@ void OPERATION(enable, struct task_struct *p)
 /* Its counterpart: another class schedules the task. */
 void OPERATION(disable, struct task_struct *p)
 {
-	__u32 number = client_of(p);
-	struct dvtrr_client *client = policy_client(number);
-
-	queues_withdraw(number);
-	if (client)
-		client->state = DVTRR_ABSENT;
+	queues_move(client_of(p), DVTRR_NONE, 0);
 }
 
 void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	__u32 number = client_of(p);
-	struct dvtrr_client *client = policy_client(number);
 
-	if (!client)
+	if (number >= CLIENTS)
 		return;
-	queues_withdraw(number);
-	client->state = DVTRR_ABSENT;
+	queues_move(number, DVTRR_NONE, 0);
 	p->scx.dsq_vtime = 0;
 	scx_bpf_destroy_dsq(number);
 	bpf_map_push_elem(&free_clients, &number, 0);
@@ -310,14 +298,10 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */
 void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
-	struct dvtrr policy = POLICY;
-	__u32 number = client_of(p);
-	struct dvtrr_client *client = policy_client(number);
+	struct dvtrr_client *client = policy_client(client_of(p));
 
-	if (!client || client->state != DVTRR_BLOCKED)
-		return;
-	client->state = DVTRR_ABSENT;
-	dvtrr_add_client(&policy, number, domain_of(to), p->scx.weight);
+	if (client && client->state != DVTRR_ABSENT)
+		queues_move(client_of(p), domain_of(to), p->scx.weight);
 }
 
 void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
@@ -357,13 +341,14 @@ s32 SLEEPABLE(init)
 		processor->ahead.first = processor->ahead.last = DVTRR_NONE;
 	}
 	domains[DVTRR_ROOT].is_known = 1;
-	return 0;
+	return begin_sweeps();
 }
 
 void OPERATION(ended, struct scx_exit_info *info)
 {
 	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
 	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
+	bpf_probe_read_kernel_str(exit_dump, sizeof(exit_dump), info->dump);
 	exit_kind = info->kind;
 }
 
@@ -388,10 +373,12 @@ struct sched_ext_ops mete = {
 	.cgroup_exit = (void *)cgroup_exit,
 	.cgroup_move = (void *)cgroup_move,
 	.cgroup_set_weight = (void *)cgroup_set_weight,
+	.dump_cpu = (void *)dump_cpu,
+	.dump_task = (void *)dump_task,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_HAS_CGROUP_WEIGHT,
-	/* The kernel ends the scheduler when a task has waited longer than this. */
-	.timeout_ms = 10000,
+	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
+	/* The kernel ends the scheduler when a task has waited longer than this. See sweep.bpf.h for those that come near it. */
+	.timeout_ms = 20000,
 	.name = "mete_group_vtrr",
 };

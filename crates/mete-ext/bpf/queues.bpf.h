@@ -61,7 +61,6 @@ struct {
 struct processor {
 	__u32 running; /* the client that was chosen last, while it runs */
 	__u32 is_asked; /* the task that runs is asked to give way to one that goes ahead */
-	__u32 has_failed; /* it could not take a task that it chose from another processor, and tries no other one now */
 	struct dvtrr_line ahead; /* the clients that go ahead of all others */
 	/* Choices; tasks taken from other processors; choices that could not be carried out. */
 	__u64 decisions;
@@ -75,11 +74,21 @@ struct task {
 	__u64 charged_ns;
 	/* The processors that it may run on, a bit each. */
 	__u64 allowed;
+	/* Those that have chosen it since it was queued and could not take it: it is bound for now, or they are about to go. */
+	__u64 refused;
 	/* The processor in whose run queue the kernel has it. */
 	__u32 processor;
 	/* It is the one that runs there, whatever the policy has chosen meanwhile. */
 	__u32 is_current;
+	/* In which second it was queued last: the value of seconds then. */
+	__u32 queued_in;
 };
+
+/* The seconds since the scheduler began, as sweeps count them (sweep.bpf.h). */
+__u32 seconds;
+
+/* The processors that found nothing to run, a bit each. */
+__u64 idle;
 
 struct processor processors[PROCESSORS] SEC(".bss.processors");
 struct task tasks[CLIENTS] SEC(".bss.tasks");
@@ -182,8 +191,7 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
 
-	return client < CLIENTS && task->allowed >> (processor & 63) & 1 && !task->is_current &&
-	       !processor_at(processor)->has_failed;
+	return client < CLIENTS && (task->allowed & ~task->refused) >> (processor & 63) & 1 && !task->is_current;
 }
 
 #include "dvtrr_take.h"
@@ -399,6 +407,44 @@ __noinline int queues_withdraw(__u32 number)
 	dvtrr_withdraw(&policy, number);
 	dvtrr_unlock(&policy);
 	return 0;
+}
+
+/*
+ * A client leaves the policy, or (with a domain) comes into another domain. It is not woken in between, as another processor may
+ * try that has not carried out a choice of it.
+ */
+__noinline int queues_move(__u32 number, __u32 domain, __u32 share)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
+
+	if (!client)
+		return 0;
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
+	dvtrr_remove(&policy, number);
+	if (domain != DVTRR_NONE)
+		dvtrr_add_client(&policy, number, domain, share);
+	dvtrr_unlock(&policy);
+	return 0;
+}
+
+/* A client that has waited for long goes ahead of all others, for a quantum. Whether it did wait. */
+__noinline int queues_hasten(__u32 number)
+{
+	struct dvtrr policy = POLICY;
+	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	__u32 locked;
+	int waited;
+
+	if (!client)
+		return 0;
+	if (!lock_queues_of(&policy, client, &locked))
+		return 0;
+	waited = dvtrr_hasten(&policy, number);
+	dvtrr_unlock(&policy);
+	return waited;
 }
 
 __noinline int queues_set_share(__u32 entity, __u32 domain, __u32 share)

@@ -30,12 +30,15 @@ enum {
 #define SCX_KICK_IDLE 1ull
 /* Has a processor ask the scheduler at once. */
 #define SCX_KICK_PREEMPT 2ull
-/* In the flags of a scheduler: it knows the weights of cgroups. */
+/* In the flags of a scheduler: also tasks that are about to exit are its; and it knows the weights of cgroups. */
+#define SCX_OPS_ENQ_EXITING (1ull << 2)
 #define SCX_OPS_HAS_CGROUP_WEIGHT (1ull << 16)
 /* In the flags of a task: it is runnable. */
 #define SCX_TASK_QUEUED 1
 /* In the flags of a task: it is one of the kernel's own threads. */
 #define PF_KTHREAD 0x00200000
+
+#define CLOCK_MONOTONIC 1
 
 #define E2BIG 7
 #define ENOMEM 12
@@ -45,7 +48,11 @@ struct bpf_iter_num {
 	__u64 opaque;
 } __attribute__((aligned(8)));
 
-/* The kernel's lock for programs, by this name. */
+/* The kernel's timer and lock for programs, by these names. */
+struct bpf_timer {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+
 struct bpf_spin_lock {
 	__u32 val;
 };
@@ -92,7 +99,10 @@ struct scx_exit_info {
 	enum scx_exit_kind kind;
 	const char *reason;
 	const char *msg;
+	const char *dump;
 };
+
+struct scx_dump_ctx;
 
 struct scx_init_task_args {
 	bool fork;
@@ -126,6 +136,8 @@ struct sched_ext_ops {
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
+	void (*dump_cpu)(struct scx_dump_ctx *context, s32 cpu, bool is_idle);
+	void (*dump_task)(struct scx_dump_ctx *context, struct task_struct *p);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*enable)(struct task_struct *p);
 	void (*disable)(struct task_struct *p);
@@ -145,6 +157,8 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 void scx_bpf_destroy_dsq(u64 dsq_id) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+void scx_bpf_dump_bstr(char *format, unsigned long long *data, u32 data__sz) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;

@@ -34,6 +34,11 @@ pub struct Status {
     pub stolen: u64,
     /// Choices that could not be carried out, because the task had left at that moment.
     pub missed: u64,
+    /// Tasks that went ahead of all others because they had waited for some seconds: the share of their cgroup is that
+    /// small, or so many compete.
+    pub hastened: u64,
+    /// Tasks that were taken for blocked and did wait. There should be none; each of them waited for two or three seconds.
+    pub found: u64,
     /// Why the kernel has ended the scheduler, if it has.
     pub ended: Option<Ended>,
 }
@@ -45,6 +50,8 @@ pub struct Ended {
     pub reason: String,
     /// What exactly happened, such as which task waited for how long; empty if the kernel says no more.
     pub message: String,
+    /// What the kernel printed of all processors and all tasks that waited.
+    pub dump: String,
 }
 
 impl GroupScheduler {
@@ -108,18 +115,25 @@ impl GroupScheduler {
         let sum = |count: fn(&types::processor) -> u64| {
             counted.map_or(0, |counted| counted.processors.iter().map(count).sum())
         };
+        let swept = self.skeleton.maps.bss_data.as_ref();
         Status {
             decisions: sum(|processor| processor.decisions),
             stolen: sum(|processor| processor.stolen),
             missed: sum(|processor| processor.missed),
+            hastened: swept.map_or(0, |swept| swept.hastened),
+            found: swept.map_or(0, |swept| swept.found),
             ended: self.ended(),
         }
     }
 
     fn ended(&self) -> Option<Ended> {
         let exit = self.skeleton.maps.bss_data.as_ref()?;
-        (exit.exit_kind != 0)
-            .then(|| Ended { reason: sentence(&exit.exit_reason), message: sentence(&exit.exit_message) })
+        let dump = self.skeleton.maps.bss_dump_data.as_ref()?;
+        (exit.exit_kind != 0).then(|| Ended {
+            reason: sentence(&exit.exit_reason),
+            message: sentence(&exit.exit_message),
+            dump: sentence(&dump.exit_dump),
+        })
     }
 }
 

@@ -98,6 +98,13 @@ impl Churn {
     }
 }
 
+impl Drop for Churn {
+    /// A group waits for the hogs that it has started, and some of them are in another one now.
+    fn drop(&mut self) {
+        self.groups.iter().for_each(Group::kill);
+    }
+}
+
 #[test]
 fn vtrr_7_nothing_is_lost_where_all_comes_and_goes() {
     let name = "vtrr_7_nothing_is_lost_where_all_comes_and_goes";
@@ -118,7 +125,9 @@ fn vtrr_7_nothing_is_lost_where_all_comes_and_goes() {
         churn.step();
         steps += 1;
     }
-    assert_eq!(scheduler.status().ended, None, "after {steps} steps");
+    if let Some(ended) = scheduler.status().ended {
+        panic!("after {steps} steps: {}: {}\n{}", ended.reason, ended.message, ended.dump);
+    }
     // Each program still gets its turn and ends.
     let begin = Instant::now();
     while !churn.programs.is_empty() && begin.elapsed() < Duration::from_secs(120) {

@@ -93,6 +93,32 @@ fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
 }
 
 #[test]
+fn vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then() {
+    let Some((scheduler, _alone)) =
+        start("vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then")
+    else {
+        return;
+    };
+    // A ten-thousandth of a ten-thousandth of the processor: a quantum in a day.
+    let outer = Group::top("mete-outer", 100);
+    fs::write(outer.path.join("cgroup.subtree_control"), "+cpu").unwrap();
+    let least = Group::new(&outer.path, "least", 10_000).hogs(1, Some(0));
+    let beside = Group::new(&outer.path, "beside", 10_000).hogs(1, Some(0));
+    let above = Group::top("mete-above", 100).hogs(1, Some(0));
+    [&least, &beside, &above].into_iter().for_each(wait_for_hogs);
+    least.set_weight(1);
+    outer.set_weight(1);
+    above.set_weight(10_000);
+    let (begin, before) = (Instant::now(), least.used());
+    while begin.elapsed() < Duration::from_secs(40) && scheduler.status().hastened < 3 {
+        sleep(Duration::from_millis(500));
+    }
+    sleep(Duration::from_secs(1));
+    let status = scheduler.status();
+    assert!(status.hastened >= 3 && least.used() > before && status.ended.is_none(), "{status:?}");
+}
+
+#[test]
 fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
     let Some((scheduler, _alone)) = start("vtrr_7_a_new_weight_counts_while_the_cgroup_runs") else { return };
     let first = Group::top("mete-first", 100).hogs(2, Some(0));

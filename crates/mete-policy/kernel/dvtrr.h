@@ -78,7 +78,19 @@ static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct d
 	return DVTRR_NONE;
 }
 
-/* Takes a client from another processor: one of a member of this domain that is due and waits there. Takes locks. */
+/* The first client that goes ahead on another processor, if it may run on this one. A hint. */
+static __always_inline __u32 dvtrr_ahead_on(struct dvtrr *p, __u32 other, __u32 processor)
+{
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, other);
+	__u32 client = ahead ? ahead->first : DVTRR_NONE;
+
+	return client != DVTRR_NONE && dvtrr_may_run(p, client, processor) ? client : DVTRR_NONE;
+}
+
+/*
+ * Takes a client from another processor: one of a member of this domain that is due and waits there. At the end of the
+ * root's round also one that goes ahead there and waits still: something else has its processor. Takes locks.
+ */
 static __always_inline enum dvtrr_search dvtrr_take_due(struct dvtrr *p, __u32 processor, __u32 home)
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
@@ -93,7 +105,9 @@ static __always_inline enum dvtrr_search dvtrr_take_due(struct dvtrr *p, __u32 p
 		if (!queue)
 			return search;
 		limit = domain->limit;
-		client = dvtrr_due_in(p, other, queue, queue->due, limit, processor, &search);
+		client = home == DVTRR_ROOT ? dvtrr_ahead_on(p, other, processor) : DVTRR_NONE;
+		if (client == DVTRR_NONE)
+			client = dvtrr_due_in(p, other, queue, queue->due, limit, processor, &search);
 		if (client == DVTRR_NONE)
 			client = dvtrr_due_in(p, other, queue, !queue->due, limit, processor, &search);
 		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
@@ -261,17 +275,15 @@ static __always_inline void dvtrr_go_on(struct dvtrr *p, __u32 processor, __u32 
 static __always_inline int dvtrr_take_any(struct dvtrr *p, __u32 processor)
 {
 	struct dvtrr_queue *queue;
-	struct dvtrr_line *ahead;
 	__u32 nth, other, member, client;
 
 	for (nth = 1; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
 		other = dvtrr_other(p, processor, nth);
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, DVTRR_ROOT));
-		ahead = dvtrr_ahead_at(p, other);
-		if (!queue || !ahead)
+		if (!queue)
 			return 0;
-		client = ahead->first;
-		if (client == DVTRR_NONE || !dvtrr_may_run(p, client, processor)) {
+		client = dvtrr_ahead_on(p, other, processor);
+		if (client == DVTRR_NONE) {
 			member = dvtrr_first(queue, queue->due);
 			if (member == DVTRR_NONE)
 				continue;
@@ -401,6 +413,22 @@ static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_n
 	dvtrr_put(p, number, client->processor, stop == DVTRR_PREEMPTED);
 }
 
+/*
+ * Has a client that waits for its turn go ahead of all others for a quantum, which its domain pays: it has no claim to
+ * that, but the caller cannot let it wait. Whether it waited for its turn.
+ */
+static __always_inline int dvtrr_hasten(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	if (!client || client->state != DVTRR_READY || client->is_ahead)
+		return 0;
+	dvtrr_hide(p, number, client->processor);
+	client->is_ahead = 1;
+	dvtrr_put(p, number, client->processor, 0);
+	return 1;
+}
+
 /* A client is not runnable any more, whatever it was before. */
 static __always_inline void dvtrr_withdraw(struct dvtrr *p, __u32 number)
 {
@@ -411,7 +439,9 @@ static __always_inline void dvtrr_withdraw(struct dvtrr *p, __u32 number)
 	dvtrr_end_run(p, number, client->processor);
 	if (client->state == DVTRR_READY)
 		dvtrr_hide(p, number, client->processor);
-	if (client->state != DVTRR_MOVING)
+	if (client->state == DVTRR_MOVING)
+		dvtrr_release(p, number, client->processor);
+	else
 		dvtrr_leave(p, number, client->processor);
 	client->state = DVTRR_BLOCKED;
 }
@@ -455,6 +485,16 @@ static __always_inline void dvtrr_add_client(struct dvtrr *p, __u32 number, __u3
 	client->belief = 0;
 	client->ran_ns = 0;
 	client->is_ahead = 0;
+}
+
+/* A client is not known any more. */
+static __always_inline void dvtrr_remove(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	dvtrr_withdraw(p, number);
+	if (client)
+		client->state = DVTRR_ABSENT;
 }
 
 /* A client or, behind the clients, a domain has another share. */

@@ -181,11 +181,7 @@ void mete_dvtrr_add(struct dvtrr *p, __u32 client, __u32 domain, __u32 share)
 
 void mete_dvtrr_remove(struct dvtrr *p, __u32 number)
 {
-	struct dvtrr_client *client = dvtrr_client_at(p, number);
-
-	dvtrr_withdraw(p, number);
-	if (client)
-		client->state = DVTRR_ABSENT;
+	dvtrr_remove(p, number);
 }
 
 void mete_dvtrr_set_share(struct dvtrr *p, __u32 number, __u32 share)
@@ -200,6 +196,12 @@ void mete_dvtrr_set_allowed(struct dvtrr *p, __u32 client, __u64 allowed)
 {
 	if (client < p->clients)
 		p->barred[client] = ~allowed;
+}
+
+/* Whether the client waited for its turn, which comes now. */
+__u32 mete_dvtrr_hasten(struct dvtrr *p, __u32 number)
+{
+	return dvtrr_hasten(p, number);
 }
 
 /* Where a blocked client wakes: where it was, or on the first processor that it may run on. */

@@ -137,6 +137,25 @@ static __always_inline void dvtrr_hide(struct dvtrr *p, __u32 number, __u32 proc
 	}
 }
 
+/* A member stands in one more processor's queue of this domain. */
+static __always_inline void dvtrr_add_place(struct dvtrr *p, struct dvtrr_account *account,
+					    struct dvtrr_domain *domain)
+{
+	if (dvtrr_add(&account->places, 1))
+		return;
+	dvtrr_forfeit(account, domain->limit, p->quantum_ns);
+	dvtrr_add(&domain->members, 1);
+	dvtrr_add(&domain->total, account->share);
+}
+
+static __always_inline void dvtrr_remove_place(struct dvtrr_account *account, struct dvtrr_domain *domain)
+{
+	if (dvtrr_add(&account->places, -1ull) != 1)
+		return;
+	dvtrr_add(&domain->members, -1ull);
+	dvtrr_add(&domain->total, -account->share);
+}
+
 /* Counts a client, and each domain above whose first client here it is, as members of their queues. */
 static __always_inline void dvtrr_enter(struct dvtrr *p, __u32 member, __u32 processor)
 {
@@ -153,11 +172,7 @@ static __always_inline void dvtrr_enter(struct dvtrr *p, __u32 member, __u32 pro
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
 		if (!account || !domain || !queue)
 			return;
-		if (!dvtrr_add(&account->places, 1)) {
-			dvtrr_forfeit(account, domain->limit, p->quantum_ns);
-			dvtrr_add(&domain->members, 1);
-			dvtrr_add(&domain->total, account->share);
-		}
+		dvtrr_add_place(p, account, domain);
 		was_empty = !queue->members++;
 		member = dvtrr_above(p, home, processor);
 	}
@@ -179,11 +194,44 @@ static __always_inline void dvtrr_leave(struct dvtrr *p, __u32 member, __u32 pro
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
 		if (!account || !domain || !queue)
 			return;
-		if (dvtrr_add(&account->places, -1ull) == 1) {
-			dvtrr_add(&domain->members, -1ull);
-			dvtrr_add(&domain->total, -account->share);
-		}
+		dvtrr_remove_place(account, domain);
 		is_empty = !--queue->members;
+		member = dvtrr_above(p, home, processor);
+	}
+}
+
+/* Keeps the places of a client and of the domains above, while it stands in no queue. */
+static __always_inline void dvtrr_hold(struct dvtrr *p, __u32 member, __u32 processor)
+{
+	struct dvtrr_account *account;
+	struct dvtrr_domain *domain;
+	__u32 home;
+
+	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
+		home = dvtrr_home(p, member);
+		account = dvtrr_account_of(p, member);
+		domain = dvtrr_domain_at(p, home);
+		if (!account || !domain)
+			return;
+		dvtrr_add_place(p, account, domain);
+		member = dvtrr_above(p, home, processor);
+	}
+}
+
+/* Undoes dvtrr_hold(). */
+static __always_inline void dvtrr_release(struct dvtrr *p, __u32 member, __u32 processor)
+{
+	struct dvtrr_account *account;
+	struct dvtrr_domain *domain;
+	__u32 home;
+
+	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
+		home = dvtrr_home(p, member);
+		account = dvtrr_account_of(p, member);
+		domain = dvtrr_domain_at(p, home);
+		if (!account || !domain)
+			return;
+		dvtrr_remove_place(account, domain);
 		member = dvtrr_above(p, home, processor);
 	}
 }

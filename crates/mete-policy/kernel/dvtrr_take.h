@@ -13,7 +13,12 @@ static __always_inline int dvtrr_waits(struct dvtrr *p, __u32 number, __u32 proc
 	return client && client->state == DVTRR_READY && client->processor == processor;
 }
 
-/* Takes a client to the queues of another processor, in front of all others. Takes locks. */
+/*
+ * Takes a client to the queues of another processor, in front of all others. Takes locks.
+ *
+ * Between the two locks it is moving: it stands in no queue, and is held in its account and those above, so that accounts of
+ * domains that have clients are not taken for those of domains that return. Whoever ends the moving lets go of them.
+ */
 static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from, __u32 to)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
@@ -26,24 +31,22 @@ static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from,
 	is_there = dvtrr_waits(p, number, from);
 	if (is_there) {
 		dvtrr_hide(p, number, from);
+		dvtrr_hold(p, number, from);
+		dvtrr_leave(p, number, from);
 		client->state = DVTRR_MOVING;
 		client->processor = to;
 	}
 	dvtrr_unlock(p);
 	if (!is_there)
 		return 0;
-	/* First in, then out: accounts of domains that have clients here are not taken for those of domains that return. */
 	if (!dvtrr_lock(p, to))
 		return 0;
 	if (client->state == DVTRR_MOVING && client->processor == to) {
 		client->state = DVTRR_READY;
 		dvtrr_enter(p, number, to);
+		dvtrr_release(p, number, to);
 		dvtrr_put(p, number, to, 1);
 	}
-	dvtrr_unlock(p);
-	if (!dvtrr_lock(p, from))
-		return 0;
-	dvtrr_leave(p, number, from);
 	dvtrr_unlock(p);
 	return 1;
 }

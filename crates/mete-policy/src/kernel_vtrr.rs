@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn mete_dvtrr_remove(state: *mut State, client: u32);
     fn mete_dvtrr_set_share(state: *mut State, client: u32, share: u32);
     fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
+    fn mete_dvtrr_hasten(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
@@ -59,6 +60,12 @@ impl KernelVtrr {
     pub fn set_allowed(&mut self, client: ClientId, processors: u64) {
         // SAFETY: as for the calls of the policy below.
         unsafe { mete_dvtrr_set_allowed(self.state(), client.get(), processors) };
+    }
+
+    /// As [`DistributedVtrr::hasten`](crate::DistributedVtrr::hasten).
+    pub fn hasten(&mut self, client: ClientId) -> bool {
+        // SAFETY: as for the calls of the policy below.
+        unsafe { mete_dvtrr_hasten(self.state(), client.get()) != 0 }
     }
 
     fn state(&mut self) -> *mut State {

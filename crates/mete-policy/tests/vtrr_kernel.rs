@@ -41,6 +41,37 @@ macro_rules! given {
     }};
 }
 
+/// Which clients run when at each turn that is a multiple of `every` the next one by number is hastened.
+macro_rules! hastened {
+    ($policy:ident, $shares:expr, $processors:expr, $every:expr) => {{
+        let quantum_ns = Nanoseconds::new(1_000_000);
+        let clients = $shares.len() as u32;
+        let setup = Setup { processors: $processors, domains: 3, quantum_ns, ..Setup::for_clients(clients) };
+        let mut policy = $policy::new(&setup);
+        for domain in 1..3 {
+            policy.add_domain(
+                DomainIndex::new(domain),
+                DomainIndex::ROOT,
+                Share::new(domain.into()).expect("in range"),
+            );
+        }
+        for (client, share) in (0..).zip($shares) {
+            let (client, domain) = (ClientId::new(client), DomainIndex::new(client as u16 % 3));
+            policy.add(client, domain, Share::new(*share).expect("in range"), Nanoseconds::ZERO);
+            let _ = policy.wake(client, Nanoseconds::ZERO);
+        }
+        let turn = |nth: u32| {
+            let chosen = ClientId::new(nth / $every % clients);
+            let waited = nth % $every == 0 && policy.hasten(chosen);
+            let processor = ProcessorId::new(nth as u16 % $processors);
+            let picked = policy.pick(processor, Nanoseconds::ZERO).map(|picked| picked.client);
+            picked.inspect(|&client| policy.ran(client, quantum_ns, Stop::Expired, Nanoseconds::ZERO));
+            (chosen, waited, picked)
+        };
+        (0..1000).map(turn).collect::<Vec<_>>()
+    }};
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -72,5 +103,18 @@ proptest! {
             given!(KernelVtrr, shares, &masks, processors),
             given!(DistributedVtrr, shares, &masks, processors)
         );
+    }
+
+    #[test]
+    fn vtrr_6_the_kernels_policy_decides_as_its_twin_where_clients_are_hastened(
+        shares in prop::collection::vec(1..200_u32, 1..12),
+        processors in 1..4_u16,
+        every in 1..9_u32,
+    ) {
+        let kernel = hastened!(KernelVtrr, &shares, processors, every);
+        prop_assert_eq!(&kernel, &hastened!(DistributedVtrr, &shares, processors, every));
+        // On one processor, one that was hastened is next.
+        let next = kernel.iter().filter(|&&(_, waited, _)| waited && processors == 1);
+        prop_assert!(next.into_iter().all(|&(chosen, _, picked)| picked == Some(chosen)));
     }
 }

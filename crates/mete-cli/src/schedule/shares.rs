@@ -73,7 +73,7 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     let (passed, status) = (begin.elapsed(), scheduler.status());
     print(&options.domains, &ruled, output)?;
     print_status(passed, &status, output)?;
-    if let Some(Ended { reason, message }) = status.ended {
+    if let Some(Ended { reason, message, .. }) = status.ended {
         bail!(
             "the kernel has ended the scheduler after {}, and rules again itself: {reason}: {message}",
             seconds(passed)

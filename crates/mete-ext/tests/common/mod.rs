@@ -80,6 +80,11 @@ impl Group {
         text.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap().parse().unwrap()
     }
 
+    /// Ends all processes in it.
+    pub fn kill(&self) {
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
     pub fn processes(&self) -> Vec<u32> {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap();
         text.lines().map(|line| line.parse().unwrap()).collect()
@@ -88,7 +93,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+        self.kill();
         self.members.iter_mut().for_each(|member| drop(member.wait()));
         // Those that members had started are waited for by the first process.
         let begin = Instant::now();

@@ -174,6 +174,20 @@ impl DistributedVtrr {
         }
     }
 
+    /// Has a client that waits for its turn go ahead of all others for a quantum, which its domain pays. This is for a client
+    /// whose share is so small that the caller cannot let it wait for its turn. Whether it waited for that.
+    pub fn hasten(&mut self, client: ClientId) -> bool {
+        let waits = self.roster.state(client) == ClientState::Ready;
+        let waits_for_its_turn = waits && !self.habits[client.index()].is_ahead();
+        if waits_for_its_turn {
+            let processor = self.placed[client.index()];
+            self.hide(client.get(), processor);
+            self.habits[client.index()].set_ahead(true);
+            self.put(client, processor, false);
+        }
+        waits_for_its_turn
+    }
+
     /// Where a client wakes: where it was, or on the first processor that it may run on.
     fn place(&self, client: ClientId) -> ProcessorId {
         let (placed, allowed) = (self.placed[client.index()], self.allowed[client.index()]);

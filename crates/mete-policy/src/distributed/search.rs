@@ -58,11 +58,13 @@ impl DistributedVtrr {
         (1..all).map(move |nth| ProcessorId::new(((own + nth) % all) as u16))
     }
 
-    /// Takes a client from another processor: one of a member of this domain that is due and waits there.
+    /// Takes a client from another processor: one of a member of this domain that is due and waits there. At the end of
+    /// the root's round also one that goes ahead there and waits still: something else has its processor.
     fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
         let mut search = Search::NoneDue;
         for other in self.others(processor) {
-            match self.due_at(other, domain, processor) {
+            let ahead = self.ahead_at(other, processor).filter(|_| domain == ROOT);
+            match ahead.map(Some).or_else(|| self.due_at(other, domain, processor)) {
                 Some(Some(client)) => {
                     self.take(client, other, processor);
                     return Search::Taken;
@@ -129,6 +131,11 @@ impl DistributedVtrr {
         Some(ClientId::new(member)).filter(|_| is_allowed)
     }
 
+    /// The first client that goes ahead on another processor, if it may run here.
+    fn ahead_at(&self, other: ProcessorId, here: ProcessorId) -> Option<ClientId> {
+        self.client_under(other, self.ahead[other.index()].first()?, here)
+    }
+
     fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) {
         self.hide(client.get(), from);
         // First in, then out: accounts of domains that have clients here are not taken for those of domains that return.
@@ -142,10 +149,8 @@ impl DistributedVtrr {
     fn take_any(&mut self, processor: ProcessorId) -> bool {
         let found = self.others(processor).find_map(|other| {
             let queue = &self.queues[self.queue_number(other, ROOT)];
-            let members = [self.ahead[other.index()].first(), first_in(queue)];
-            let client =
-                members.into_iter().flatten().find_map(|member| self.client_under(other, member, processor));
-            client.map(|client| (other, client))
+            let in_turn = || self.client_under(other, first_in(queue)?, processor);
+            self.ahead_at(other, processor).or_else(in_turn).map(|client| (other, client))
         });
         found.map(|(other, client)| self.take(client, other, processor)).is_some()
     }
