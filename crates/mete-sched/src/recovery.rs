@@ -1,26 +1,39 @@
 //! An earlier run may have been killed together with the processes that would have undone its changes. The next run of
 //! the same user undoes them.
 
-use crate::actuator::{self, Restored};
+use crate::actuator::{self, Recovered, Restored};
 
-/// Removes the sockets and puts back the processor masks that killed runs have left. Returns what the user should know,
+/// Removes the sockets that killed runs have left, and puts back what they changed. Returns what the user should know,
 /// in sentences.
 pub fn recover() -> Option<String> {
     mete_probe::stale::remove();
-    let restored = actuator::recover().unwrap_or_default();
-    (restored.restored + restored.failed > 0).then(|| masks(restored))
+    let Recovered { masks, weights } = actuator::recover();
+    let masks = said(
+        masks,
+        "the processor mask of one thread",
+        "the processor masks of",
+        "threads",
+        "see taskset -p PID",
+    );
+    let weights = said(
+        weights,
+        "the weight of one control group",
+        "the weights of",
+        "control groups",
+        "see cpu.weight",
+    );
+    let parts: Vec<_> = masks.into_iter().chain(weights).collect();
+    let begin = "an earlier run was killed together with the processes that put back what it changed";
+    (!parts.is_empty()).then(|| format!("{begin}: {}", parts.join("; ")))
 }
 
-fn masks(restored: Restored) -> String {
+fn said(restored: Restored, one: &str, several: &str, of: &str, see: &str) -> Option<String> {
     let Restored { restored, failed, .. } = restored;
-    let refused =
-        if failed > 0 { format!("; {failed} could not be: see taskset -p PID") } else { String::new() };
-    let threads = match restored {
-        1 => "that of one thread is".to_owned(),
-        more => format!("those of {more} threads are"),
+    let what = match restored {
+        _ if restored + failed == 0 => return None,
+        1 => format!("{one} is put back now"),
+        more => format!("{several} {more} {of} are put back now"),
     };
-    format!(
-        "an earlier run was killed together with the processes that put processor masks back: {threads} put back \
-         now{refused}"
-    )
+    let refused = if failed > 0 { format!(", {failed} could not be: {see}") } else { String::new() };
+    Some(what + &refused)
 }

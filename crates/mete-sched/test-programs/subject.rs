@@ -2,6 +2,8 @@
 //!
 //! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its input makes
 //!   it place them anew. Any other line makes it panic. At the end of its input, it ends as it should.
+//! * `weigh WEIGHT GROUP…` gives control groups this weight, prints `weighed`, and waits. It ends with its input as it should,
+//!   and prints what was put back.
 //! * `recover` puts back what schedulers have left behind that were killed together with their watchers.
 //! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which wait, too,
 //!   and print `here` again. It ends with its input.
@@ -16,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mete_log::DomainId;
-use mete_sched::actuator::{Affinity, recover, watcher};
+use mete_sched::actuator::{Affinity, Weights, recover, watcher};
 use mete_sched::{Notice, Report, Scheduler, Settings};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -26,6 +28,7 @@ fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["pin", processor, pids @ ..] => pin(processor, pids),
+        ["weigh", weight, groups @ ..] => weigh(weight.parse()?, groups),
         ["recover"] => Ok(say(&format!("{:?}", recover()))?),
         ["wait"] => wait(),
         ["ask", socket] => ask(socket),
@@ -50,6 +53,14 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
     place(first)?;
     io::stdin().lock().lines().try_for_each(|line| place(&line?))?;
     Ok(say(&format!("{:?}", affinity.finish()))?)
+}
+
+fn weigh(weight: u32, groups: &[&str]) -> Outcome {
+    let mut weights = Weights::start()?;
+    groups.iter().try_for_each(|group| weights.set(group.as_ref(), weight))?;
+    say("weighed")?;
+    io::stdin().lock().lines().try_for_each(|line| line.map(drop))?;
+    Ok(say(&format!("{:?}", weights.finish()))?)
 }
 
 fn wait() -> Outcome {

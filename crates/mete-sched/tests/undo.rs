@@ -15,7 +15,8 @@ use std::time::Duration;
 use common::{Random, Running, SUBJECT, children, eventually, skip};
 use mete_keeper::{Keepers, Role};
 use mete_log::DomainId;
-use mete_sched::actuator::{ActuatorError, Affinity, ENFORCES, Mask, Restored, watcher};
+use mete_sched::actuator::affinity::ENFORCES;
+use mete_sched::actuator::{ActuatorError, Affinity, Mask, Restored, watcher};
 use mete_sched::domains::process::{self, Process};
 
 const DOMAIN: DomainId = DomainId::new(2);

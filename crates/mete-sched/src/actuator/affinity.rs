@@ -2,17 +2,15 @@
 
 use std::io;
 use std::process::Command;
-use std::time::Duration;
 
-use mete_keeper::Keepers;
 use mete_log::DomainId;
 use rustix::io::Errno;
 
-use super::ActuatorError;
-use super::journal::Journal;
-use super::ledger::{Ledger, Record, Restored};
+use super::ledger::Restored;
 use super::mask::Mask;
-use super::watcher;
+use super::masks::{MaskLedger, MaskRecord};
+use super::undoing::Undoing;
+use super::{ActuatorError, watcher};
 use crate::domains::process::{self, Process};
 
 /// What this actuator enforces, and how closely.
@@ -28,34 +26,15 @@ wherever its cpuset let it: if that cpuset is widened later, the thread does not
 /// The number of passes over a process that starts threads while it is being placed.
 const MAX_PASSES: usize = 16;
 
-/// How long a placement waits for a new watcher after both were killed. The logs are not read meanwhile; they have
-/// room for the rows of that time.
-const PATIENCE: Duration = Duration::from_millis(200);
-/// The journal is rewritten when it has at least this number of records, and twice the number that is needed.
-const MIN_REWRITTEN: usize = 4096;
-
 /// The affinity actuator. When it is dropped, it puts back what it changed.
 #[derive(Debug)]
 pub struct Affinity {
-    watchers: Keepers,
-    book: Book,
-    /// The reason why the next start of this program could put nothing back; `None` if it could.
-    unnamed: Option<io::Error>,
-    is_over: bool,
-}
-
-/// The changes, noted twice: in this process, and in the file that outlives it.
-#[derive(Debug)]
-struct Book {
-    journal: Journal,
-    ledger: Ledger,
-    /// The number of records at which the journal is rewritten next.
-    rewrite_at: usize,
+    undoing: Undoing<MaskLedger>,
 }
 
 /// A thread that is to be moved to a processor.
 struct Moving {
-    record: Record,
+    record: MaskRecord,
     name: String,
     present: Mask,
 }
@@ -76,16 +55,14 @@ impl Affinity {
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start_with(watcher: impl Fn() -> Command + Send + 'static) -> Result<Affinity, ActuatorError> {
-        let (journal, unnamed) = Journal::create().map_err(ActuatorError::NotNoted)?;
-        let watchers = watcher::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
-        Ok(Affinity { watchers, book: Book::new(journal), unnamed, is_over: false })
+        Ok(Affinity { undoing: Undoing::start(watcher)? })
     }
 
     /// The reason why masks stay as they are if this process and both of its watchers are killed at the same moment:
     /// what must be put back could not be noted in a file that the next start of this program would find. `None` if
     /// it is noted.
     pub fn unnamed(&self) -> Option<&io::Error> {
-        self.unnamed.as_ref()
+        self.undoing.unnamed()
     }
 
     /// Moves all threads of these processes, which belong to `domain`, to one processor. Processes that have ended
@@ -101,8 +78,7 @@ impl Affinity {
         processor: usize,
     ) -> Result<usize, ActuatorError> {
         let target = Mask::single(processor).ok_or(ActuatorError::NoProcessor(processor))?;
-        // Before the first change: a change without a watcher might never be undone.
-        self.watchers.wait_for_one(PATIENCE).map_err(ActuatorError::WatcherGone)?;
+        self.undoing.be_watched()?;
         let mut changed: Vec<Moving> = Vec::new();
         let placed = self.place_all(domain, processes, target, processor, &mut changed);
         placed.map(|()| changed.len()).inspect_err(|_| take_back(&changed))
@@ -136,26 +112,12 @@ impl Affinity {
 
     /// Gives the threads of a process that has left its domain their own masks back.
     pub fn release(&self, process: u32) {
-        self.book.ledger.release(process);
+        self.undoing.ledger().release(process);
     }
 
     /// Puts everything back, and reports how that went.
-    pub fn finish(mut self) -> Restored {
-        self.put_back()
-    }
-
-    fn put_back(&mut self) -> Restored {
-        self.is_over = true;
-        let Book { journal, ledger, .. } = &self.book;
-        // If the file cannot be used, the ledger of this process has to do.
-        let restored = journal.undo().unwrap_or_else(|_| Some(ledger.restore())).unwrap_or_default();
-        // What this process could not look at stays in the journal, and the watchers have to undo it.
-        if restored.left > 0 {
-            self.watchers.leave();
-        } else {
-            self.watchers.dismiss();
-        }
-        restored
+    pub fn finish(self) -> Restored {
+        self.undoing.finish()
     }
 
     /// The threads that run elsewhere. An error if a process or one of these threads forbids the move.
@@ -183,8 +145,9 @@ impl Affinity {
         // The mask is another thread's if the number was given to a new thread in between. That one is seen by the next
         // pass.
         Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
-        let original = self.book.ledger.original(process, &found, domain, present);
-        let record = Record { pid: process.pid, thread, start: found.start, domain, original, told: target };
+        let original = self.undoing.ledger().original(process, &found, domain, present);
+        let record =
+            MaskRecord { pid: process.pid, thread, start: found.start, domain, original, told: target };
         Some(Moving { record, name: process::shown(&process.comm), present })
     }
 
@@ -197,7 +160,7 @@ impl Affinity {
     ) -> Result<usize, ActuatorError> {
         let before = changed.len();
         for moving in moving {
-            self.book.note(moving.record).map_err(ActuatorError::NotNoted)?;
+            self.undoing.note(moving.record)?;
             match moving.record.told.give_to(moving.record.thread) {
                 Ok(()) => changed.push(moving),
                 // The thread has ended.
@@ -206,37 +169,6 @@ impl Affinity {
             }
         }
         Ok(changed.len() - before)
-    }
-}
-
-impl Book {
-    fn new(journal: Journal) -> Book {
-        Book { journal, ledger: Ledger::default(), rewrite_at: MIN_REWRITTEN }
-    }
-
-    /// Notes a change before it is made.
-    fn note(&mut self, record: Record) -> io::Result<()> {
-        if self.ledger.has(&record) {
-            return Ok(());
-        }
-        // The file first: what is not in it might not be undone.
-        self.journal.append(record)?;
-        self.ledger.note(record);
-        if self.journal.records() >= self.rewrite_at {
-            self.ledger.forget_ended();
-            self.journal.rewrite(self.ledger.records())?;
-            // Twice what is left, so that the effort for each record stays the same on average.
-            self.rewrite_at = MIN_REWRITTEN.max(2 * self.journal.records());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Affinity {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.put_back();
-        }
     }
 }
 
@@ -273,18 +205,21 @@ fn take_back(changed: &[Moving]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::Journal;
+    use super::super::undoing::{Book, MIN_REWRITTEN};
     use super::*;
+    use crate::actuator::ledger::Ledger;
 
     #[test]
     fn log_16_the_journal_stays_short_however_many_threads_come_and_go() {
-        let mut book = Book::new(Journal::without_name().unwrap());
+        let mut book = Book::<MaskLedger>::new(Journal::without_name().unwrap());
         let told = Mask::single(0).unwrap();
         let of_living = |_| {
             let own = std::process::id();
             let start = Process::read(own).unwrap().start;
-            Record { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
+            MaskRecord { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
         };
-        let of_ended = |thread| Record { pid: thread, thread, start: u64::MAX, ..of_living(()) };
+        let of_ended = |thread| MaskRecord { pid: thread, thread, start: u64::MAX, ..of_living(()) };
         book.note(of_living(())).unwrap();
         book.note(of_living(())).unwrap();
         assert_eq!(book.journal.records(), 1, "a second note of the same change adds nothing");

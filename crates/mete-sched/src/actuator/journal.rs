@@ -1,6 +1,7 @@
-//! The ledger as a file: what is written here is undone, whatever happens to the process that wrote it.
+//! A ledger as a file: what is written here is undone, whatever happens to the process that wrote it.
 //!
-//! The scheduler writes a [`Record`] before each change. The watchers have the same file open, and read it when they
+//! The scheduler writes a record before each change. What the records are says the kind of [`Ledger`], whose first bytes
+//! the file carries. The watchers have the same file open, and read it when they
 //! have to undo the changes. The file lies in the directory of this user's components (`/run/mete` for root). It
 //! carries a lock as long as one of the three processes lives. By this lock, the next start of the program can tell a
 //! [file that was left behind](recover) from a file in use.
@@ -15,6 +16,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -26,19 +28,18 @@ use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, Mode,
 use super::ledger::{Ledger, Record, Restored};
 use crate::domains::process::Process;
 
-const MAGIC: &[u8; 8] = b"METEMSK1";
 const HEADER_BYTES: u64 = 64;
+const MAGIC: std::ops::Range<usize> = 0..8;
 const BOOT: std::ops::Range<usize> = 8..44;
 const NAMESPACE: std::ops::Range<usize> = 48..56;
 const BEGIN: std::ops::Range<usize> = 56..64;
-/// The extension of the names of journals.
-const EXTENSION: &str = "masks";
 /// How often to try to make a file. Another program may remove the directory just before the file is put into it.
 const TRIES: u32 = 10;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct Journal<L> {
+    kind: PhantomData<L>,
     file: File,
     /// `None` if no directory would take the file. Then it ends with the last of the three processes.
     path: Option<PathBuf>,
@@ -47,13 +48,13 @@ pub(super) struct Journal {
     end: u64,
 }
 
-impl Journal {
-    fn of(file: File, path: Option<PathBuf>) -> Journal {
-        Journal { file, path, begin: HEADER_BYTES, end: HEADER_BYTES }
+impl<L: Ledger> Journal<L> {
+    fn of(file: File, path: Option<PathBuf>) -> Journal<L> {
+        Journal { kind: PhantomData, file, path, begin: HEADER_BYTES, end: HEADER_BYTES }
     }
 
     /// A new journal of this process. If it has no name, also the reason for that.
-    pub fn create() -> io::Result<(Journal, Option<io::Error>)> {
+    pub fn create() -> io::Result<(Journal<L>, Option<io::Error>)> {
         let mut why = None;
         for _ in 0..TRIES {
             match Journal::named() {
@@ -65,32 +66,35 @@ impl Journal {
     }
 
     /// A journal that ends with the last process that has it open.
-    pub fn without_name() -> io::Result<Journal> {
-        let file = File::from(rustix::fs::memfd_create("mete-masks", MemfdFlags::CLOEXEC)?);
-        prepare(&file)?;
+    pub fn without_name() -> io::Result<Journal<L>> {
+        let file = File::from(rustix::fs::memfd_create("mete-journal", MemfdFlags::CLOEXEC)?);
+        prepare(&file, L::MAGIC)?;
         Ok(Journal::of(file, None))
     }
 
     /// A file with a name. It gets its name only after its lock: without the lock, the next start of a program would
     /// take it for one that was left behind.
-    fn named() -> io::Result<Journal> {
+    fn named() -> io::Result<Journal<L>> {
         let directory = directory::own();
         directory::prepare(&directory)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(&directory, flags, Mode::RUSR | Mode::WUSR)?);
-        prepare(&file)?;
+        prepare(&file, L::MAGIC)?;
         // The number and the start together are unique, so that a name never belongs to a journal that was left behind.
         let own = std::process::id();
         let start = Process::read(own).map_or(0, |process| process.start);
-        let path = directory.join(format!("{own}-{start}.{EXTENSION}"));
+        let path = directory.join(format!("{own}-{start}.{}", L::EXTENSION));
         rustix::fs::linkat(CWD, nameless(&file), CWD, &path, AtFlags::SYMLINK_FOLLOW)?;
         Ok(Journal::of(file, Some(path)))
     }
 
-    /// The journal of a watcher, from the file that the scheduler has passed on.
-    pub fn inherited(file: OwnedFd, path: &OsStr) -> Journal {
+    /// The journal of a watcher, from the file that the scheduler has passed on; `None` if it is of another kind.
+    pub fn inherited(file: &OwnedFd, path: &OsStr) -> io::Result<Option<Journal<L>>> {
         let path = (!path.is_empty()).then(|| path.into());
-        Journal::of(file.into(), path)
+        let mut magic = [0; MAGIC.end];
+        let file = File::from(file.try_clone()?);
+        file.read_exact_at(&mut magic, 0)?;
+        Ok((magic == L::MAGIC).then(|| Journal::of(file, path)))
     }
 
     /// What a watcher needs to open the same journal.
@@ -101,23 +105,23 @@ impl Journal {
 
     /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an error,
     /// the part of the record that was written does not count: the next record takes its place.
-    pub fn append(&mut self, record: Record) -> io::Result<()> {
+    pub fn append(&mut self, record: &L::Record) -> io::Result<()> {
         self.file.write_all_at(&record.to_bytes(), self.end)?;
-        self.end += Record::BYTES as u64;
+        self.end += L::Record::BYTES as u64;
         Ok(())
     }
 
     /// The number of records.
     pub fn records(&self) -> usize {
-        ((self.end - self.begin) / Record::BYTES as u64) as usize
+        ((self.end - self.begin) / L::Record::BYTES as u64) as usize
     }
 
     /// Replaces the records by these. A reader sees either the old or the new records, at whatever moment this
     /// process is killed.
-    pub fn rewrite(&mut self, records: impl Iterator<Item = Record>) -> io::Result<()> {
+    pub fn rewrite(&mut self, records: impl Iterator<Item = L::Record>) -> io::Result<()> {
         // The new records go behind the old ones; the one write of `begin` then switches over.
         let begin = self.end;
-        records.into_iter().try_for_each(|record| self.append(record))?;
+        records.into_iter().try_for_each(|record| self.append(&record))?;
         self.file.write_all_at(&begin.to_le_bytes(), BEGIN.start as u64)?;
         self.begin = begin;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -165,7 +169,7 @@ impl Journal {
     }
 
     /// The ledger that is noted; `None` if everything is undone.
-    fn read(&self) -> io::Result<Option<Ledger>> {
+    fn read(&self) -> io::Result<Option<L>> {
         let length = self.file.metadata()?.len();
         if length < HEADER_BYTES {
             return Ok(None);
@@ -173,28 +177,28 @@ impl Journal {
         let mut header = [0; HEADER_BYTES as usize];
         self.file.read_exact_at(&mut header, 0)?;
         let begin = number(&header[BEGIN]).max(HEADER_BYTES);
-        let mut ledger = Ledger::default();
-        let mut bytes = [0; Record::BYTES];
-        for at in (begin..length).step_by(Record::BYTES) {
+        let mut ledger = L::default();
+        let mut bytes = vec![0; L::Record::BYTES];
+        for at in (begin..length).step_by(L::Record::BYTES) {
             // An incomplete record at the end was never acted upon.
             if self.file.read_exact_at(&mut bytes, at).is_err() {
                 break;
             }
-            ledger.note(Record::from_bytes(&bytes));
+            ledger.note(L::Record::from_bytes(&bytes));
         }
         Ok(Some(ledger))
     }
 }
 
 /// Takes the lock that says that a process looks after the file, and writes the header.
-fn prepare(file: &File) -> io::Result<()> {
+fn prepare(file: &File, magic: [u8; 8]) -> io::Result<()> {
     rustix::fs::flock(file, FlockOperation::LockExclusive)?;
-    file.write_all_at(&header()?, 0)
+    file.write_all_at(&header(magic)?, 0)
 }
 
-fn header() -> io::Result<[u8; HEADER_BYTES as usize]> {
+fn header(magic: [u8; 8]) -> io::Result<[u8; HEADER_BYTES as usize]> {
     let mut header = [0; HEADER_BYTES as usize];
-    header[..8].copy_from_slice(MAGIC);
+    header[MAGIC].copy_from_slice(&magic);
     // The numbers and starts of processes have a meaning only within one boot and one namespace of processes.
     let boot = fs::read("/proc/sys/kernel/random/boot_id")?;
     header[BOOT].copy_from_slice(boot.get(..BOOT.len()).ok_or(io::ErrorKind::InvalidData)?);
@@ -212,11 +216,10 @@ fn nameless(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Puts back what schedulers of this user have left behind that were killed together with both of their watchers;
-/// `None` if nothing was left. Every program that uses [`Affinity`](super::Affinity) must call this at its start. The cost is one look
-/// into a directory.
-pub fn recover() -> Option<Restored> {
-    let left = directory::all_own().into_iter().flat_map(|directory| left_in(&directory));
+/// Undoes what schedulers of this user have left behind that were killed together with both of their watchers; `None` if
+/// nothing of this kind was left. The cost is one look into a directory.
+pub(super) fn recover<L: Ledger>() -> Option<Restored> {
+    let left = directory::all_own().into_iter().flat_map(|directory| left_in::<L>(&directory));
     // Without waiting for the lock: the process that holds it undoes the same, and might be stopped.
     left.filter_map(|journal| journal.undo_under(FlockOperation::NonBlockingLockExclusive).ok().flatten())
         .reduce(|sum, restored| sum + restored)
@@ -224,17 +227,17 @@ pub fn recover() -> Option<Restored> {
 
 /// The journals in a directory whose schedulers have ended. There are none if another user could have put files into
 /// the directory.
-fn left_in(directory: &Path) -> Vec<Journal> {
-    let journals = files_left(directory, EXTENSION).into_iter();
+fn left_in<L: Ledger>(directory: &Path) -> Vec<Journal<L>> {
+    let journals = files_left(directory, L::EXTENSION).into_iter();
     journals.filter_map(|path| left(path).ok().flatten()).collect()
 }
 
 /// The journal in a file, if its scheduler has ended.
-fn left(path: PathBuf) -> io::Result<Option<Journal>> {
+fn left<L: Ledger>(path: PathBuf) -> io::Result<Option<Journal<L>>> {
     let Some(file) = open_left(&path, OFlags::RDWR)? else { return Ok(None) };
     // The lock is refused while one of its processes lives: the scheduler, or a watcher that was stopped.
     let is_deserted = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    let (here, mut there) = (header()?, [0; HEADER_BYTES as usize]);
+    let (here, mut there) = (header(L::MAGIC)?, [0; HEADER_BYTES as usize]);
     if file.read_exact_at(&mut there, 0).is_err() {
         if !is_deserted {
             return Ok(None);
@@ -243,7 +246,7 @@ fn left(path: PathBuf) -> io::Result<Option<Journal>> {
         fs::remove_file(&path)?;
         return Ok(None);
     }
-    if there[..8] != here[..8] || there[NAMESPACE] != here[NAMESPACE] {
+    if there[MAGIC] != here[MAGIC] || there[NAMESPACE] != here[NAMESPACE] {
         // It belongs to another version, or to a container.
         return Ok(None);
     }
@@ -277,14 +280,19 @@ mod tests {
 
     use super::*;
     use crate::actuator::Mask;
+    use crate::actuator::masks::{MaskLedger, MaskRecord};
+
+    type MaskJournal = Journal<MaskLedger>;
+
+    const EXTENSION: &str = MaskLedger::EXTENSION;
 
     /// A record of a thread that does not exist.
-    fn record(thread: u32) -> Record {
+    fn record(thread: u32) -> MaskRecord {
         let (original, told) = (Mask::single(1).unwrap(), Mask::single(0).unwrap());
-        Record { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
+        MaskRecord { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
     }
 
-    fn threads(journal: &Journal) -> Vec<u32> {
+    fn threads(journal: &MaskJournal) -> Vec<u32> {
         journal.read().unwrap().unwrap().records().map(|record| record.thread).collect()
     }
 
@@ -299,14 +307,14 @@ mod tests {
         fn leave(&self, name: &str, change: impl FnOnce(&mut [u8])) -> (PathBuf, File) {
             let path = self.0.path().join(name).with_extension(EXTENSION);
             let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
-            let mut header = header().unwrap();
+            let mut header = header(MaskLedger::MAGIC).unwrap();
             change(&mut header);
             file.write_all_at(&header, 0).unwrap();
             (path, file)
         }
 
         fn left(&self) -> Vec<PathBuf> {
-            left_in(self.0.path()).into_iter().filter_map(|journal| journal.path).collect()
+            left_in::<MaskLedger>(self.0.path()).into_iter().filter_map(|journal| journal.path).collect()
         }
     }
 
@@ -317,7 +325,7 @@ mod tests {
         let (plain, _) = place.leave("plain", |_| ());
         let (boot, _) = place.leave("another-boot", |header| header[BOOT.start] ^= 1);
         let (namespace, _) = place.leave("another-namespace", |header| header[NAMESPACE.start] ^= 1);
-        let (version, _) = place.leave("another-version", |header| header[MAGIC.len() - 1] ^= 1);
+        let (version, _) = place.leave("another-version", |header| header[MAGIC.end - 1] ^= 1);
         let (in_use, file) = place.leave("in-use", |_| ());
         rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
         let (undone, empty) = place.leave("undone", |_| ());
@@ -341,7 +349,7 @@ mod tests {
         }
         let link = place.0.path().with_extension("link");
         std::os::unix::fs::symlink(place.0.path(), &link).unwrap();
-        let through_link = left_in(&link);
+        let through_link = left_in::<MaskLedger>(&link);
         fs::remove_file(link).unwrap();
         assert!(through_link.is_empty());
         if rustix::process::geteuid().is_root() {
@@ -352,18 +360,18 @@ mod tests {
 
     #[test]
     fn log_16_a_rewritten_journal_contains_the_new_records_and_no_old_record() {
-        let mut journal = Journal::without_name().unwrap();
-        (1..=9).for_each(|thread| journal.append(record(thread)).unwrap());
+        let mut journal = MaskJournal::without_name().unwrap();
+        (1..=9).for_each(|thread| journal.append(&record(thread)).unwrap());
         assert_eq!((threads(&journal), journal.records()), ((1..=9).collect(), 9));
         journal.rewrite([record(4), record(5)].into_iter()).unwrap();
-        journal.append(record(10)).unwrap();
+        journal.append(&record(10)).unwrap();
         assert_eq!((threads(&journal), journal.records()), (vec![4, 5, 10], 3));
     }
 
     #[test]
     fn log_16_a_change_is_undone_once_and_half_a_record_does_not_count() {
-        let mut journal = Journal::without_name().unwrap();
-        journal.append(record(1)).unwrap();
+        let mut journal = MaskJournal::without_name().unwrap();
+        journal.append(&record(1)).unwrap();
         journal.file.write_all_at(&record(2).to_bytes()[..100], journal.end).unwrap();
         assert_eq!(threads(&journal), [1]);
         assert_eq!(journal.undo().unwrap(), Some(Restored { ended: 1, ..Restored::default() }));
@@ -372,11 +380,11 @@ mod tests {
 
     #[test]
     fn log_16_ended_threads_are_forgotten_except_one_of_each_kind() {
-        let mut ledger = Ledger::default();
+        let mut ledger = MaskLedger::default();
         (1_000_001..1_000_009).for_each(|thread| ledger.note(record(thread)));
-        let other = Record { domain: DomainId::new(3), ..record(1_000_009) };
+        let other = MaskRecord { domain: DomainId::new(3), ..record(1_000_009) };
         ledger.note(other);
-        assert!(ledger.has(&other) && !ledger.has(&Record { domain: DomainId::new(2), ..other }));
+        assert!(ledger.has(&other) && !ledger.has(&MaskRecord { domain: DomainId::new(2), ..other }));
         ledger.forget_ended();
         assert_eq!(
             ledger.records().map(|record| record.domain).collect::<Vec<_>>(),

@@ -1,11 +1,12 @@
-//! How a decision takes effect (design decision D9). There is one actuator so far: [`Affinity`].
+//! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Weights`] gives control groups
+//! weights.
 //!
-//! An actuator is small and honest. It says what it [enforces](ENFORCES) and what it does not, and it refuses what it
-//! cannot do. Whatever it changed is put back, however the scheduler ends:
+//! An actuator is small and honest. It says what it enforces ([`affinity::ENFORCES`], [`weights::ENFORCES`]) and what it
+//! does not, and it refuses what it cannot do. Whatever it changed is put back, however the scheduler ends:
 //!
 //! ```text
-//!   scheduler ── notes: thread, its own mask, the new one ──▶ journal (a file) ◀── two watchers (separate processes)
-//!       │  then changes the mask                                 ▲                    │
+//!   scheduler ── notes: of what, what it was, what it gets ─▶ journal (a file) ◀── two watchers (separate processes)
+//!       │  then makes the change                                 ▲                    │
 //!       ▼                                                        │                    │ the pipe closes: one of
 //!   ends, panics, is killed ─────────────────────────────────────┼──────────────────▶ │ them puts everything back
 //!                                                                │
@@ -16,28 +17,51 @@ pub mod affinity;
 mod journal;
 mod ledger;
 pub mod mask;
+mod masks;
+mod undoing;
 pub mod watcher;
+pub mod weights;
 
 use std::io;
+use std::path::PathBuf;
 
-pub use affinity::{Affinity, ENFORCES};
-pub use journal::recover;
+pub use affinity::Affinity;
 pub use ledger::Restored;
 pub use mask::Mask;
+pub use weights::Weights;
 
-/// Why a placement was not carried out. In that case, nothing has changed.
+/// What schedulers of this user have left behind that were killed together with both of their watchers, and what came of
+/// putting it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Processor masks of threads.
+    pub masks: Restored,
+    /// Weights of control groups.
+    pub weights: Restored,
+}
+
+/// Puts back what was left behind. Every program that uses an actuator must call this at its start.
+#[must_use]
+pub fn recover() -> Recovered {
+    Recovered {
+        masks: journal::recover::<masks::MaskLedger>().unwrap_or_default(),
+        weights: journal::recover::<weights::WeightLedger>().unwrap_or_default(),
+    }
+}
+
+/// Why a change was not made. In that case, nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ActuatorError {
     /// The watchers cannot be started.
-    #[error("cannot start the processes that put processor masks back: {0}; so none is changed")]
+    #[error("cannot start the processes that put back what is changed: {0}; so nothing is changed")]
     NoWatcher(#[source] io::Error),
     /// The watchers have ended before the scheduler.
     #[error(
-        "the processes that put processor masks back have ended, and no other one can be started ({0}); so no more are changed"
+        "the processes that put back what is changed have ended, and no other one can be started ({0}); so no more is changed"
     )]
     WatcherGone(#[source] io::Error),
     /// What must be put back cannot be noted.
-    #[error("cannot note which processor masks are to be put back: {0}; so no more are changed")]
+    #[error("cannot note what is to be put back: {0}; so no more is changed")]
     NotNoted(#[source] io::Error),
     /// The process is a kernel thread that belongs to one processor.
     #[error("{name} ({pid}) belongs to the kernel and cannot be moved")]
@@ -86,6 +110,14 @@ pub enum ActuatorError {
         pid: u32,
         /// The processor to which its threads were to be moved.
         processor: usize,
+    },
+    /// The control group cannot be given a weight.
+    #[error("the control group {}: {why}", path.display())]
+    Group {
+        /// Its directory.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        why: String,
     },
     /// The processor does not exist.
     #[error("processor {0} is out of range: masks have room for {most}", most = Mask::PROCESSORS)]

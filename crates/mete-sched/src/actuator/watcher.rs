@@ -1,4 +1,4 @@
-//! The watchers: two processes that outlive the scheduler only as long as it takes to put processor masks back.
+//! The watchers: two processes that outlive the scheduler only as long as it takes to undo what it changed.
 //!
 //! A watcher is this program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`]
 //! first. [`mete_keeper`] documents how watchers are started, replaced, and informed of the scheduler's end. What
@@ -7,6 +7,7 @@
 //! undone by [`recover`](super::recover).
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::process::Command;
 
 pub use mete_keeper::this_program;
@@ -14,14 +15,17 @@ use mete_keeper::{Duty, Keepers, Role};
 
 use super::ActuatorError;
 use super::journal::Journal;
+use super::ledger::Ledger;
+use super::masks::MaskLedger;
+use super::weights::WeightLedger;
 
 /// The first argument that makes this program a watcher.
-pub const ARGUMENT: &str = "--restore-processor-masks";
+pub const ARGUMENT: &str = "--undo-changes";
 
 static ROLE: Role = Role { argument: ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
 
 /// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
-/// [`Affinity`](super::Affinity) must call this first.
+/// [`Affinity`](super::Affinity) or [`Weights`](super::Weights) must call this first.
 pub fn take_over_if_asked() {
     if let Some(duty) = mete_keeper::asked(&ROLE) {
         watch(duty);
@@ -37,13 +41,20 @@ fn watch(mut duty: Duty) {
     duty.wait();
     let Some(file) = duty.files.pop() else { return };
     let path = duty.words.first().map_or(OsStr::new(""), |path| path);
-    // An error is of no consequence: the other watcher tries, too.
-    let _ = Journal::inherited(file, path).undo();
+    undo::<MaskLedger>(&file, path);
+    undo::<WeightLedger>(&file, path);
+}
+
+/// Undoes what a journal says, if it is of this kind. An error is of no consequence: the other watcher tries, too.
+fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
+    if let Ok(Some(journal)) = Journal::<L>::inherited(file, path) {
+        let _ = journal.undo();
+    }
 }
 
 /// Starts both watchers.
-pub(super) fn start(
-    journal: &Journal,
+pub(super) fn start<L: Ledger>(
+    journal: &Journal<L>,
     program: impl Fn() -> Command + Send + 'static,
 ) -> Result<Keepers, ActuatorError> {
     let started =

@@ -156,6 +156,33 @@ pub(crate) fn is_cgroup(directory: &Path) -> bool {
     directory.join("cgroup.procs").is_file()
 }
 
+/// The directory of the same group under a controller of version 1, which has a hierarchy of its own; `None` if there is
+/// none.
+pub(crate) fn in_controller(group: &Path, controller: &str) -> Option<PathBuf> {
+    let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
+    let mount = cgroup_mounts(&mountinfo).into_iter().find(|mount| group.starts_with(mount))?;
+    let path = group.strip_prefix(mount).ok()?;
+    mount_of_controller(&mountinfo, controller.as_bytes())
+        .map(|mount| mount.join(path))
+        .filter(|path| is_cgroup(path))
+}
+
+/// Whether a directory is where control groups are mounted.
+pub(crate) fn is_root(group: &Path) -> bool {
+    let mountinfo = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    fs::canonicalize(group).is_ok_and(|group| cgroup_mounts(&mountinfo).contains(&group))
+}
+
+/// The mount point of version 1 that has a controller.
+fn mount_of_controller(mountinfo: &[u8], controller: &[u8]) -> Option<PathBuf> {
+    let line = mountinfo.split(|&byte| byte == b'\n').find(|line| {
+        let options = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+        let has = options.split(|&byte| byte == b',').any(|option| option == controller);
+        has && mounts_of(line, b"cgroup").next().is_some()
+    })?;
+    mounts_of(line, b"cgroup").next()
+}
+
 /// The mount points of control groups. Version 2 comes first: there the kernel can be asked about all controllers.
 fn cgroup_mounts(mountinfo: &[u8]) -> Vec<PathBuf> {
     mounts_of(mountinfo, b"cgroup2").chain(mounts_of(mountinfo, b"cgroup")).collect()

@@ -1,0 +1,158 @@
+//! Weights of control groups are set and put back, however the scheduler ends (design decision D9).
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Running, SUBJECT, eventually, skip};
+use mete_sched::actuator::{Restored, Weights};
+use mete_sched::domains::process::{Process, processes};
+use tempfile::TempDir;
+
+/// A control group of a test, which goes with the test.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None` where this user may make none, with the reason printed.
+    fn new(name: &str) -> Option<Group> {
+        let root = Path::new("/sys/fs/cgroup");
+        if root.join("cgroup.controllers").exists() {
+            let _ = fs::write(root.join("cgroup.subtree_control"), "+cpu");
+        }
+        let roots = [root.join("cpu"), root.join("cpu,cpuacct"), root.to_owned()];
+        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists());
+        let path = root.unwrap_or_default().join(format!("mete-test-{name}-{}", std::process::id()));
+        match fs::create_dir(&path) {
+            Ok(()) => Some(Group(path)),
+            Err(error) => {
+                skip(&format!("no control group can be made: {}: {error}", path.display()));
+                None
+            }
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        let files = ["cpu.weight", "cpu.shares"].map(|name| self.0.join(name));
+        files.into_iter().find(|path| path.exists()).unwrap()
+    }
+
+    fn value(&self) -> u64 {
+        fs::read_to_string(self.file()).unwrap().trim().parse().unwrap()
+    }
+
+    /// What a weight is in this version's unit.
+    fn unit(&self, weight: u64) -> u64 {
+        if self.file().ends_with("cpu.weight") { weight } else { weight * 1024 / 100 }
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn start() -> Weights {
+    Weights::start_with(|| Command::new(SUBJECT)).unwrap()
+}
+
+/// A scheduler with its journals in a place of its own, which has given groups a weight.
+fn weighing(place: &TempDir, weight: u32, groups: &[&str]) -> Running {
+    let mut command = Command::new(SUBJECT);
+    command.arg("weigh").arg(weight.to_string()).args(groups).env("METE_RUNTIME_DIR", place.path());
+    let mut scheduler = Running::start(&mut command);
+    assert_eq!(scheduler.hear(), "weighed");
+    scheduler
+}
+
+#[test]
+fn vtrr_7_weights_are_set_and_put_back_in_the_end() {
+    let (Some(one), Some(other)) = (Group::new("one"), Group::new("other")) else { return };
+    fs::write(other.file(), other.unit(250).to_string()).unwrap();
+    let mut weights = start();
+    weights.set(&one.0, 300).unwrap();
+    weights.set(&other.0, 1).unwrap();
+    assert_eq!([one.value(), other.value()], [one.unit(300), other.unit(1)]);
+    weights.set(&other.0, 10_000).unwrap();
+    assert_eq!(other.value(), other.unit(10_000));
+    assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
+    assert_eq!([one.value(), other.value()], [one.unit(100), other.unit(250)]);
+}
+
+#[test]
+fn vtrr_7_what_another_program_has_changed_or_removed_meanwhile_is_left_alone() {
+    let (Some(changed), Some(removed)) = (Group::new("changed"), Group::new("removed")) else { return };
+    let mut weights = start();
+    weights.set(&changed.0, 300).unwrap();
+    weights.set(&removed.0, 300).unwrap();
+    fs::write(changed.file(), changed.unit(700).to_string()).unwrap();
+    // Another group of the same name is not the one that was changed.
+    fs::remove_dir(&removed.0).unwrap();
+    fs::create_dir(&removed.0).unwrap();
+    fs::write(removed.file(), removed.unit(300).to_string()).unwrap();
+    assert_eq!(weights.finish(), Restored { left_alone: 1, ended: 1, ..Restored::default() });
+    assert_eq!([changed.value(), removed.value()], [changed.unit(700), removed.unit(300)]);
+}
+
+#[test]
+fn vtrr_7_weights_are_put_back_after_a_kill() {
+    let Some(group) = Group::new("killed") else { return };
+    let place = tempfile::tempdir().unwrap();
+    let scheduler = weighing(&place, 300, &[group.text()]);
+    assert_eq!(group.value(), group.unit(300));
+    scheduler.kill();
+    eventually("the weight is put back", || group.value() == group.unit(100));
+}
+
+#[test]
+fn vtrr_7_the_next_start_puts_weights_back_even_if_all_three_processes_were_stopped_or_killed() {
+    let Some(group) = Group::new("left") else { return };
+    let place = tempfile::tempdir().unwrap();
+    let scheduler = weighing(&place, 300, &[group.text()]);
+    let mark = format!("/{}-", scheduler.pid());
+    let is_watcher = |process: &Process| {
+        let arguments = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        arguments.windows(mark.len()).any(|part| part == mark.as_bytes())
+    };
+    let watchers: Vec<_> = processes().into_iter().filter_map(Process::read).filter(is_watcher).collect();
+    assert!(watchers.len() >= 2);
+    let signal = |signal| {
+        for watcher in &watchers {
+            // SAFETY: no memory is passed. The watchers live as long as they are stopped.
+            unsafe { libc::kill(watcher.pid as i32, signal) };
+        }
+    };
+    signal(libc::SIGSTOP);
+    scheduler.kill();
+    let stood = group.value();
+    let mut recover = Command::new(SUBJECT);
+    let said = recover.arg("recover").env("METE_RUNTIME_DIR", place.path()).output().unwrap();
+    let value = group.value();
+    signal(libc::SIGCONT);
+    assert_eq!((stood, value), (group.unit(300), group.unit(100)), "{said:?}");
+    assert!(String::from_utf8(said.stdout).unwrap().contains("weights: Restored { restored: 1"));
+}
+
+#[test]
+fn vtrr_7_what_can_have_no_weight_is_refused_and_nothing_changes() {
+    let Some(group) = Group::new("refused") else { return };
+    let mut weights = start();
+    let root = group.0.parent().unwrap();
+    for (path, why) in [
+        (root, "competes with no other"),
+        (Path::new("/proc"), "no control group"),
+        (Path::new("/no/such"), "no control group"),
+    ] {
+        let said = weights.set(path, 300).unwrap_err().to_string();
+        assert!(said.contains(path.to_str().unwrap()) && said.contains(why), "{said}");
+    }
+    assert_eq!(weights.finish(), Restored::default());
+}
