@@ -106,6 +106,7 @@ vm() {
 	in_vm vm-modules --modules
 	# Shares of processor time are asserted, so time must not depend on what else the host does.
 	in_vm vm-ext --counted mete-ext
+	in_vm vm-shares --counted mete-shares
 }
 
 # in_vm STAGE [OPTION] [CRATE]

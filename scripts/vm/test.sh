@@ -11,12 +11,12 @@ set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
 
-# What cargo says it built, one path a line; the build's own messages go to stderr.
+# The tests that cargo says it built, one path a line; the build's own messages go to stderr.
 test_programs() {
 	(
 		set -o pipefail
 		cargo test --manifest-path "$root/Cargo.toml" --package "$1" --test '*' --no-run --message-format=json-render-diagnostics |
-			sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+			sed -n '/"test":true/s/.*"executable":"\([^"]*\)".*/\1/p'
 	)
 }
 

@@ -95,12 +95,16 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
         ([&vtrr[..], &["--domain", "web=pid:1,share=nan"]].concat(), "is no share"),
         ([&vtrr[..], &["--domain", "web=cgroup:/no/such/group,share=1"]].concat(), "no control group"),
         (vec!["schedule", "--domain", "a=pid:1,share=2", "--domain", "b=pid:2"], "--policy vtrr"),
+        (vec!["schedule", "--driver", "a=pid:1", "--client", "b=pid:2", "--by", "cgroup"], "--policy vtrr"),
+        ([&vtrr[..], &["--by", "cgroup"]].concat(), "--domain NAME=cgroup:/PATH"),
+        ([&vtrr[..], &["--by", "cgroups"]].concat(), "cgroup"),
     ] {
         mistake(&arguments, expected);
     }
     // On a kernel that can, it would rule; there the tests of mete-ext are.
     if !std::path::Path::new("/sys/kernel/sched_ext").exists() {
         sentence(&[&vtrr[..], &["--for", "1s"]].concat(), "no sched_ext");
+        sentence(&[&vtrr[..], &["--by", "ext", "--for", "1s"]].concat(), "no sched_ext");
     }
 }
 

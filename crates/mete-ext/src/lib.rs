@@ -33,12 +33,10 @@
 #![cfg(target_os = "linux")]
 
 mod error;
-mod ruled;
 mod scheduler;
 mod share;
 mod skeleton;
 
 pub use error::ExtError;
-pub use ruled::RuledCgroup;
 pub use scheduler::{Ended, GroupScheduler, Status};
 pub use share::Share;

@@ -110,7 +110,8 @@ fn vtrr_7_nothing_is_lost_where_all_comes_and_goes() {
     let name = "vtrr_7_nothing_is_lost_where_all_comes_and_goes";
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let Some((scheduler, _alone)) = start(name) else { return };
-    let (seconds, seed) = (number("METE_CHURN_SECONDS").unwrap_or(20), number("METE_CHURN_SEED").unwrap_or(1));
+    let (seconds, seed) =
+        (number("METE_CHURN_SECONDS").unwrap_or(20), number("METE_CHURN_SEED").unwrap_or(1));
     println!("METE_CHURN_SECONDS={seconds} METE_CHURN_SEED={seed}");
     let groups: Vec<_> =
         (0..4).map(|nth| Group::top(&format!("mete-churn-{nth}"), 100).hogs(2, None)).collect();

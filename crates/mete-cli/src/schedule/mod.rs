@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_policy::affinity::Settings;
 use mete_sched::DomainSpec;
 use mete_sched::domains::SharedDomain;
+use mete_shares::By;
 
 use crate::parse::{domain, shared_domain};
 
@@ -24,6 +26,10 @@ pub struct ScheduleOptions {
     /// gives control groups their shares of processor time
     #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
     policy: Policy,
+    /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups, auto is
+    /// the first of these that this kernel has
+    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
+    by: Means,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
@@ -51,6 +57,23 @@ pub struct ScheduleOptions {
 enum Policy {
     Affinity,
     Vtrr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Means {
+    Auto,
+    Ext,
+    Cgroup,
+}
+
+impl From<Means> for By {
+    fn from(means: Means) -> By {
+        match means {
+            Means::Auto => By::Auto,
+            Means::Ext => By::Ext,
+            Means::Cgroup => By::Cgroup,
+        }
+    }
 }
 
 /// How the affinity policy decides and acts.
@@ -111,10 +134,11 @@ from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopb
 interrupts and by packets from elsewhere are not counted, so a driver that is reached from another
 container needs probes. The objects of --json are described in docs/json.md.
 
-vtrr: Group virtual-time round robin schedules all ordinary tasks of the machine, inside the kernel, by
-sched_ext (Linux 6.12). A control group has the part of the processors that its share says beside those
-of its siblings, whatever the number of its tasks. A group without --domain has its cpu.weight, of which
-100 are a share of 1. The kernel's own scheduler rules again at the end, also after kill -9.";
+vtrr: A control group has the part of the processors that its share says beside those of its siblings,
+whatever the number of its tasks. A group without --domain has its cpu.weight, of which 100 are a share
+of 1. With --by ext, group virtual-time round robin schedules all ordinary tasks of the machine, inside
+the kernel, by sched_ext (Linux 6.12). With --by cgroup, the kernel's own scheduler does, told by the
+groups' weights. Everything is as before at the end, also after kill -9.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -132,6 +156,10 @@ impl ScheduleOptions {
     /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), Mistake> {
         match self.policy {
+            Policy::Affinity if self.by != Means::Auto => {
+                let mistake = "--by says how shares are enforced: write --policy vtrr, too";
+                Err((ErrorKind::ArgumentConflict, mistake.into()))
+            }
             Policy::Affinity => self.check_affinity(),
             Policy::Vtrr => self.check_shares(),
         }

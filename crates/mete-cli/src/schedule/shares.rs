@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
-use mete_ext::{Ended, GroupScheduler, RuledCgroup, Share, Status};
 use mete_sched::domains::{Selector, SharedDomain};
-use serde::Serialize;
+use mete_shares::{By, Dealer, Did, Ended, Given, Group, Share};
 
 use super::ScheduleOptions;
 use crate::parse::check_domains;
@@ -46,6 +45,11 @@ impl ScheduleOptions {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
+        if self.domains.is_empty() && By::from(self.by) == By::Cgroup {
+            let mistake =
+                "--by cgroup gives weights to control groups: write --domain NAME=cgroup:/PATH,share=NUMBER";
+            return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
+        }
         let specs: Vec<_> = self.domains.iter().map(|domain| domain.spec.clone()).collect();
         check_domains(&specs)
     }
@@ -59,118 +63,75 @@ fn control_group(domain: &SharedDomain) -> Option<&Path> {
     }
 }
 
-/// Schedules until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
+/// The control groups and their shares.
+fn groups(domains: &[SharedDomain]) -> Vec<Group> {
+    let group = |domain: &SharedDomain| {
+        let share = domain.weight.and_then(Share::new).unwrap_or(ORDINARY);
+        Some(Group { name: domain.spec.name.clone(), path: control_group(domain)?.into(), share })
+    };
+    domains.iter().filter_map(group).collect()
+}
+
+/// Deals until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
 pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let scheduler = GroupScheduler::start()?;
-    // From here on a signal has the shares printed. Without it, the kernel would end the scheduler with this process.
+    let dealer = Dealer::start(options.by.into(), groups(&options.domains))?;
+    // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
-    let ruled = rule(&scheduler, &options.domains)?;
-    output.text(
-        "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
-    )?;
-    let begin = Instant::now();
-    watch(&scheduler, options.time, begin);
-    let (passed, status) = (begin.elapsed(), scheduler.status());
-    print(&options.domains, &ruled, output)?;
-    print_status(passed, &status, output)?;
-    if let Some(Ended { reason, message, .. }) = status.ended {
+    output.text(dealer.to_string())?;
+    watch(&dealer, options.time);
+    let (passed, did) = (dealer.passed(), dealer.did());
+    print(&dealer.given(), output)?;
+    print_did(&did, passed, output)?;
+    if let Some(Ended { reason, message, .. }) = dealer.ended() {
         bail!(
             "the kernel has ended the scheduler after {}, and rules again itself: {reason}: {message}",
             seconds(passed)
         );
     }
+    if let Some(restored) = dealer.finish() {
+        output.text(format!("weights of control groups: {restored}"))?;
+    }
     let is_done = options.time.is_none_or(|time| passed >= time);
     Ok(interrupt::ended(is_done))
 }
 
-/// Gives each domain its share.
-fn rule(scheduler: &GroupScheduler, domains: &[SharedDomain]) -> anyhow::Result<Vec<RuledCgroup>> {
-    let one = |domain: &SharedDomain| {
-        let path = control_group(domain).context("a domain is a control group")?;
-        let share = domain.weight.and_then(Share::new).unwrap_or(ORDINARY);
-        Ok(RuledCgroup::new(scheduler, path, share)?)
-    };
-    domains.iter().map(one).collect()
-}
-
-fn watch(scheduler: &GroupScheduler, time: Option<Duration>, begin: Instant) {
+fn watch(dealer: &Dealer, time: Option<Duration>) {
     let progress = Progress::of_time("scheduling", time);
     loop {
-        let passed = begin.elapsed();
+        let passed = dealer.passed();
         let left = time.map_or(LOOK, |time| time.saturating_sub(passed));
-        let status = scheduler.status();
-        if left.is_zero() || interrupt::asked() || status.ended.is_some() {
+        let did = dealer.did();
+        if left.is_zero() || interrupt::asked() || did.ended.is_some() {
             return;
         }
-        let decisions = grouped(status.decisions);
-        progress.show(passed, format!("{:.0} s, {decisions} decisions, Ctrl-C ends", passed.as_secs_f64()));
+        let decisions =
+            did.decisions.map_or_else(String::new, |number| format!("{} decisions, ", grouped(number)));
+        progress.show(passed, format!("{:.0} s, {decisions}Ctrl-C ends", passed.as_secs_f64()));
         sleep(left.min(LOOK));
     }
 }
 
-/// What a domain was to have beside the others that are named, and what it has got.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename = "share")]
-struct Given<'a> {
-    domain: &'a str,
-    share: f64,
-    wanted_percent: f64,
-    given_percent: Option<f64>,
-    ran_ns: u64,
-}
-
-fn print(domains: &[SharedDomain], ruled: &[RuledCgroup], output: &mut Output) -> anyhow::Result<()> {
-    if domains.is_empty() {
+fn print(given: &[Given], output: &mut Output) -> anyhow::Result<()> {
+    if given.is_empty() {
         return output.text("every control group has its cpu.weight");
     }
-    let given = ruled.iter().map(RuledCgroup::used).collect::<Result<Vec<_>, _>>()?;
-    let shares: u32 = ruled.iter().map(|ruled| ruled.share().get()).sum();
-    let all: Duration = given.iter().sum();
     let heads = ["share", "wanted (%)", "given (%)", "ran (ms)"].map(Head::Number);
     let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads));
-    for ((domain, ruled), ran) in domains.iter().zip(ruled).zip(given) {
-        let share = f64::from(ruled.share().get());
-        let row = Given {
-            domain: &domain.spec.name,
-            share: share / f64::from(ORDINARY.get()),
-            wanted_percent: 100.0 * share / f64::from(shares),
-            given_percent: (!all.is_zero()).then(|| 100.0 * ran.as_secs_f64() / all.as_secs_f64()),
-            ran_ns: u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX),
-        };
-        output.object(&row)?;
+    for row in given {
+        output.object(row)?;
         let given = row.given_percent.map_or(NOTHING.into(), |given| format!("{given:.2}"));
-        let wanted = format!("{:.2}", row.wanted_percent);
-        let name = shorten(row.domain, tables::NAME);
-        table.row([name, row.share.to_string(), wanted, given, milliseconds(row.ran_ns)]);
+        let ran = row.ran_ns.map_or(NOTHING.into(), milliseconds);
+        let name = shorten(&row.domain, tables::NAME);
+        table.row([name, row.share.to_string(), format!("{:.2}", row.wanted_percent), given, ran]);
     }
     tables::print("", table, output)
 }
 
-/// What the scheduler did.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename = "scheduler")]
-struct Did<'a> {
-    policy: &'static str,
-    by: &'static str,
-    time_s: f64,
-    decisions: u64,
-    stolen: u64,
-    missed: u64,
-    /// Why the kernel has ended it.
-    ended: Option<&'a str>,
-}
-
-fn print_status(passed: Duration, status: &Status, output: &mut Output) -> anyhow::Result<()> {
-    let Status { decisions, stolen, missed, ref ended } = *status;
-    output.object(&Did {
-        policy: "vtrr",
-        by: "sched_ext",
-        time_s: passed.as_secs_f64(),
-        decisions,
-        stolen,
-        missed,
-        ended: ended.as_ref().map(|ended| ended.reason.as_str()),
-    })?;
+fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result<()> {
+    output.object(did)?;
+    let (Some(decisions), Some(stolen), Some(missed)) = (did.decisions, did.stolen, did.missed) else {
+        return output.text(format!("scheduled for {}", seconds(passed)));
+    };
     output.text(format!(
         "scheduled for {}: {} decisions, {} tasks taken from other processors, {} choices of tasks that had just left",
         seconds(passed),

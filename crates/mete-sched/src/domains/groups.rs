@@ -158,7 +158,7 @@ pub(crate) fn is_cgroup(directory: &Path) -> bool {
 
 /// The directory of the same group under a controller of version 1, which has a hierarchy of its own; `None` if there is
 /// none.
-pub(crate) fn in_controller(group: &Path, controller: &str) -> Option<PathBuf> {
+pub fn in_controller(group: &Path, controller: &str) -> Option<PathBuf> {
     let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
     let mount = cgroup_mounts(&mountinfo).into_iter().find(|mount| group.starts_with(mount))?;
     let path = group.strip_prefix(mount).ok()?;

@@ -25,7 +25,8 @@ use mete_policy::{DomainIndex, Role};
 
 pub use divide::DivideBy;
 pub use error::{DomainError, EmptyDomain};
-pub(crate) use groups::{in_controller, is_cgroup, is_root};
+pub use groups::in_controller;
+pub(crate) use groups::{is_cgroup, is_root};
 use scan::KnownProcess;
 pub use scan::{Change, LateBindings};
 pub use selector::{DomainSpec, Pattern, Selector};

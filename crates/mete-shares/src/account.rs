@@ -1,0 +1,62 @@
+//! What a control group uses, by the kernel's own account.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mete_sched::domains::in_controller;
+
+/// The file that says how much processor time a group has used, of either version.
+#[derive(Debug)]
+enum Source {
+    /// `cpu.stat` of version 2, in microseconds.
+    Stat(PathBuf),
+    /// `cpuacct.usage` of version 1, in nanoseconds.
+    Usage(PathBuf),
+}
+
+/// The processor time of a group since the account was opened.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// `None` if the kernel does not say.
+    source: Option<Source>,
+    before: Duration,
+}
+
+impl Account {
+    pub fn open(group: &Path) -> Account {
+        let source = Source::of(group);
+        let before = source.as_ref().and_then(Source::read).unwrap_or_default();
+        Account { source, before }
+    }
+
+    /// `None` if the group is gone, or the kernel does not say.
+    pub fn used(&self) -> Option<Duration> {
+        Some(self.source.as_ref()?.read()?.saturating_sub(self.before))
+    }
+}
+
+impl Source {
+    fn of(group: &Path) -> Option<Source> {
+        let stat = Source::Stat(group.join("cpu.stat"));
+        if stat.read().is_some() {
+            return Some(stat);
+        }
+        let usage = |folder: &Path| Source::Usage(folder.join("cpuacct.usage"));
+        let beside = || in_controller(group, "cpuacct").map(|folder| usage(&folder));
+        Some(usage(group)).filter(|usage| usage.read().is_some()).or_else(beside)
+    }
+
+    fn read(&self) -> Option<Duration> {
+        match self {
+            Source::Stat(path) => {
+                let text = fs::read_to_string(path).ok()?;
+                let used = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+                used.parse().ok().map(Duration::from_micros)
+            }
+            Source::Usage(path) => {
+                fs::read_to_string(path).ok()?.trim().parse().ok().map(Duration::from_nanos)
+            }
+        }
+    }
+}

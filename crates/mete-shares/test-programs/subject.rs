@@ -1,0 +1,51 @@
+//! `auto|ext|cgroup WEIGHT=GROUP…` deals out shares, prints by what, and waits. For each line on its input it prints what
+//! acts, whether it rules, and for each group what was wanted and given, in percent; at the end of its input, what was put back.
+
+use std::io::{self, BufRead, Write};
+
+use mete_shares::{By, Dealer, Given, Group, Share};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    mete_sched::actuator::watcher::take_over_if_asked();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((by, groups)) = arguments.split_first() else { return Err("no arguments".into()) };
+    let by = match by.as_str() {
+        "ext" => By::Ext,
+        "cgroup" => By::Cgroup,
+        _ => By::Auto,
+    };
+    let groups = groups.iter().map(|text| group(text)).collect::<Result<Vec<_>, _>>()?;
+    match Dealer::start(by, groups) {
+        Ok(dealer) => deal(dealer),
+        Err(error) => say(&format!("refused: {error}")),
+    }
+}
+
+fn group(text: &str) -> Result<Group, Box<dyn std::error::Error>> {
+    let (weight, path) = text.split_once('=').ok_or("no weight")?;
+    let share = Share::new(weight.parse()?).ok_or("no share")?;
+    Ok(Group { name: path.rsplit('/').next().unwrap_or(path).into(), path: path.into(), share })
+}
+
+fn deal(dealer: Dealer) -> Outcome {
+    say(&dealer.to_string())?;
+    for line in io::stdin().lock().lines() {
+        line?;
+        let did = dealer.did();
+        let given: Vec<_> = dealer.given().iter().map(percents).collect();
+        say(&format!("{} {} {}", did.by, did.ended.as_deref().unwrap_or("rules"), given.join(" ")))?;
+    }
+    say(&format!("{:?}", dealer.finish()))
+}
+
+fn percents(given: &Given) -> String {
+    let got = given.given_percent.map_or("-".into(), |percent| format!("{percent:.2}"));
+    format!("{:.2}:{got}", given.wanted_percent)
+}
+
+fn say(text: &str) -> Outcome {
+    println!("{text}");
+    Ok(io::stdout().flush()?)
+}

@@ -1,0 +1,201 @@
+//! Shares are dealt out by what the kernel offers, and everything is as before in the end.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const SUBJECT: &str = env!("CARGO_BIN_EXE_mete-shares-subject");
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// One dealer at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A control group with processes that compute.
+struct Group {
+    path: PathBuf,
+    hogs: Vec<Child>,
+}
+
+impl Group {
+    /// `None` where this user may make none, with the reason printed.
+    fn new(name: &str) -> Option<Group> {
+        let root = Path::new(ROOT);
+        if root.join("cgroup.controllers").exists() {
+            let _ = fs::write(root.join("cgroup.subtree_control"), "+cpu");
+        }
+        let roots = [root.join("cpu"), root.join("cpu,cpuacct"), root.to_owned()];
+        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists()).unwrap_or_default();
+        let path = root.join(format!("mete-shares-{name}-{}", std::process::id()));
+        if let Err(error) = fs::create_dir(&path) {
+            println!("SKIPPED: no control group can be made: {}: {error}", path.display());
+            return None;
+        }
+        Some(Group { path, hogs: Vec::new() })
+    }
+
+    /// Has processes compute on the first processor, for some minutes at most.
+    fn hogs(mut self, number: usize) -> Group {
+        let procs = self.path.join("cgroup.procs");
+        for _ in 0..number {
+            let script = "echo $$ >$1 && exec taskset -c 0 timeout 300 sh -c 'while :; do :; done'";
+            let mut command = Command::new("sh");
+            self.hogs.push(command.args(["-c", script, "sh"]).arg(&procs).spawn().unwrap());
+        }
+        let processes = || fs::read_to_string(&procs).unwrap().lines().count();
+        let begin = Instant::now();
+        // `timeout` and the shell below it.
+        while processes() < 2 * number {
+            assert!(begin.elapsed() < Duration::from_secs(120), "the hogs do not start");
+            sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    fn weight(&self) -> u64 {
+        let read = |name: &str| fs::read_to_string(self.path.join(name)).ok()?.trim().parse::<u64>().ok();
+        read("cpu.weight").or_else(|| Some(read("cpu.shares")? * 100 / 1024)).unwrap()
+    }
+
+    fn with(&self, weight: u32) -> String {
+        format!("{weight}={}", self.path.display())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        for process in text.lines() {
+            let _ = Command::new("kill").args(["-KILL", process]).stderr(Stdio::null()).status();
+        }
+        self.hogs.iter_mut().for_each(|hog| drop(hog.wait()));
+        let begin = Instant::now();
+        while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(60) {
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A dealer in a process of its own.
+struct Dealing {
+    process: Child,
+    output: BufReader<ChildStdout>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Dealing {
+    /// And what it says first.
+    fn start(by: &str, groups: &[String]) -> (Dealing, String) {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut command = Command::new(SUBJECT);
+        let command = command.arg(by).args(groups).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut dealing = Dealing { process, output, _alone: alone };
+        let said = dealing.hear();
+        (dealing, said)
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// What acts, whether it rules, and for each group what was wanted and given.
+    fn ask(&mut self) -> Vec<String> {
+        writeln!(self.process.stdin.as_mut().unwrap(), "how").unwrap();
+        self.hear().split(' ').map(str::to_owned).collect()
+    }
+
+    fn end(mut self) -> String {
+        drop(self.process.stdin.take());
+        let last = self.hear();
+        assert!(self.process.wait().unwrap().success());
+        last
+    }
+}
+
+impl Drop for Dealing {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+fn has_sched_ext() -> bool {
+    Path::new("/sys/kernel/sched_ext").exists()
+}
+
+/// Whether this is the virtual machine of the tests, whose time goes by instructions.
+fn time_is_counted() -> bool {
+    std::env::var_os("METE_VM_TESTS").is_some()
+}
+
+/// Two groups that compete with 1 and 3 hogs get two parts and one part, wherever the kernel accounts for groups and
+/// time does not depend on what else the machine does.
+fn gives_two_to_one(by: &str, expected: &str) {
+    let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
+    let (few, many) = (few.hogs(1), many.hogs(3));
+    let (mut dealing, said) = Dealing::start(by, &[few.with(200), many.with(100)]);
+    assert!(!said.starts_with("refused"), "{said}");
+    dealing.ask();
+    sleep(Duration::from_secs(3));
+    let answer = dealing.ask();
+    assert_eq!(answer[..2], [expected, "rules"]);
+    let percents = |nth: usize| answer[nth + 2].split_once(':').unwrap();
+    assert_eq!((percents(0).0, percents(1).0), ("66.67", "33.33"));
+    match percents(0).1.parse::<f64>() {
+        Ok(given) if time_is_counted() => assert!((given - 66.67).abs() < 2.0, "{answer:?}"),
+        Ok(given) => assert!(given > 0.0 && given < 100.0, "{answer:?}"),
+        Err(_) => println!("the kernel accounts for no group here"),
+    }
+    drop(dealing);
+    assert_eq!([few.weight(), many.weight()], [100, 100]);
+}
+
+#[test]
+fn vtrr_7_weights_give_groups_their_shares() {
+    gives_two_to_one("cgroup", "cgroup");
+}
+
+#[test]
+fn vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares() {
+    if !has_sched_ext() {
+        println!("SKIPPED: vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares: no sched_ext");
+        return;
+    }
+    gives_two_to_one("ext", "sched_ext");
+}
+
+#[test]
+fn vtrr_7_the_best_means_is_taken_and_said() {
+    let Some(group) = Group::new("auto") else { return };
+    let (mut dealing, said) = Dealing::start("auto", &[group.with(300)]);
+    let by = dealing.ask().swap_remove(0);
+    if has_sched_ext() {
+        assert!(by == "sched_ext" && said.contains("by sched_ext"), "{said}");
+        assert_eq!(dealing.end(), "None", "nothing is to be put back");
+    } else {
+        assert!(by == "cgroup" && said.contains("no sched_ext") && said.contains("by weights"), "{said}");
+        assert_eq!(group.weight(), 300);
+        assert!(dealing.end().contains("restored: 1"));
+    }
+    assert_eq!(group.weight(), 100);
+}
+
+#[test]
+fn vtrr_7_where_one_group_can_have_no_share_none_has() {
+    let Some(group) = Group::new("one") else { return };
+    for by in ["cgroup", "auto"] {
+        let (dealing, said) = Dealing::start(by, &[group.with(300), "200=/no/such".into()]);
+        assert!(said.starts_with("refused") && said.contains("/no/such"), "{said}");
+        drop(dealing);
+        assert_eq!(group.weight(), 100);
+    }
+}
