@@ -191,7 +191,8 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
 
-	return client < CLIENTS && (task->allowed & ~task->refused) >> (processor & 63) & 1 && !task->is_current;
+	return client < CLIENTS && (task->allowed & ~task->refused) >> (processor & 63) & 1 &&
+	       !task->is_current;
 }
 
 #include "dvtrr_take.h"
