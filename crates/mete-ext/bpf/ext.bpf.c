@@ -42,6 +42,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
+	int answer;
 
 	/*
 	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
@@ -51,16 +52,25 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
+	task->processor = processor;
+	task->refused = 0;
+	task->queued_in = seconds;
+	answer = queues_wake(client, processor, 1);
+	if (answer & QUEUES_CHOSEN) {
+		if (answer & QUEUES_ASKS) {
+			processor_at(processor)->is_asked = 1;
+			enq_flags |= SCX_ENQ_PREEMPT;
+		}
+		insert_into(p, SCX_DSQ_LOCAL, SLICE_NS, enq_flags);
+		return;
+	}
 	/*
 	 * The kernel moves the task into its queue when this operation has returned, and holds the lock of the processor's
 	 * run queue until then. So dispatch on this processor finds a task that the policy chooses; another processor may
 	 * not.
 	 */
 	insert_into(p, client, SLICE_NS, enq_flags);
-	task->processor = processor;
-	task->refused = 0;
-	task->queued_in = seconds;
-	wake_on(client, processor);
+	ask(processor, answer);
 	ask_idle(task, processor);
 }
 
@@ -136,9 +146,13 @@ void OPERATION(running, struct task_struct *p)
 
 void OPERATION(stopping, struct task_struct *p, bool runnable)
 {
-	__u32 client = client_of(p), stop = p->scx.slice ? DVTRR_PREEMPTED : DVTRR_EXPIRED;
+	struct processor *processor = processor_at(scx_bpf_task_cpu(p));
+	__u32 client = client_of(p), stop;
 	struct task *task = task_of(client);
 
+	/* To be asked takes what is left of a slice. */
+	stop = p->scx.slice || processor->is_asked ? DVTRR_PREEMPTED : DVTRR_EXPIRED;
+	processor->is_asked = 0;
 	if (!task)
 		return;
 	charge(p, client, task, runnable ? stop : DVTRR_STOP_BLOCKED);

@@ -323,31 +323,50 @@ static __always_inline int lock_queues_of(struct dvtrr *p, struct dvtrr_client *
 	return 0;
 }
 
-/* A client waits on this processor from now on, wherever it stood before. Whether the one that runs there is to give way. */
-__noinline int queues_wake(__u32 number, __u32 processor)
+/* What follows from a client that waits on a processor from now on. */
+enum queues_answer {
+	/* The one that runs there is to give way to it. */
+	QUEUES_ASKS = 1,
+	/* It is chosen already, to run when the one that runs there has stopped. */
+	QUEUES_CHOSEN = 2,
+};
+
+/*
+ * A client waits on this processor from now on, wherever it stood before. Answers with the sum of an enum queues_answer. It
+ * is chosen at once if it may be, and if there is no other choice; what runs there has to be the policy's, so that it stops
+ * for it.
+ */
+__noinline int queues_wake(__u32 number, __u32 processor, __u32 may_choose)
 {
 	struct dvtrr policy = POLICY;
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
+	int answer = 0;
 	__u32 locked;
-	int gives_way;
 
 	if (!client)
-		return 0;
+		return answer;
 	if (!lock_queues_of(&policy, client, &locked))
-		return 0;
+		return answer;
 	if (locked != processor) {
 		dvtrr_withdraw(&policy, number);
 		client->processor = processor;
 		dvtrr_unlock(&policy);
 		if (!lock_queues_of(&policy, client, &locked))
-			return 0;
+			return answer;
 	}
 	/* It was chosen and did not get to run. */
 	if (client->state == DVTRR_RUNNING)
 		dvtrr_ran(&policy, number, 0, DVTRR_PREEMPTED);
-	gives_way = dvtrr_wake(&policy, number);
+	if (dvtrr_wake(&policy, number))
+		answer = QUEUES_ASKS;
+	if (may_choose && *dvtrr_running_at(&policy, locked) != DVTRR_NONE &&
+	    dvtrr_is_next(&policy, number, locked)) {
+		dvtrr_hide(&policy, number, locked);
+		client->state = DVTRR_RUNNING;
+		answer |= QUEUES_CHOSEN;
+	}
 	dvtrr_unlock(&policy);
-	return gives_way;
+	return answer;
 }
 
 /* A client runs on this processor, whether or not it was chosen. */
@@ -360,9 +379,11 @@ __noinline int queues_run(__u32 number, __u32 processor)
 	if (!client)
 		return 0;
 	/* As a rule it was chosen for this, and only what happens on its own processor changes that. */
-	if (client->state == DVTRR_RUNNING && client->processor == processor)
+	if (client->state == DVTRR_RUNNING && client->processor == processor) {
+		*dvtrr_running_at(&policy, processor) = number;
 		return 0;
-	queues_wake(number, processor);
+	}
+	queues_wake(number, processor, 0);
 	if (!lock_queues_of(&policy, client, &locked))
 		return 0;
 	if (client->state == DVTRR_READY) {

@@ -26,6 +26,8 @@ enum {
 /* The queue of tasks that a processor runs next, in the order of their arrival. */
 #define SCX_DSQ_LOCAL (1ull << 63 | 2)
 #define SCX_SLICE_DFL (20ull * 1000 * 1000)
+/* Puts a task into a processor's queue in front of all others, and has the one that runs there stop. */
+#define SCX_ENQ_PREEMPT (1ull << 32)
 /* Wakes a processor only if it is idle. */
 #define SCX_KICK_IDLE 1ull
 /* Has a processor ask the scheduler at once. */

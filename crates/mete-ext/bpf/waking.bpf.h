@@ -5,15 +5,21 @@
 
 #include "tasks.bpf.h"
 
-/* A client waits on a processor, which looks for it if it is idle, or if the client goes ahead of the one that runs. */
-static __always_inline void wake_on(__u32 client, __u32 processor)
+/* A processor looks for a client that waits there, if it is idle, or if the client goes ahead of the one that runs. */
+static __always_inline void ask(__u32 processor, int answer)
 {
-	if (!queues_wake(client, processor)) {
+	if (!(answer & QUEUES_ASKS)) {
 		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
 		return;
 	}
 	processor_at(processor)->is_asked = 1;
 	scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
+}
+
+/* A client waits on a processor. */
+static __always_inline void wake_on(__u32 client, __u32 processor)
+{
+	ask(processor, queues_wake(client, processor, 0));
 }
 
 /*

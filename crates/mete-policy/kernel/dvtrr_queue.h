@@ -357,4 +357,36 @@ static __always_inline __u32 dvtrr_turn(struct dvtrr *p, __u32 processor, __u32 
 	return DVTRR_NONE;
 }
 
+/* Whether a line holds this member alone, or nothing. */
+static __always_inline int dvtrr_holds_none_but(const struct dvtrr_line *line, __u32 member)
+{
+	return line->first == DVTRR_NONE || (line->first == member && line->last == member);
+}
+
+/* Whether a client that waits on a processor is chosen next, because it is the only one that goes ahead, or that waits. */
+static __always_inline int dvtrr_is_next(struct dvtrr *p, __u32 number, __u32 processor)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
+	struct dvtrr_domain *domain;
+	struct dvtrr_queue *queue;
+	__u32 home, member = number;
+
+	if (!client || !ahead || !dvtrr_holds_none_but(ahead, number))
+		return 0;
+	if (client->is_ahead)
+		return 1;
+	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
+		home = dvtrr_home(p, member);
+		domain = dvtrr_domain_at(p, home);
+		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
+		if (!domain || !queue || !dvtrr_holds_none_but(&queue->lines[0], member) ||
+		    !dvtrr_holds_none_but(&queue->lines[1], member) ||
+		    !dvtrr_is_due(p, member, domain->limit))
+			return 0;
+		member = dvtrr_above(p, home, processor);
+	}
+	return 1;
+}
+
 #endif
