@@ -213,6 +213,24 @@ __noinline int queues_take(__u32 number, __u32 from, __u32 to)
 }
 
 #define DVTRR_TAKE(p, number, from, to) queues_take(number, from, to)
+#include "dvtrr_search.h"
+
+__noinline int queues_count_running(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_count_running(&policy, masked(processor, PROCESSORS), domain);
+}
+
+__noinline int queues_runs_elsewhere(__u32 processor, __u32 domain, __u64 quanta)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_runs_elsewhere(&policy, masked(processor, PROCESSORS), domain, quanta);
+}
+
+#define DVTRR_COUNT_RUNNING(p, processor, home) queues_count_running(processor, home)
+#define DVTRR_RUNS_ELSEWHERE(p, processor, home, quanta) queues_runs_elsewhere(processor, home, quanta)
 #include "dvtrr.h"
 
 /* A client in the low half, a domain in the high half. */
@@ -248,6 +266,14 @@ __noinline int queues_raise(__u32 processor, __u32 domain)
 	return 0;
 }
 
+/* An enum dvtrr_pass. */
+__noinline int queues_pass(__u32 processor, __u32 domain, __u32 tries)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_pass(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS), tries);
+}
+
 __noinline int queues_lend(__u32 processor, __u32 domain)
 {
 	struct dvtrr policy = POLICY;
@@ -267,34 +293,39 @@ __noinline int queues_take_any(__u32 processor)
 }
 
 /* dvtrr_go_on(), in parts that the verifier looks at one by one. */
-static __always_inline void queues_go_on(__u32 processor, __u32 domain)
+static __always_inline void queues_go_on(__u32 processor, __u32 domain, __u32 tries)
 {
-	int search = queues_take_due(processor, domain);
+	int search = queues_take_due(processor, domain), pass;
 
 	if (search == DVTRR_NONE_DUE)
 		search = queues_relieve(processor, domain);
 	if (search == DVTRR_TAKEN)
 		processor_at(processor)->stolen++;
-	else if (search == DVTRR_BARRED)
+	if (search == DVTRR_BARRED)
 		queues_lend(processor, domain);
-	else
+	if (search != DVTRR_NONE_DUE)
+		return;
+	pass = queues_pass(processor, domain, tries);
+	if (pass == DVTRR_LAGS)
 		queues_raise(processor, domain);
+	if (pass == DVTRR_ALONE && queues_take_due(processor, DVTRR_ROOT) != DVTRR_TAKEN)
+		queues_raise(processor, DVTRR_ROOT);
 }
 
 /* The client that runs next: dvtrr_pick(), in the same way. */
 static __always_inline __u32 queues_pick(__u32 processor)
 {
-	__u32 client, domain;
+	__u32 client, domain, tries;
 	__u64 found;
 
-	while (CAN_LOOP) {
+	for (tries = 0; CAN_LOOP; tries = dvtrr_after(tries)) {
 		found = queues_look(processor);
 		client = (__u32)found;
 		domain = found >> 32;
 		if (client != DVTRR_NONE)
 			return client;
 		if (domain != DVTRR_NONE) {
-			queues_go_on(processor, domain);
+			queues_go_on(processor, domain, tries);
 			continue;
 		}
 		if (!queues_take_any(processor))

@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -90,6 +90,44 @@ fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
     let beside = Group::top("mete-beside", 100).hogs(5, Some(0));
     let found = shares(&[&first, &second, &beside]);
     assert!(close(&found, &[500, 250, 250]), "{found:?}, {:?}", scheduler.status());
+}
+
+/// The processes of a group that compute, and the time in nanoseconds that one has run.
+fn hogs(group: &Group) -> Vec<u32> {
+    let computes = |process: &u32| {
+        fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| line.starts_with(b"sh\0-c"))
+    };
+    group.processes().into_iter().filter(computes).collect()
+}
+
+fn ran(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_competes() {
+    let name = "vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_competes";
+    let Some((scheduler, _alone)) = start(name) else { return };
+    let few = Group::top("mete-few", 100).hogs(2, None);
+    let beside = Group::top("mete-beside", 900).hogs(4, None);
+    [&few, &beside].into_iter().for_each(wait_for_hogs);
+    let members = hogs(&few);
+    let status = Command::new("renice")
+        .args(["-n", "-5", "-p", &members[1].to_string()])
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    sleep(Duration::from_secs(1));
+    let (before, [one, other]) = ([few.used(), beside.used()], [ran(members[0]), ran(members[1])]);
+    sleep(Duration::from_secs(10));
+    let (one, other) = (ran(members[0]) - one, ran(members[1]) - other);
+    let given = [few.used() - before[0], beside.used() - before[1]];
+    let permille = given[0] * 1000 / (given[0] + given[1]);
+    assert!(permille.abs_diff(100) <= 5, "{given:?}, {:?}", scheduler.status());
+    // 3121 to 1024.
+    let ratio = other as f64 / one as f64;
+    assert!((2.8..=3.3).contains(&ratio), "{one} and {other} ns, {:?}", scheduler.status());
 }
 
 #[test]

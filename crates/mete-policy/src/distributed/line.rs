@@ -21,6 +21,11 @@ impl Line {
         (self.first != NONE).then_some(self.first)
     }
 
+    /// Whether it consists of this member.
+    pub(super) fn is_only(&self, member: u32) -> bool {
+        self.first == member && self.last == member
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.first == NONE
     }

@@ -25,6 +25,9 @@
 //! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide it by their
 //! shares: the limit goes up without it. A member that was away comes back with a quantum due at most.
 //!
+//! Where a domain has few members, so that those that are due run on other processors, it leaves its turn to others: see
+//! [`passing`].
+//!
 //! A client that runs briefly each time it wakes goes ahead of all others, and displaces the one that runs: within bounds
 //! that keep its domain's share, see [`boosting`].
 //!
@@ -37,6 +40,7 @@
 mod account;
 mod boosting;
 mod line;
+mod passing;
 mod queue;
 mod search;
 

@@ -77,7 +77,7 @@ impl DistributedVtrr {
     }
 
     /// Puts a member of a queue behind all others of a line.
-    fn stand_behind(&mut self, member: Member, number: usize, line: usize) {
+    pub(super) fn stand_behind(&mut self, member: Member, number: usize, line: usize) {
         let queue = &mut self.queues[number];
         if let Standing::Queued(before) = self.standing[member as usize] {
             self.links.remove(&mut queue.lines[before], member);

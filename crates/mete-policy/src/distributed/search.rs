@@ -3,8 +3,8 @@
 use super::account::Virtual;
 use super::line::Line;
 use super::queue::Found;
-use super::{DistributedVtrr, Domain, Member, Queue, ROOT};
-use crate::{ClientId, DomainIndex, ProcessorId};
+use super::{DistributedVtrr, Domain, Member, Queue, ROOT, Standing};
+use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
 /// those that are in its processor's way just now.
@@ -12,8 +12,10 @@ const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
 const LENT_TO: usize = 16;
 
+/// How many steps a processor that is idle takes through another one's queues, to find a client that may run here.
+const SEARCHED: usize = 256;
 /// What came of looking for a client to take from another processor.
-enum Search {
+pub(super) enum Search {
     Taken,
     NoneDue,
     /// Members elsewhere are due, and no client that would help them may run here.
@@ -23,10 +25,10 @@ enum Search {
 impl DistributedVtrr {
     /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least one that
     /// waits is due, here or elsewhere.
-    fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
+    pub(super) fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
         let mut raised = limit.plus(Virtual::of(self.quantum_ns, total / members.max(1)));
-        // Those that wait may have had more than others: then more than one round is over.
+        // Those that wait may have had more than others: then more than one round is over. One that is due is passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
         let used = all.filter_map(|processor| self.least_used(processor, domain));
         if let Some(least) = used.reduce(Virtual::earlier) {
@@ -38,13 +40,14 @@ impl DistributedVtrr {
         self.raises += 1;
     }
 
-    /// The least that a member has used that waits in a queue.
+    /// The least that a member has used that waits in a queue and is not due.
     fn least_used(&self, processor: ProcessorId, domain: DomainIndex) -> Option<Virtual> {
         let queue = &self.queues[self.queue_number(processor, domain)];
+        let limit = self.domains[domain.index()].limit;
         let used = self
             .first_of(&queue.lines[queue.waiting()])
             .map(|member| self.accounts[self.account_number(member)].used);
-        used.reduce(Virtual::earlier)
+        used.filter(|used| !used.is_before(limit)).reduce(Virtual::earlier)
     }
 
     /// The members at the head of a line.
@@ -53,14 +56,14 @@ impl DistributedVtrr {
     }
 
     /// The other processors, from the next one on.
-    fn others(&self, processor: ProcessorId) -> impl Iterator<Item = ProcessorId> + use<> {
+    pub(super) fn others(&self, processor: ProcessorId) -> impl Iterator<Item = ProcessorId> + use<> {
         let (own, all) = (u32::from(processor.get()), u32::from(self.processors));
         (1..all).map(move |nth| ProcessorId::new(((own + nth) % all) as u16))
     }
 
     /// Takes a client from another processor: one of a member of this domain that is due and waits there. At the end of
     /// the root's round also one that goes ahead there and waits still: something else has its processor.
-    fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
+    pub(super) fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
         let mut search = Search::NoneDue;
         for other in self.others(processor) {
             let ahead = self.ahead_at(other, processor).filter(|_| domain == ROOT);
@@ -83,7 +86,7 @@ impl DistributedVtrr {
         for other in self.others(processor) {
             let queue = &self.queues[self.queue_number(other, domain)];
             let waits = queue.lines[queue.waiting()].first().or(queue.lines[queue.due].first());
-            let Some(waits) = waits.filter(|_| self.has_to_go_on(other, domain)) else { continue };
+            let Some(waits) = waits.filter(|_| self.has_to_go_on(other, domain, 1)) else { continue };
             if let Some(client) = self.client_under(other, waits, processor) {
                 self.take(client, other, processor);
                 return Search::Taken;
@@ -93,16 +96,17 @@ impl DistributedVtrr {
         search
     }
 
-    /// Whether the member of a domain that runs on another processor is due more than a quantum.
-    fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex) -> bool {
+    /// Whether the member of a domain that runs on another processor is due more than so many quanta.
+    pub(super) fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex, quanta: u64) -> bool {
         let Some(runs) = self.running_in(other, domain) else { return false };
         let account = &self.accounts[self.account_number(runs)];
-        let then = account.used.plus(account.virtually(self.quantum_ns));
+        let due = Nanoseconds::new(self.quantum_ns.get().saturating_mul(quanta));
+        let then = account.used.plus(account.virtually(due));
         then.is_before(self.domains[domain.index()].limit)
     }
 
     /// The member of a domain's queue on another processor that runs there, or has the client that runs.
-    fn running_in(&self, other: ProcessorId, domain: DomainIndex) -> Option<Member> {
+    pub(super) fn running_in(&self, other: ProcessorId, domain: DomainIndex) -> Option<Member> {
         let runs = self.running[other.index()]?;
         let mut above = core::iter::successors(Some(runs.get()), |&member| self.above(member, other));
         above.find(|&member| self.home(member) == domain)
@@ -127,8 +131,7 @@ impl DistributedVtrr {
             let queue = &self.queues[self.queue_number(other, domain)];
             member = first_in(queue)?;
         }
-        let is_allowed = self.allowed[member as usize] >> (here.get() & 63) & 1 == 1;
-        Some(ClientId::new(member)).filter(|_| is_allowed)
+        Some(ClientId::new(member)).filter(|_| self.is_allowed(member, here))
     }
 
     /// The first client that goes ahead on another processor, if it may run here.
@@ -148,15 +151,44 @@ impl DistributedVtrr {
     /// Takes any client that waits at another processor.
     fn take_any(&mut self, processor: ProcessorId) -> bool {
         let found = self.others(processor).find_map(|other| {
-            let queue = &self.queues[self.queue_number(other, ROOT)];
-            let in_turn = || self.client_under(other, first_in(queue)?, processor);
-            self.ahead_at(other, processor).or_else(in_turn).map(|client| (other, client))
+            let client = self.ahead_at(other, processor).or_else(|| self.any_at(other, processor));
+            client.map(|client| (other, client))
         });
         found.map(|(other, client)| self.take(client, other, processor)).is_some()
     }
 
+    /// A client that waits in another processor's queues and may run here, among those that stand in front.
+    fn any_at(&self, other: ProcessorId, here: ProcessorId) -> Option<ClientId> {
+        let mut next = first_in(&self.queues[self.queue_number(other, ROOT)]);
+        let mut is_searched = false;
+        for _ in 0..SEARCHED {
+            let member = next?;
+            let domain = self.domain_of(member).filter(|_| !is_searched);
+            if self.domain_of(member).is_none() && self.is_allowed(member, here) {
+                return Some(ClientId::new(member));
+            }
+            let inner = domain.and_then(|domain| first_in(&self.queues[self.queue_number(other, domain)]));
+            next = inner.or_else(|| self.behind(other, member));
+            is_searched = next.is_none();
+            next = next.or_else(|| self.above(member, other));
+        }
+        None
+    }
+
+    /// The member that stands behind one in its queue.
+    fn behind(&self, processor: ProcessorId, member: Member) -> Option<Member> {
+        let queue = &self.queues[self.queue_number(processor, self.home(member))];
+        let stands_in_front = self.standing[member as usize] == Standing::Queued(queue.due);
+        let waits = queue.lines[queue.waiting()].first().filter(|_| stands_in_front);
+        self.links.next(member).or(waits)
+    }
+
+    fn is_allowed(&self, client: Member, here: ProcessorId) -> bool {
+        self.allowed[client as usize] >> (here.get() & 63) & 1 == 1
+    }
+
     /// Has a processor go on whose members of this domain have all had what they were due.
-    fn go_on(&mut self, processor: ProcessorId, domain: DomainIndex) {
+    fn go_on(&mut self, processor: ProcessorId, domain: DomainIndex, tries: usize) {
         let search = match self.take_due(processor, domain) {
             Search::NoneDue => self.relieve(processor, domain),
             search => search,
@@ -164,7 +196,11 @@ impl DistributedVtrr {
         match search {
             Search::Taken => {}
             Search::Barred => self.lend(processor, domain),
-            Search::NoneDue => self.raise(processor, domain),
+            Search::NoneDue => {
+                if !self.is_passed_over(processor, domain, tries) {
+                    self.raise(processor, domain);
+                }
+            }
         }
     }
 
@@ -197,13 +233,15 @@ impl DistributedVtrr {
 
     /// The next client on a processor.
     pub(super) fn choose(&mut self, processor: ProcessorId) -> Option<ClientId> {
+        let mut tries = 0;
         loop {
             match self.look(processor) {
                 Found::Client(client) => return Some(client),
                 Found::Nothing if self.take_any(processor) => {}
                 Found::Nothing => return None,
-                Found::Over(domain) => self.go_on(processor, domain),
+                Found::Over(domain) => self.go_on(processor, domain, tries),
             }
+            tries += 1;
         }
     }
 }

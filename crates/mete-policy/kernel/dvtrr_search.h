@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * What one processor needs of others: a client to take when it has nothing due, and a limit that goes up. The twin of
+ * src/distributed/search.rs. What takes locks says so; everything else is called under one, or only looks.
+ */
+#ifndef METE_DVTRR_SEARCH_H
+#define METE_DVTRR_SEARCH_H
+
+#include "dvtrr_take.h"
+
+/* How many members of another queue are looked at before the next queue is. */
+#define DVTRR_LOOKED_AT 4
+/* How many members of a queue divide what those who are due cannot use. */
+#define DVTRR_LENT_TO 16
+
+/* How many steps a processor that is idle takes through another one's queues, to find a client that may run there. */
+#define DVTRR_SEARCHED 256
+/* What came of looking for a client to take from another processor. */
+enum dvtrr_search {
+	DVTRR_TAKEN,
+	DVTRR_NONE_DUE,
+	/* Members elsewhere are due, and no client that would help them may run here. */
+	DVTRR_BARRED,
+};
+
+/* Takes a client to the queues of another processor. In eBPF it is a function of its own, which the verifier looks at once. */
+#ifndef DVTRR_TAKE
+#define DVTRR_TAKE(p, number, from, to) dvtrr_take(p, number, from, to)
+#endif
+
+static __always_inline __u32 dvtrr_other(const struct dvtrr *p, __u32 processor, __u32 nth)
+{
+	return (processor + nth) % p->processors;
+}
+
+/* The first member that waits in a queue of another processor. A hint. */
+static __always_inline __u32 dvtrr_first(struct dvtrr_queue *queue, __u32 line)
+{
+	__u32 first = dvtrr_line_of(queue, line)->first;
+
+	return first != DVTRR_NONE ? first : dvtrr_line_of(queue, !line)->first;
+}
+
+/* A client that waits under a member of another processor's queue and may run on this one. A hint. */
+static __always_inline __u32 dvtrr_client_under(struct dvtrr *p, __u32 other, __u32 member, __u32 processor)
+{
+	struct dvtrr_queue *queue;
+	__u32 domain;
+
+	while (DVTRR_CAN_LOOP && (domain = dvtrr_domain_of(p, member)) != DVTRR_NONE) {
+		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, domain));
+		if (!queue || member == DVTRR_NONE)
+			return DVTRR_NONE;
+		member = dvtrr_first(queue, queue->due);
+		if (member == DVTRR_NONE)
+			return DVTRR_NONE;
+	}
+	return dvtrr_may_run(p, member, processor) ? member : DVTRR_NONE;
+}
+
+/* A client under a member that is due, among the first of a line of another processor's queue. A hint. */
+static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct dvtrr_queue *queue, __u32 line,
+					  __u64 limit, __u32 processor, enum dvtrr_search *search)
+{
+	__u32 number = dvtrr_line_of(queue, line)->first, nth, client;
+	struct dvtrr_member *member;
+
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
+		member = dvtrr_member_at(p, number);
+		if (!member)
+			break;
+		if (dvtrr_is_due(p, number, limit)) {
+			client = dvtrr_client_under(p, other, number, processor);
+			if (client != DVTRR_NONE)
+				return client;
+			*search = DVTRR_BARRED;
+		}
+		number = member->next;
+	}
+	return DVTRR_NONE;
+}
+
+/* The first client that goes ahead on another processor, if it may run on this one. A hint. */
+static __always_inline __u32 dvtrr_ahead_on(struct dvtrr *p, __u32 other, __u32 processor)
+{
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, other);
+	__u32 client = ahead ? ahead->first : DVTRR_NONE;
+
+	return client != DVTRR_NONE && dvtrr_may_run(p, client, processor) ? client : DVTRR_NONE;
+}
+
+/*
+ * Takes a client from another processor: one of a member of this domain that is due and waits there. At the end of the
+ * root's round also one that goes ahead there and waits still: something else has its processor. Takes locks.
+ */
+static __always_inline enum dvtrr_search dvtrr_take_due(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	enum dvtrr_search search = DVTRR_NONE_DUE;
+	struct dvtrr_queue *queue;
+	__u32 nth, other, client;
+	__u64 limit;
+
+	for (nth = 1; DVTRR_CAN_LOOP && domain && nth < p->processors; nth++) {
+		other = dvtrr_other(p, processor, nth);
+		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, home));
+		if (!queue)
+			return search;
+		limit = domain->limit;
+		client = home == DVTRR_ROOT ? dvtrr_ahead_on(p, other, processor) : DVTRR_NONE;
+		if (client == DVTRR_NONE)
+			client = dvtrr_due_in(p, other, queue, queue->due, limit, processor, &search);
+		if (client == DVTRR_NONE)
+			client = dvtrr_due_in(p, other, queue, !queue->due, limit, processor, &search);
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
+			return DVTRR_TAKEN;
+	}
+	return search;
+}
+
+/* The member of a domain's queue on another processor that runs there, or has the client that runs. A hint. */
+static __always_inline __u32 dvtrr_running_in(struct dvtrr *p, __u32 other, __u32 home)
+{
+	__u32 *runs = dvtrr_running_at(p, other), member = runs ? *runs : DVTRR_NONE, its_home;
+
+	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
+		its_home = dvtrr_home(p, member);
+		if (its_home == home)
+			break;
+		member = dvtrr_above(p, its_home, other);
+	}
+	return member;
+}
+
+/* Whether a member is due more than this time. */
+static __always_inline int dvtrr_is_due_more(struct dvtrr *p, __u32 member, __u64 ns, __u64 limit)
+{
+	struct dvtrr_account *account = dvtrr_account_of(p, member);
+
+	return account && dvtrr_is_before(account->used + dvtrr_virtual(ns, account->share), limit);
+}
+
+/* Whether the member of a domain's queue that runs on another processor is due more than so many quanta. A hint. */
+static __always_inline int dvtrr_runs_on(struct dvtrr *p, __u32 other, __u32 home, __u64 quanta, __u64 limit)
+{
+	__u32 member = dvtrr_running_in(p, other, home);
+
+	return member != DVTRR_NONE && dvtrr_is_due_more(p, member, quanta * p->quantum_ns, limit);
+}
+
+/*
+ * Takes a client from a processor on which a member of this domain runs that is due more than its quantum: it has to go
+ * on there, and those that wait beside it take its turns. Takes locks.
+ */
+static __always_inline enum dvtrr_search dvtrr_relieve(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	enum dvtrr_search search = DVTRR_NONE_DUE;
+	struct dvtrr_queue *queue;
+	__u32 nth, other, waits, client;
+
+	for (nth = 1; DVTRR_CAN_LOOP && domain && nth < p->processors; nth++) {
+		other = dvtrr_other(p, processor, nth);
+		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, home));
+		if (!queue)
+			return search;
+		waits = dvtrr_first(queue, !queue->due);
+		if (waits == DVTRR_NONE || !dvtrr_runs_on(p, other, home, 1, domain->limit))
+			continue;
+		client = dvtrr_client_under(p, other, waits, processor);
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
+			return DVTRR_TAKEN;
+		search = DVTRR_BARRED;
+	}
+	return search;
+}
+
+/* The least that one of the first members has used that wait in a queue and are not due. A hint. */
+static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queue *queue, __u64 limit,
+					      int *found, __u64 least)
+{
+	__u32 number = dvtrr_line_of(queue, !queue->due)->first, nth;
+	struct dvtrr_account *account;
+	struct dvtrr_member *member;
+
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
+		member = dvtrr_member_at(p, number);
+		account = member ? dvtrr_account_of(p, number) : 0;
+		if (!account)
+			break;
+		number = member->next;
+		if (dvtrr_is_before(account->used, limit))
+			continue;
+		if (!*found || dvtrr_is_before(account->used, least))
+			least = account->used;
+		*found = 1;
+	}
+	return least;
+}
+
+/* Raises the limit of a domain so far that its members are due a quantum each on average, and one that waits is due. */
+static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	__u64 limit, raised, members, least = 0;
+	struct dvtrr_queue *queue;
+	int found = 0;
+	__u32 nth;
+
+	if (!domain)
+		return;
+	limit = domain->limit;
+	members = domain->members;
+	raised = limit + dvtrr_virtual(p->quantum_ns, domain->total / (members ? members : 1));
+	/* Those that wait may have had more than others: then more than one round is over. One that is due is passed over. */
+	for (nth = 0; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
+		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, dvtrr_other(p, processor, nth), home));
+		if (queue)
+			least = dvtrr_least_used(p, queue, limit, &found, least);
+	}
+	if (found && dvtrr_is_before(raised, least + 1))
+		raised = least + 1;
+	/* Another processor may have raised it meanwhile. */
+	if (dvtrr_replace(&domain->limit, limit, raised))
+		domain->round = raised - limit;
+}
+
+/*
+ * Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the one that
+ * has used the least becomes due, and the others come as much nearer to it.
+ */
+static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	struct dvtrr_queue *queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	struct dvtrr_account *account;
+	struct dvtrr_member *member;
+	__u64 least, lent;
+	__u32 number, nth;
+	__s64 nearer;
+
+	if (!queue || !domain)
+		return;
+	number = dvtrr_line_of(queue, !queue->due)->first;
+	account = number == DVTRR_NONE ? 0 : dvtrr_account_of(p, number);
+	if (!account)
+		return;
+	least = account->used;
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number));
+	     nth = dvtrr_after(nth)) {
+		account = dvtrr_account_of(p, number);
+		if (!account)
+			break;
+		/* The lesser of the two without a branch, each of which would double the paths that the verifier follows. */
+		nearer = (__s64)(account->used - least);
+		least += nearer & (nearer >> 63);
+		number = member->next;
+	}
+	/* They are looked at again. */
+	queue->seen = domain->limit - 1;
+	lent = least - domain->limit + 1;
+	if ((__s64)lent <= 0)
+		return;
+	number = dvtrr_line_of(queue, !queue->due)->first;
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number));
+	     nth = dvtrr_after(nth)) {
+		account = dvtrr_account_of(p, number);
+		if (account)
+			dvtrr_add(&account->used, -lent);
+		number = member->next;
+	}
+}
+
+/* On how many other processors members of a domain run. A hint. */
+static __always_inline __u32 dvtrr_count_running(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	__u32 nth, count = 0;
+
+	for (nth = 1; DVTRR_CAN_LOOP && nth < p->processors; nth = dvtrr_after(nth)) {
+		if (dvtrr_running_in(p, dvtrr_other(p, processor, nth), home) != DVTRR_NONE)
+			count = dvtrr_after(count);
+	}
+	return count;
+}
+
+/* Whether a member of a domain runs on another processor and is due more than so many quanta. A hint. */
+static __always_inline int dvtrr_runs_elsewhere(struct dvtrr *p, __u32 processor, __u32 home, __u64 quanta)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	__u32 nth;
+
+	for (nth = 1; DVTRR_CAN_LOOP && domain && nth < p->processors; nth = dvtrr_after(nth)) {
+		if (dvtrr_runs_on(p, dvtrr_other(p, processor, nth), home, quanta, domain->limit))
+			return 1;
+	}
+	return 0;
+}
+
+/* The member that stands behind one in its queue. A hint. */
+static __always_inline __u32 dvtrr_behind(struct dvtrr *p, __u32 processor, __u32 number)
+{
+	struct dvtrr_queue *queue =
+		dvtrr_queue_at(p, dvtrr_queue_number(p, processor, dvtrr_home(p, number)));
+	struct dvtrr_member *member = dvtrr_member_at(p, number);
+
+	if (!queue || !member)
+		return DVTRR_NONE;
+	if (member->next != DVTRR_NONE || member->line != queue->due)
+		return member->next;
+	return dvtrr_line_of(queue, !queue->due)->first;
+}
+
+/* A client that waits in another processor's queues and may run on this one, among those that stand in front. A hint. */
+static __always_inline __u32 dvtrr_any_at(struct dvtrr *p, __u32 other, __u32 processor)
+{
+	struct dvtrr_queue *queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, DVTRR_ROOT));
+	__u32 member = queue ? dvtrr_first(queue, queue->due) : DVTRR_NONE, nth, next, domain;
+	int is_searched = 0;
+
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_SEARCHED && member != DVTRR_NONE;
+	     nth = dvtrr_after(nth)) {
+		next = DVTRR_NONE;
+		domain = dvtrr_domain_of(p, member);
+		if (domain == DVTRR_NONE && dvtrr_may_run(p, member, processor))
+			return member;
+		if (domain != DVTRR_NONE && !is_searched) {
+			queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, domain));
+			next = queue ? dvtrr_first(queue, queue->due) : DVTRR_NONE;
+		}
+		if (next == DVTRR_NONE)
+			next = dvtrr_behind(p, other, member);
+		is_searched = next == DVTRR_NONE;
+		if (is_searched)
+			next = dvtrr_above(p, dvtrr_home(p, member), other);
+		member = next;
+	}
+	return DVTRR_NONE;
+}
+
+/* Takes any client that waits at another processor. Takes locks. */
+static __always_inline int dvtrr_take_any(struct dvtrr *p, __u32 processor)
+{
+	__u32 nth, other, client;
+
+	for (nth = 1; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
+		other = dvtrr_other(p, processor, nth);
+		client = dvtrr_ahead_on(p, other, processor);
+		if (client == DVTRR_NONE)
+			client = dvtrr_any_at(p, other, processor);
+		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
+			return 1;
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,69 @@
+//! A domain leaves its turn to others where the members that are due run elsewhere.
+//!
+//! A domain may be due on several processors at once, and have fewer members than there are processors, or hardly more.
+//! Then all of them would run at the same time whatever their shares, and have the same. So a processor on which none of
+//! its due members waits passes the domain over, as long as those that run on other processors can use what it is due.
+//! Whether they can is seen by its account: if it lags behind by more than they are about to use, they cannot, and others of
+//! its members run as well. The domain's own share comes before the shares inside it.
+
+use super::search::Search;
+use super::{DistributedVtrr, Member, ROOT};
+use crate::{DomainIndex, Nanoseconds, ProcessorId};
+
+/// How often a domain is passed over before a decision, and for members that are due so many quanta: the more often, the more.
+const PASSED_OVER: [u64; 6] = [1, 1, 4, 4, 16, 16];
+
+/// A domain lags behind when it is due this part of a quantum more than its members are about to use. With less of it, a
+/// domain loses none of its own share; with more, shares inside it are closer.
+const LAG: u64 = 4;
+
+impl DistributedVtrr {
+    /// Whether a domain, or the one above it, leaves its turn here to others: members of it that are due so many quanta
+    /// run on other processors, and can use what it is due as well, in time. If they cannot, it lags behind.
+    pub(super) fn is_passed_over(
+        &mut self,
+        processor: ProcessorId,
+        domain: DomainIndex,
+        tries: usize,
+    ) -> bool {
+        let Some(&quanta) = PASSED_OVER.get(tries) else { return false };
+        let runs = self.others(processor).any(|other| self.has_to_go_on(other, domain, quanta));
+        if domain == ROOT || !runs {
+            return false;
+        }
+        let mut member = self.local(processor, domain);
+        while let Some(above) = self.above(member, processor).filter(|_| self.is_alone(member, processor)) {
+            member = above;
+        }
+        if self.lags(member, processor) {
+            return false;
+        }
+        if self.is_alone(member, processor) {
+            // Others may wait elsewhere, and if they have had what they were due, a new round is due.
+            if !matches!(self.take_due(processor, ROOT), Search::Taken) {
+                self.raise(processor, ROOT);
+            }
+            return true;
+        }
+        let number = self.queue_number(processor, self.home(member));
+        self.stand_behind(member, number, self.queues[number].waiting());
+        true
+    }
+
+    /// Whether no other member of its queue waits.
+    fn is_alone(&self, member: Member, processor: ProcessorId) -> bool {
+        let queue = &self.queues[self.queue_number(processor, self.home(member))];
+        queue.lines.iter().all(|line| line.is_empty() || line.is_only(member))
+    }
+
+    /// Whether a domain is due more than the quanta of its members that run on other processors, and a part of one.
+    fn lags(&self, member: Member, processor: ProcessorId) -> bool {
+        let domain = self.domain_of(member).unwrap_or(ROOT);
+        let run = self.others(processor).filter(|&other| self.running_in(other, domain).is_some()).count();
+        let account = &self.accounts[self.account_number(member)];
+        let quantum_ns = self.quantum_ns.get();
+        let most = Nanoseconds::new(quantum_ns.saturating_mul(run as u64).saturating_add(quantum_ns / LAG));
+        let then = account.used.plus(account.virtually(most));
+        then.is_before(self.domains[self.home(member).index()].limit)
+    }
+}
