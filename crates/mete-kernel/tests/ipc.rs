@@ -14,8 +14,8 @@ const A: DomainId = DomainId::new(1);
 const B: DomainId = DomainId::new(2);
 const EVENTS: [EventId; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
 
-/// Checks the rows of sends and receives between the two domains, in both directions.
-fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
+/// Checks the rows of sends and receives between the two domains, in both directions. None is woken more often than `most`.
+fn ping_pong(test: &str, rounds: u64, most: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
     let Some(mut kernel) = kernel(test) else { return };
     let (plan, files) = plan(&EVENTS);
     apply(&plan, &kernel);
@@ -33,7 +33,7 @@ fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
         // counts the wake-ups that it leaves out: those in an interrupt that comes while another one is logged.
         let (wakeups, missed) = (wakeups as u64, kernel.missed_runs().unwrap());
         assert!(
-            blocked <= wakeups + missed && wakeups <= rounds,
+            blocked <= wakeups + missed && wakeups <= most,
             "{from} to {to}: {wakeups}, {missed} missed, blocked {blocked} times"
         );
     }
@@ -43,24 +43,25 @@ fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
 
 #[test]
 fn log_13_each_wake_up_is_logged_on_the_senders_and_on_the_receivers_side() {
-    ping_pong("log_13_ipc_one_processor", 300, |rounds| support::ping_pong(rounds, [0, 0]));
+    ping_pong("log_13_ipc_one_processor", 300, 300, |rounds| support::ping_pong(rounds, [0, 0]));
 }
 
 #[test]
 fn log_13_wake_ups_across_processors_are_logged_too() {
-    ping_pong("log_13_ipc_two_processors", 300, |rounds| support::ping_pong(rounds, [0, 1]));
+    ping_pong("log_13_ipc_two_processors", 300, 300, |rounds| support::ping_pong(rounds, [0, 1]));
 }
 
 #[test]
 fn log_13_wake_ups_by_packets_over_the_loopback_device_are_their_senders() {
     let pair = |rounds| support::ping_pong_over_tcp(rounds, [0, 0]);
-    ping_pong("log_13_ipc_tcp_one_processor", 300, pair);
+    // The end of the connection wakes the other side once more, if that has not ended yet.
+    ping_pong("log_13_ipc_tcp_one_processor", 300, 301, pair);
 }
 
 #[test]
 fn log_13_packets_wake_across_processors_too() {
     let pair = |rounds| support::ping_pong_over_tcp(rounds, [0, 1]);
-    ping_pong("log_13_ipc_tcp_two_processors", 300, pair);
+    ping_pong("log_13_ipc_tcp_two_processors", 300, 301, pair);
 }
 
 #[test]
