@@ -202,7 +202,7 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 home)
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
-	__u64 limit, raised, members, least = 0;
+	__u64 limit, raised, members, quanta, least = 0;
 	struct dvtrr_queue *queue;
 	int found = 0;
 	__u32 nth;
@@ -210,8 +210,10 @@ static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 
 	if (!domain)
 		return;
 	limit = domain->limit;
-	members = domain->members;
-	raised = limit + dvtrr_virtual(p->quantum_ns, domain->total / (members ? members : 1));
+	members = domain->members ? domain->members : 1;
+	/* With a quantum for each processor at least, they look at each other once in a round and not at each decision. */
+	quanta = members < p->processors ? p->processors / members : 1;
+	raised = limit + dvtrr_virtual(quanta * p->quantum_ns, domain->total / members);
 	/* Those that wait may have had more than others: then more than one round is over. One that is due is passed over. */
 	for (nth = 0; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, dvtrr_other(p, processor, nth), home));

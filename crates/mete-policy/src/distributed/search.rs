@@ -14,6 +14,7 @@ const LENT_TO: usize = 16;
 
 /// How many steps a processor that is idle takes through another one's queues, to find a client that may run here.
 const SEARCHED: usize = 256;
+
 /// What came of looking for a client to take from another processor.
 pub(super) enum Search {
     Taken,
@@ -27,7 +28,10 @@ impl DistributedVtrr {
     /// waits is due, here or elsewhere.
     pub(super) fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
-        let mut raised = limit.plus(Virtual::of(self.quantum_ns, total / members.max(1)));
+        // With a quantum for each processor at least, they look at each other once in a round and not at each decision.
+        let quanta = (u64::from(self.processors) / members.max(1)).max(1);
+        let round_ns = Nanoseconds::new(self.quantum_ns.get().saturating_mul(quanta));
+        let mut raised = limit.plus(Virtual::of(round_ns, total / members.max(1)));
         // Those that wait may have had more than others: then more than one round is over. One that is due is passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
         let used = all.filter_map(|processor| self.least_used(processor, domain));
