@@ -55,6 +55,7 @@ static __always_inline enum dvtrr_pass dvtrr_pass(struct dvtrr *p, __u32 process
 	__u32 member = dvtrr_above(p, home, processor), above;
 	__u64 quanta = 1ull << (tries / 2 * 2 & 7);
 	struct dvtrr_member *itself;
+	struct dvtrr_domain *root;
 	struct dvtrr_queue *queue;
 
 	if (tries >= DVTRR_PASSED_OVER || member == DVTRR_NONE ||
@@ -68,8 +69,10 @@ static __always_inline enum dvtrr_pass dvtrr_pass(struct dvtrr *p, __u32 process
 	}
 	if (dvtrr_lags(p, member, processor))
 		return DVTRR_LAGS;
-	if (dvtrr_is_alone(p, member, processor))
-		return DVTRR_ALONE;
+	if (dvtrr_is_alone(p, member, processor)) {
+		root = dvtrr_domain_at(p, DVTRR_ROOT);
+		return root && root->members > 1 && tries <= 1 ? DVTRR_ALONE : DVTRR_LAGS;
+	}
 	if (!dvtrr_lock(p, processor))
 		return DVTRR_LAGS;
 	itself = dvtrr_member_at(p, member);

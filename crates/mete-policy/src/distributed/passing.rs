@@ -39,6 +39,9 @@ impl DistributedVtrr {
             return false;
         }
         if self.is_alone(member, processor) {
+            if self.domains[ROOT.index()].members <= 1 || tries > 1 {
+                return false;
+            }
             // Others may wait elsewhere, and if they have had what they were due, a new round is due.
             if !matches!(self.take_due(processor, ROOT), Search::Taken) {
                 self.raise(processor, ROOT);
