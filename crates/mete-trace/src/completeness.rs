@@ -20,7 +20,8 @@ pub struct Account {
     pub end_serial: u64,
     /// Records in the trace.
     pub records: u64,
-    /// Events that occurred and are not in the trace: `end_serial - first_serial - records`.
+    /// Events that occurred and are not in the trace: `end_serial - first_serial - records`, if times rise throughout
+    /// the file. If they do not, events of other times have serial numbers between those of the interval.
     pub lost: u64,
     /// How many of these were recorded but could not be written, or can no longer be read.
     pub unwritten: u64,
@@ -28,8 +29,8 @@ pub struct Account {
     pub first_time: Ticks,
     /// Latest time stamp, in ticks; 0 without records.
     pub last_time: Ticks,
-    /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended
-    /// before it could say how many events occurred. So there may have been more events after the interval.
+    /// Whether it is known what came at the end of the interval: a later event, or the end of the recording. If not,
+    /// the recorder ended before it could say how many events occurred, and there may have been more.
     pub ended: bool,
 }
 

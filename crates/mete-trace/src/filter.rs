@@ -3,7 +3,6 @@
 use mete_log::Ticks;
 
 use crate::description::FieldLayout;
-use crate::reader::Gap;
 use crate::record::Record;
 use crate::value::Value;
 
@@ -20,6 +19,8 @@ pub struct Filter {
     /// Leave out the recorder's own marks around flushes.
     pub without_marks: bool,
     conditions: Vec<FieldCondition>,
+    /// Also hand out what was before `from_ticks`.
+    overhears: bool,
 }
 
 /// A condition on the content of a record.
@@ -95,10 +96,17 @@ impl Filter {
         self
     }
 
-    /// The same processors and the same end, with all events. This is for a pass that also learns from events that it
-    /// does not show. That pass asks [`Filter::has`] which events it shows.
+    /// The same processors and the same time, with all events and those before that time. This is for a pass that also
+    /// learns from events that it does not show. That pass asks [`Filter::has`] which events it shows. Losses and
+    /// accounts are those of the time.
     pub fn with_all_events(&self) -> Filter {
-        Filter { processors: self.processors.clone(), until_ticks: self.until_ticks, ..Filter::default() }
+        let Filter { processors, from_ticks, until_ticks, .. } = self.clone();
+        Filter { processors, from_ticks, until_ticks, overhears: true, ..Filter::default() }
+    }
+
+    /// Where reading begins.
+    pub(crate) fn read_from(&self) -> Option<Ticks> {
+        self.from_ticks.filter(|_| !self.overhears)
     }
 
     pub(crate) fn has_processor(&self, processor: u32) -> bool {
@@ -108,14 +116,9 @@ impl Filter {
     /// Whether this record is wanted.
     pub fn has(&self, record: &Record<'_>) -> bool {
         self.events.as_ref().is_none_or(|wanted| wanted.contains(&record.event))
-            && self.from_ticks.is_none_or(|from| record.time >= from)
+            && self.read_from().is_none_or(|from| record.time >= from)
             && self.until_ticks.is_none_or(|until| record.time <= until)
             && !(self.without_marks && record.is_dump_mark())
             && self.conditions.iter().all(|condition| condition.holds_of(record))
-    }
-
-    /// Whether the events of this gap may have been in the wanted time.
-    pub(crate) fn has_gap(&self, gap: &Gap) -> bool {
-        self.until_ticks.is_none_or(|until| gap.after.is_none_or(|after| after <= until))
     }
 }

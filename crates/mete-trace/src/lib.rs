@@ -94,6 +94,7 @@ mod live {
     pub mod sink;
     pub mod switch;
     pub mod symbols;
+    pub(crate) mod tally;
     pub mod thread;
     pub mod together;
     pub mod trace;

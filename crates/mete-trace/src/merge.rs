@@ -81,14 +81,14 @@ impl Merge {
                 Step::Record if self.filter.has(&self.readers[index].record()) => {
                     return Some(Ok(Item::Record(self.readers[index].record())));
                 }
-                Step::Lost(gap) if self.filter.has_gap(&gap) => return Some(Ok(Item::Lost(gap))),
+                Step::Lost(gap) => return Some(Ok(Item::Lost(gap))),
                 Step::Unreadable(error) => return Some(Err(error)),
-                Step::Record | Step::Lost(_) => {}
+                Step::Record => {}
             }
         }
     }
 
-    /// What has been read so far, of each processor (NEW-2). Filters on events do not change it.
+    /// What has been read so far of the filter's time, of each processor (NEW-2). Filters on events do not change it.
     pub fn accounts(&self) -> Vec<Account> {
         self.readers.iter().map(ProcessorReader::account).collect()
     }

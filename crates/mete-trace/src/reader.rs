@@ -8,6 +8,7 @@ use crate::block::{Damage, DamageKind, HEADER_BYTES, Header, offset, u64_at};
 use crate::completeness::Account;
 use crate::file::{BlockFile, ReadError, is_unwritten};
 use crate::record::{Head, Record, STAMP_OFFSET, unfold};
+use crate::tally::Tally;
 
 /// Events that occurred and are not in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Gap {
     pub events: u64,
     /// Time stamp of the last record before the gap; `None` if there is none.
     pub after: Option<Ticks>,
+    /// Time stamp of the first record after the gap; `None` if there is none.
+    pub before: Option<Ticks>,
     /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
     /// room in the buffer when they occurred.
     pub unreadable: bool,
@@ -64,13 +67,28 @@ pub struct ProcessorReader {
     expected: u64,
     started: bool,
     last_time: Option<Ticks>,
-    account: Account,
+    /// What was read, whatever its time.
+    read: Read,
+    /// What was read of the wanted time.
+    tally: Tally,
+    /// The processor on which the programs ran whose own events these are.
+    programs_of: Option<u32>,
     /// What the description promises to be in the file, until that has been compared with what the file has.
     promised: Option<Account>,
     /// What is missing at the end, as found by that comparison.
     missing: Option<MissingAtEnd>,
     /// Whether the last block could not be read, which has been reported.
     is_unreadable: bool,
+}
+
+/// What was read of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    records: u64,
+    /// Events in blocks that cannot be read.
+    unreadable: u64,
+    /// Whether the block was read that says that it is the last one.
+    has_end: bool,
 }
 
 /// Events that occurred after the end of a file.
@@ -91,13 +109,14 @@ impl ProcessorReader {
     }
 
     /// Goes through the blocks that may have records of this time, bounds included. Other records in these blocks are
-    /// handed out, too.
+    /// handed out, too. Gaps are handed out if their events may have been in this time.
     pub fn between(file: BlockFile, from: Option<Ticks>, until: Option<Ticks>) -> ProcessorReader {
         let ordered = file.is_ordered();
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
         // At least the last block is read: it tells where the recording ends.
         let first = first.min(file.blocks().saturating_sub(1));
         let account = Account { processor: file.processor(), ..Account::default() };
+        let tally = Tally::of_time(from, until, ordered, account);
         ProcessorReader {
             first_block: first,
             next_block: first,
@@ -111,7 +130,9 @@ impl ProcessorReader {
             // If the file begins with the recording's first block, the serial numbers begin at 0.
             started: first == 0 && file.first_number() == 0,
             last_time: None,
-            account,
+            read: Read::default(),
+            tally,
+            programs_of: None,
             promised: None,
             missing: None,
             is_unreadable: false,
@@ -128,20 +149,24 @@ impl ProcessorReader {
 
     /// Tells the reader that the file has the events of programs on this processor, if it has.
     pub fn of_programs(mut self, programs_of: Option<u32>) -> ProcessorReader {
-        self.account.programs_of = programs_of;
+        self.programs_of = programs_of;
+        self
+    }
+
+    /// Leaves out of gaps and account what was before this time, though reading may begin earlier.
+    pub fn accounting_from(mut self, from: Option<Ticks>) -> ProcessorReader {
+        self.tally.count_from(from);
         self
     }
 
     /// The processor on which the events in the file occurred.
     fn place(&self) -> u32 {
-        self.account.programs_of.unwrap_or(self.account.processor)
+        self.programs_of.unwrap_or(self.file.processor())
     }
 
-    /// What has been read so far.
+    /// What has been read so far of the wanted time.
     pub fn account(&self) -> Account {
-        let end_serial = self.expected;
-        let lost = end_serial - self.account.first_serial - self.account.records;
-        Account { end_serial, lost, ..self.account }
+        Account { programs_of: self.programs_of, ..self.tally.account() }
     }
 
     /// The file.
@@ -179,7 +204,7 @@ impl ProcessorReader {
             if self.next_at < self.bytes.len() {
                 return Some(self.step_in_block());
             }
-            if let Some(gap) = self.gap_to(self.header.end_serial.get(), false) {
+            if let Some(gap) = self.gap_to(self.header.end_serial.get(), None, false) {
                 return Some(Step::Lost(gap));
             }
             let Some(next) = self.next_block() else { return self.end() };
@@ -194,35 +219,37 @@ impl ProcessorReader {
     #[inline]
     fn step_in_block(&mut self) -> Step {
         let head = Head::from_word(u64_at(&self.bytes, self.next_at));
+        let time = Ticks::new(u64_at(&self.bytes, self.next_at + STAMP_OFFSET));
         let serial = unfold(self.expected, head.serial);
-        if let Some(gap) = self.gap_to(serial, false) {
+        if let Some(gap) = self.gap_to(serial, Some(time), false) {
             return Step::Lost(gap);
         }
         self.at = self.next_at;
         self.next_at += usize::from(head.bytes);
         self.expected = serial + 1;
-        self.note(Ticks::new(u64_at(&self.bytes, self.at + STAMP_OFFSET)));
+        self.read.records += 1;
+        self.last_time = Some(self.last_time.map_or(time, |last| last.max(time)));
+        self.tally.record(serial, time);
         Step::Record
     }
 
+    /// The gap from the expected serial number to `serial`, if there is one that may have been in the wanted time.
+    /// After it, `serial` is expected. The record at `serial` is from the time `before`, if there is one.
     #[inline]
-    fn note(&mut self, time: Ticks) {
-        let is_first = self.account.records == 0;
-        self.account.first_time = if is_first { time } else { self.account.first_time.min(time) };
-        self.account.records += 1;
-        let latest = self.last_time.map_or(time, |last| last.max(time));
-        self.last_time = Some(latest);
-        self.account.last_time = latest;
+    fn gap_to(&mut self, serial: u64, before: Option<Ticks>, unreadable: bool) -> Option<Gap> {
+        let gap = self.go_to(serial, before, unreadable)?;
+        let unwritten = if unreadable { gap.events } else { 0 };
+        self.read.unreadable += unwritten;
+        self.tally.gap(&gap, unwritten).then_some(gap)
     }
 
-    /// The gap from the expected serial number to `serial`, if there is one. After it, `serial` is expected.
+    /// The same, whatever the time. The gap is not counted.
     #[inline]
-    fn gap_to(&mut self, serial: u64, unreadable: bool) -> Option<Gap> {
+    fn go_to(&mut self, serial: u64, before: Option<Ticks>, unreadable: bool) -> Option<Gap> {
         let events = serial.checked_sub(self.expected).filter(|events| *events > 0)?;
         let (processor, file, first_serial) = (self.place(), self.file.processor(), self.expected);
         self.expected = serial;
-        self.account.unwritten += if unreadable { events } else { 0 };
-        Some(Gap { processor, file, first_serial, events, after: self.last_time, unreadable })
+        Some(Gap { processor, file, first_serial, events, after: self.last_time, before, unreadable })
     }
 
     /// Goes to the next block. Returns the gap before it, if there is one; `None` at the end.
@@ -239,14 +266,21 @@ impl ProcessorReader {
             Ok(header) => header,
             Err(error) => return Some(Err(self.unreadable(block, error))),
         };
-        if self.until.is_some_and(|until| header.records > 0 && header.first_time > until.get()) {
-            // All later records are later still, because the file is in order of time.
-            self.bytes.clear();
-            self.next_block = self.end_block;
-            self.promised = None;
-            return None;
-        }
         Some(self.enter(block, header))
+    }
+
+    /// Reads no further, if this block is after the wanted time. All later records are later still, because the file is
+    /// in order of time. Only what was lost before the block may have been in that time.
+    fn stop_before(&mut self, mut header: Header) -> Header {
+        if self.until.is_none_or(|until| header.records == 0 || header.first_time <= until.get()) {
+            return header;
+        }
+        self.bytes.clear();
+        self.next_block = self.end_block;
+        self.promised = None;
+        self.tally.end();
+        header.end_serial = header.first_serial;
+        header
     }
 
     /// The error for an unreadable block. Blocks into which nothing was written are skipped together.
@@ -260,12 +294,14 @@ impl ProcessorReader {
 
     /// After the last block: reports what the description promises and the file does not have.
     fn end(&mut self) -> Option<Step> {
-        if let Some(promised) = self.promised.take() {
+        let is_past = self.until.is_some_and(|until| self.last_time.is_some_and(|last| last > until));
+        if let Some(promised) = self.promised.take().filter(|_| !is_past) {
             let Account { end_serial, unwritten, .. } = promised;
             let missing = MissingAtEnd { end_serial, unwritten, is_cut: self.is_cut(&promised) };
             let is_news = missing.is_cut && self.file.is_there() && !self.is_unreadable;
             // Reported once: the next call finds `promised` empty, and hands out the gap.
-            (self.missing, self.account.ended) = (Some(missing), true);
+            self.missing = Some(missing);
+            self.tally.end();
             if is_news {
                 let path = self.file.path().to_owned();
                 let (end_serial, promised) = (self.expected, end_serial);
@@ -273,24 +309,24 @@ impl ProcessorReader {
             }
         }
         let missing = self.missing.take()?;
-        let gap = self.gap_to(missing.end_serial, missing.is_cut)?;
-        self.account.unwritten += if missing.is_cut { 0 } else { missing.unwritten.min(gap.events) };
-        Some(Step::Lost(gap))
+        let gap = self.go_to(missing.end_serial, None, missing.is_cut)?;
+        let unwritten = if missing.is_cut { gap.events } else { missing.unwritten.min(gap.events) };
+        self.tally.gap(&gap, unwritten).then_some(Step::Lost(gap))
     }
 
     /// Whether blocks are gone that the recorder has written. If a full disk kept it from writing the last block, the
     /// description still counts the others.
     fn is_cut(&self, promised: &Account) -> bool {
-        let Account { records, unwritten, ended, .. } = self.account;
-        let has_all = self.first_block > 0 || records + unwritten >= promised.records;
-        !ended && (promised.ended || !has_all)
+        let Read { records, unreadable, has_end } = self.read;
+        let has_all = self.first_block > 0 || records + unreadable >= promised.records;
+        !has_end && (promised.ended || !has_all)
     }
 
     fn enter(&mut self, block: u64, header: Header) -> Result<Option<Gap>, ReadError> {
         if !self.started {
             self.started = true;
             self.expected = (header.first_serial - header.lost_before).get();
-            self.account.first_serial = self.expected;
+            self.tally.begin(self.expected);
         }
         if header.first_serial < self.expected {
             self.bytes.clear();
@@ -299,10 +335,14 @@ impl ProcessorReader {
             return Err(self.file.damaged(block, Damage { at: offset::FIRST_SERIAL, what }));
         }
         self.next_at = HEADER_BYTES;
-        self.header = header;
-        self.account.ended |= header.is_last();
+        if header.is_last() {
+            self.read.has_end = true;
+            self.tally.end();
+        }
+        let first_time = (header.records > 0).then(|| Ticks::new(header.first_time.get()));
+        self.header = self.stop_before(header);
         // Missing events that the block's own header does not count as lost were in blocks that cannot be read.
-        let unreadable = self.gap_to((header.first_serial - header.lost_before).get(), true);
-        Ok(unreadable.or_else(|| self.gap_to(header.first_serial.get(), false)))
+        let unreadable = self.gap_to((header.first_serial - header.lost_before).get(), first_time, true);
+        Ok(unreadable.or_else(|| self.gap_to(header.first_serial.get(), first_time, false)))
     }
 }

@@ -102,8 +102,10 @@ impl Trace {
                 let (path, block_bytes, recording) = self.blocks_of(number);
                 promised.map(|_| BlockFile::absent(&path, number, block_bytes, recording)).ok_or(())
             });
-            let file = file.map(|file| ProcessorReader::between(file, filter.from_ticks, filter.until_ticks));
-            readers.extend(file.map(|reader| reader.of_programs(programs_of).promised(promised)));
+            let Ok(file) = file else { continue };
+            let reader = ProcessorReader::between(file, filter.read_from(), filter.until_ticks)
+                .accounting_from(filter.from_ticks);
+            readers.push(reader.of_programs(programs_of).promised(promised));
         }
         Merge::new(readers, missing, filter)
     }
