@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 
 use crate::{
-    Bvt, BvtSettings, Credit, CreditSettings, DeficitRoundRobin, Eevdf, FairShare, Goodness, GroupRatio,
-    GroupVtrr, Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr, WeightedRoundRobin, Wf2q, Wfq,
-    WfqLinear,
+    Bvt, BvtSettings, Credit, CreditSettings, DeficitRoundRobin, DistributedVtrr, Eevdf, FairShare, Goodness,
+    GroupRatio, GroupVtrr, Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr, WeightedRoundRobin, Wf2q,
+    Wfq, WfqLinear,
 };
 
 /// A policy that can be asked for by name.
@@ -49,6 +49,8 @@ catalog! {
         |setup| Vtrr::ranged(setup, Share::MAX);
     "group-vtrr": "a tree of vtrr queues: a domain's share does not grow with its number of clients",
         |setup| GroupVtrr::new(setup);
+    "distributed-vtrr": "group vtrr with a queue for each processor: what `mete schedule --policy vtrr` runs in the kernel",
+        |setup| DistributedVtrr::new(setup);
     "wrr": "weighted round robin: in turn, each for its share of quanta",
         |setup| WeightedRoundRobin::new(setup);
     "drr": "deficit round robin: weighted round robin that carries over what a turn left or overran",

@@ -29,6 +29,8 @@ const MOST_PROCESSORS: u16 = 4096;
 const NICE: RangeInclusive<i32> = -20..=19;
 const MOST_TASKS: usize = 1 << 15;
 const MOST_DOMAINS: usize = DomainIndex::MAX.index() - 1;
+/// A policy may have a queue for each domain on each processor, which takes some 70 bytes.
+const MOST_QUEUES: usize = 1 << 22;
 
 pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     let mut names = Names::new(vcpus::unit(&table.guest)?);
@@ -38,7 +40,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     // Only now: all programs have been read, and so all uses of locks and ports.
     names.check_locks()?;
     names.ports.check()?;
-    let hardware = hardware(&table)?;
+    let hardware = hardware(&table, domains.len())?;
     let (duration_ns, warm_up_ns) = times(&table, hardware.processors)?;
     let changes = table.change.iter().map(|change| self::change(change, duration_ns, &names, &clients));
     let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
@@ -237,10 +239,17 @@ fn guest_tasks(
     Ok(tasks)
 }
 
-fn hardware(table: &ScenarioTable) -> Result<Hardware, Fault> {
+fn hardware(table: &ScenarioTable, domains: usize) -> Result<Hardware, Fault> {
     let processors = *table.host.processors.get_ref();
     if !(1..=MOST_PROCESSORS).contains(&processors) {
         let what = format!("processors: 1 to {MOST_PROCESSORS}, not {processors}");
+        return Err(Fault::new(table.host.processors.span(), what));
+    }
+    if usize::from(processors) * (domains + 1) > MOST_QUEUES {
+        let what = format!(
+            "processors: with {domains} domains at most {}, not {processors}",
+            MOST_QUEUES / (domains + 1)
+        );
         return Err(Fault::new(table.host.processors.span(), what));
     }
     let switch_ns = ns("switch_us", &table.host.switch_us, NS_PER_US)?;
