@@ -7,13 +7,20 @@ use crate::actuator::{self, Recovered, Restored};
 /// in sentences.
 pub fn recover() -> Option<String> {
     mete_probe::stale::remove();
-    let Recovered { masks, weights } = actuator::recover();
+    let Recovered { masks, classes, weights } = actuator::recover();
     let masks = said(
         masks,
         "the processor mask of one thread",
         "the processor masks of",
         "threads",
         "see taskset -p PID",
+    );
+    let classes = said(
+        classes,
+        "the scheduling class of one thread",
+        "the scheduling classes of",
+        "threads",
+        "see chrt -p PID",
     );
     let weights = said(
         weights,
@@ -22,7 +29,7 @@ pub fn recover() -> Option<String> {
         "control groups",
         "see cpu.weight",
     );
-    let parts: Vec<_> = masks.into_iter().chain(weights).collect();
+    let parts: Vec<_> = masks.into_iter().chain(classes).chain(weights).collect();
     let begin = "an earlier run was killed together with the processes that put back what it changed";
     (!parts.is_empty()).then(|| format!("{begin}: {}", parts.join("; ")))
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::ledger::Restored;
 use super::mask::Mask;
-use super::masks::{MaskLedger, MaskRecord};
+use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
 use super::{ActuatorError, watcher};
 use crate::domains::process::{self, Process};
@@ -29,12 +29,12 @@ const MAX_PASSES: usize = 16;
 /// The affinity actuator. When it is dropped, it puts back what it changed.
 #[derive(Debug)]
 pub struct Affinity {
-    undoing: Undoing<MaskLedger>,
+    undoing: Undoing<ThreadLedger<Mask>>,
 }
 
 /// A thread that is to be moved to a processor.
 struct Moving {
-    record: MaskRecord,
+    record: ThreadRecord<Mask>,
     name: String,
     present: Mask,
 }
@@ -147,7 +147,7 @@ impl Affinity {
         Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
         let original = self.undoing.ledger().original(process, &found, domain, present);
         let record =
-            MaskRecord { pid: process.pid, thread, start: found.start, domain, original, told: target };
+            ThreadRecord { pid: process.pid, thread, start: found.start, domain, original, told: target };
         Some(Moving { record, name: process::shown(&process.comm), present })
     }
 
@@ -212,14 +212,14 @@ mod tests {
 
     #[test]
     fn log_16_the_journal_stays_short_however_many_threads_come_and_go() {
-        let mut book = Book::<MaskLedger>::new(Journal::without_name().unwrap());
+        let mut book = Book::<ThreadLedger<Mask>>::new(Journal::without_name().unwrap());
         let told = Mask::single(0).unwrap();
         let of_living = |_| {
             let own = std::process::id();
             let start = Process::read(own).unwrap().start;
-            MaskRecord { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
+            ThreadRecord { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
         };
-        let of_ended = |thread| MaskRecord { pid: thread, thread, start: u64::MAX, ..of_living(()) };
+        let of_ended = |thread| ThreadRecord { pid: thread, thread, start: u64::MAX, ..of_living(()) };
         book.note(of_living(())).unwrap();
         book.note(of_living(())).unwrap();
         assert_eq!(book.journal.records(), 1, "a second note of the same change adds nothing");

@@ -280,16 +280,16 @@ mod tests {
 
     use super::*;
     use crate::actuator::Mask;
-    use crate::actuator::masks::{MaskLedger, MaskRecord};
+    use crate::actuator::threads::{ThreadLedger, ThreadRecord};
 
-    type MaskJournal = Journal<MaskLedger>;
+    type MaskJournal = Journal<ThreadLedger<Mask>>;
 
-    const EXTENSION: &str = MaskLedger::EXTENSION;
+    const EXTENSION: &str = ThreadLedger::<Mask>::EXTENSION;
 
     /// A record of a thread that does not exist.
-    fn record(thread: u32) -> MaskRecord {
+    fn record(thread: u32) -> ThreadRecord<Mask> {
         let (original, told) = (Mask::single(1).unwrap(), Mask::single(0).unwrap());
-        MaskRecord { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
+        ThreadRecord { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
     }
 
     fn threads(journal: &MaskJournal) -> Vec<u32> {
@@ -307,14 +307,17 @@ mod tests {
         fn leave(&self, name: &str, change: impl FnOnce(&mut [u8])) -> (PathBuf, File) {
             let path = self.0.path().join(name).with_extension(EXTENSION);
             let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
-            let mut header = header(MaskLedger::MAGIC).unwrap();
+            let mut header = header(ThreadLedger::<Mask>::MAGIC).unwrap();
             change(&mut header);
             file.write_all_at(&header, 0).unwrap();
             (path, file)
         }
 
         fn left(&self) -> Vec<PathBuf> {
-            left_in::<MaskLedger>(self.0.path()).into_iter().filter_map(|journal| journal.path).collect()
+            left_in::<ThreadLedger<Mask>>(self.0.path())
+                .into_iter()
+                .filter_map(|journal| journal.path)
+                .collect()
         }
     }
 
@@ -349,7 +352,7 @@ mod tests {
         }
         let link = place.0.path().with_extension("link");
         std::os::unix::fs::symlink(place.0.path(), &link).unwrap();
-        let through_link = left_in::<MaskLedger>(&link);
+        let through_link = left_in::<ThreadLedger<Mask>>(&link);
         fs::remove_file(link).unwrap();
         assert!(through_link.is_empty());
         if rustix::process::geteuid().is_root() {
@@ -380,11 +383,11 @@ mod tests {
 
     #[test]
     fn log_16_ended_threads_are_forgotten_except_one_of_each_kind() {
-        let mut ledger = MaskLedger::default();
+        let mut ledger = ThreadLedger::<Mask>::default();
         (1_000_001..1_000_009).for_each(|thread| ledger.note(record(thread)));
-        let other = MaskRecord { domain: DomainId::new(3), ..record(1_000_009) };
+        let other = ThreadRecord { domain: DomainId::new(3), ..record(1_000_009) };
         ledger.note(other);
-        assert!(ledger.has(&other) && !ledger.has(&MaskRecord { domain: DomainId::new(2), ..other }));
+        assert!(ledger.has(&other) && !ledger.has(&ThreadRecord { domain: DomainId::new(2), ..other }));
         ledger.forget_ended();
         assert_eq!(
             ledger.records().map(|record| record.domain).collect::<Vec<_>>(),

@@ -6,6 +6,8 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::threads::Setting;
+
 const WORDS: usize = 16;
 
 /// The processors that a thread may run on.
@@ -15,8 +17,6 @@ pub struct Mask([u64; WORDS]);
 impl Mask {
     /// The number of processors that a mask has room for.
     pub const PROCESSORS: usize = WORDS * 64;
-    /// The number of bytes of a mask.
-    pub(super) const BYTES: usize = WORDS * 8;
 
     /// The mask of one processor; `None` if a mask has no room for it.
     pub fn single(processor: usize) -> Option<Mask> {
@@ -28,6 +28,12 @@ impl Mask {
     /// Whether a processor is in the mask.
     pub fn has(&self, processor: usize) -> bool {
         self.0.get(processor / 64).is_some_and(|word| word >> (processor % 64) & 1 == 1)
+    }
+
+    /// The processors in one of the two.
+    #[must_use]
+    pub fn or(&self, other: &Mask) -> Mask {
+        Mask(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
     /// The processors in the mask.
@@ -62,16 +68,27 @@ impl Mask {
             .for_each(|processor| set.set(processor));
         sched_setaffinity(Some(number(thread)?), &set)
     }
+}
 
-    pub(super) fn to_bytes(self) -> [u8; Mask::BYTES] {
-        let mut bytes = [0; Mask::BYTES];
-        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
+impl Setting for Mask {
+    const BYTES: usize = WORDS * 8;
+    const MAGIC: [u8; 8] = *b"METEMSK1";
+    const EXTENSION: &'static str = "masks";
+
+    fn of_thread(thread: u32) -> Result<Mask, Errno> {
+        Mask::of_thread(thread)
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; Mask::BYTES]) -> Mask {
+    fn give_to(&self, thread: u32) -> Result<(), Errno> {
+        Mask::give_to(self, thread)
+    }
+
+    fn write_to(&self, bytes: &mut [u8]) {
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        words.iter_mut().zip(self.0).for_each(|(place, word)| *place = word.to_le_bytes());
+    }
+
+    fn read_from(bytes: &[u8]) -> Mask {
         let mut mask = Mask::default();
         let (words, _) = bytes.as_chunks::<8>();
         for (word, bytes) in mask.0.iter_mut().zip(words) {
@@ -82,7 +99,7 @@ impl Mask {
 }
 
 /// The number of a thread for a system call. Thread 0 is refused, because it would mean the caller.
-fn number(thread: u32) -> Result<Pid, Errno> {
+pub(super) fn number(thread: u32) -> Result<Pid, Errno> {
     i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
 }
 
@@ -124,7 +141,9 @@ mod tests {
     #[test]
     fn masks_survive_the_way_through_bytes() {
         let mask = mask(&[0, 5, 64, 1000]);
-        assert_eq!(Mask::from_bytes(&mask.to_bytes()), mask);
+        let mut bytes = [0; <Mask as Setting>::BYTES];
+        mask.write_to(&mut bytes);
+        assert_eq!(Mask::read_from(&bytes), mask);
         assert_eq!(mask.processors().collect::<Vec<_>>(), [0, 5, 64, 1000]);
     }
 

@@ -1,7 +1,8 @@
-//! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Weights`] gives control groups
-//! weights.
+//! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Classes`] has them run before all
+//! others or behind them, [`Weights`] gives control groups weights.
 //!
-//! An actuator is small and honest. It says what it enforces ([`affinity::ENFORCES`], [`weights::ENFORCES`]) and what it
+//! An actuator is small and honest. It says what it enforces ([`affinity::ENFORCES`], [`classes::ENFORCES`],
+//! [`weights::ENFORCES`]) and what it
 //! does not, and it refuses what it cannot do. Whatever it changed is put back, however the scheduler ends:
 //!
 //! ```text
@@ -14,10 +15,12 @@
 //! ```
 
 pub mod affinity;
+mod class;
+pub mod classes;
 mod journal;
 mod ledger;
 pub mod mask;
-mod masks;
+mod threads;
 mod undoing;
 pub mod watcher;
 pub mod weights;
@@ -26,6 +29,8 @@ use std::io;
 use std::path::PathBuf;
 
 pub use affinity::Affinity;
+pub use class::Class;
+pub use classes::Classes;
 pub use ledger::Restored;
 pub use mask::Mask;
 pub use weights::Weights;
@@ -36,6 +41,8 @@ pub use weights::Weights;
 pub struct Recovered {
     /// Processor masks of threads.
     pub masks: Restored,
+    /// Scheduling classes of threads.
+    pub classes: Restored,
     /// Weights of control groups.
     pub weights: Restored,
 }
@@ -44,7 +51,8 @@ pub struct Recovered {
 #[must_use]
 pub fn recover() -> Recovered {
     Recovered {
-        masks: journal::recover::<masks::MaskLedger>().unwrap_or_default(),
+        masks: journal::recover::<threads::ThreadLedger<Mask>>().unwrap_or_default(),
+        classes: journal::recover::<threads::ThreadLedger<Class>>().unwrap_or_default(),
         weights: journal::recover::<weights::WeightLedger>().unwrap_or_default(),
     }
 }

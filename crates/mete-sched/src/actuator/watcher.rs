@@ -6,7 +6,7 @@
 //! watchers: to kill the scheduler and both watchers within the moment that undoing takes. What is left then is
 //! undone by [`recover`](super::recover).
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::process::Command;
 
@@ -14,9 +14,12 @@ pub use mete_keeper::this_program;
 use mete_keeper::{Duty, Keepers, Role};
 
 use super::ActuatorError;
+use super::class::Class;
+use super::classes::take_precedence;
 use super::journal::Journal;
 use super::ledger::Ledger;
-use super::masks::MaskLedger;
+use super::mask::Mask;
+use super::threads::ThreadLedger;
 use super::weights::WeightLedger;
 
 /// The first argument that makes this program a watcher.
@@ -25,7 +28,7 @@ pub const ARGUMENT: &str = "--undo-changes";
 static ROLE: Role = Role { argument: ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
 
 /// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
-/// [`Affinity`](super::Affinity) or [`Weights`](super::Weights) must call this first.
+/// [`Affinity`](super::Affinity), [`Classes`](super::Classes) or [`Weights`](super::Weights) must call this first.
 pub fn take_over_if_asked() {
     if let Some(duty) = mete_keeper::asked(&ROLE) {
         watch(duty);
@@ -38,11 +41,15 @@ fn watch(mut duty: Duty) {
     // A watcher logs nothing, so no scheduler should find probes in it. The scheduler that started it is the most
     // important one: it would take the watcher for a component to read.
     mete_probe::withdraw();
-    duty.wait();
     let Some(file) = duty.files.pop() else { return };
-    let path = duty.words.first().map_or(OsStr::new(""), |path| path);
-    undo::<MaskLedger>(&file, path);
-    undo::<WeightLedger>(&file, path);
+    let path = duty.words.first().map_or(OsString::new(), OsString::clone);
+    if let Ok(Some(_)) = Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
+        take_precedence();
+    }
+    duty.wait();
+    undo::<ThreadLedger<Mask>>(&file, &path);
+    undo::<ThreadLedger<Class>>(&file, &path);
+    undo::<WeightLedger>(&file, &path);
 }
 
 /// Undoes what a journal says, if it is of this kind. An error is of no consequence: the other watcher tries, too.

@@ -1,4 +1,6 @@
-//! Which processor masks were changed.
+//! What was changed of threads: their processor masks, or their scheduling classes.
+//!
+//! Both pass on to the threads and processes that a thread starts. So these are put back, too.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +8,6 @@ use mete_log::DomainId;
 use rustix::io::Errno;
 
 use super::ledger::{Ledger, Record, Restored};
-use super::mask::Mask;
 use crate::domains::process::{self, CannotLook, Process};
 
 /// The number of passes over processes that may start threads and processes meanwhile.
@@ -14,74 +15,88 @@ const MAX_PASSES: usize = 16;
 /// The length of the longest chain of parents that is followed.
 const MAX_ANCESTORS: usize = 64;
 
+/// Something that each thread has, and passes on to those that it starts.
+pub(super) trait Setting: Copy + Default + Eq {
+    /// How long one is in a journal.
+    const BYTES: usize;
+    /// See [`Ledger::MAGIC`].
+    const MAGIC: [u8; 8];
+    /// See [`Ledger::EXTENSION`].
+    const EXTENSION: &'static str;
+
+    fn of_thread(thread: u32) -> Result<Self, Errno>;
+    fn give_to(&self, thread: u32) -> Result<(), Errno>;
+    fn write_to(&self, bytes: &mut [u8]);
+    fn read_from(bytes: &[u8]) -> Self;
+}
+
 /// One change that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MaskRecord {
+pub(super) struct ThreadRecord<S> {
     pub pid: u32,
     pub thread: u32,
     /// When the thread began. Together with its number, this identifies the thread.
     pub start: u64,
     pub domain: DomainId,
-    /// The mask that its owner gave it.
-    pub original: Mask,
-    /// The mask that it is about to get.
-    pub told: Mask,
+    /// What its owner gave it.
+    pub original: S,
+    /// What it is about to get.
+    pub told: S,
 }
 
-impl Record for MaskRecord {
-    const BYTES: usize = 24 + 2 * Mask::BYTES;
+impl<S: Setting> Record for ThreadRecord<S> {
+    const BYTES: usize = 24 + 2 * S::BYTES;
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![0; MaskRecord::BYTES];
+        let mut bytes = vec![0; Self::BYTES];
         bytes[..4].copy_from_slice(&self.pid.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.start.to_le_bytes());
         bytes[16..18].copy_from_slice(&self.domain.get().to_le_bytes());
-        bytes[24..24 + Mask::BYTES].copy_from_slice(&self.original.to_bytes());
-        bytes[24 + Mask::BYTES..].copy_from_slice(&self.told.to_bytes());
+        self.original.write_to(&mut bytes[24..24 + S::BYTES]);
+        self.told.write_to(&mut bytes[24 + S::BYTES..]);
         bytes
     }
 
-    fn from_bytes(bytes: &[u8]) -> MaskRecord {
-        let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let mask = |at: usize| bytes[at..].first_chunk().map(Mask::from_bytes).unwrap_or_default();
+    fn from_bytes(bytes: &[u8]) -> ThreadRecord<S> {
         // The chunks have a fixed place in bytes of a fixed length, so the fallbacks are never used.
-        MaskRecord {
+        let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        ThreadRecord {
             pid: number(0),
             thread: number(4),
             start: bytes[8..].first_chunk().map_or(0, |start| u64::from_le_bytes(*start)),
             domain: DomainId::new(u16::from_le_bytes([bytes[16], bytes[17]])),
-            original: mask(24),
-            told: mask(24 + Mask::BYTES),
+            original: S::read_from(&bytes[24..24 + S::BYTES]),
+            told: S::read_from(&bytes[24 + S::BYTES..]),
         }
     }
 }
 
-/// A thread whose mask was changed.
+/// A thread of which something was changed.
 #[derive(Clone, Debug)]
-struct LedgerEntry {
+struct LedgerEntry<S> {
     pid: u32,
     start: u64,
     domain: DomainId,
-    original: Mask,
-    /// Every mask that it was to get. If it has another mask, another program has changed its mask since.
-    told: Vec<Mask>,
+    original: S,
+    /// Everything that it was to get. If it has something else, another program has changed it since.
+    told: Vec<S>,
 }
 
 /// All changes, by number of the thread. See the [module](self).
 #[derive(Clone, Debug, Default)]
-pub(super) struct MaskLedger {
-    entries: BTreeMap<u32, LedgerEntry>,
+pub(super) struct ThreadLedger<S> {
+    entries: BTreeMap<u32, LedgerEntry<S>>,
 }
 
-impl Ledger for MaskLedger {
-    type Record = MaskRecord;
+impl<S: Setting> Ledger for ThreadLedger<S> {
+    type Record = ThreadRecord<S>;
 
-    const MAGIC: [u8; 8] = *b"METEMSK1";
-    const EXTENSION: &'static str = "masks";
+    const MAGIC: [u8; 8] = S::MAGIC;
+    const EXTENSION: &'static str = S::EXTENSION;
 
-    fn note(&mut self, record: MaskRecord) {
-        let MaskRecord { pid, thread, start, domain, original, told } = record;
+    fn note(&mut self, record: ThreadRecord<S>) {
+        let ThreadRecord { pid, thread, start, domain, original, told } = record;
         let fresh = LedgerEntry { pid, start, domain, original, told: Vec::new() };
         let entry = self.entries.entry(thread).or_insert_with(|| fresh.clone());
         // The number has been given to another thread, so what was noted of the former one is void.
@@ -94,7 +109,7 @@ impl Ledger for MaskLedger {
         }
     }
 
-    fn has(&self, record: &MaskRecord) -> bool {
+    fn has(&self, record: &ThreadRecord<S>) -> bool {
         self.entries.get(&record.thread).is_some_and(|entry| {
             (entry.pid, entry.start, entry.domain) == (record.pid, record.start, record.domain)
                 && entry.original == record.original
@@ -102,17 +117,17 @@ impl Ledger for MaskLedger {
         })
     }
 
-    fn records(&self) -> impl Iterator<Item = MaskRecord> {
+    fn records(&self) -> impl Iterator<Item = ThreadRecord<S>> {
         self.entries.iter().flat_map(|(&thread, entry)| {
             let &LedgerEntry { pid, start, domain, original, .. } = entry;
-            entry.told.iter().map(move |&told| MaskRecord { pid, thread, start, domain, original, told })
+            entry.told.iter().map(move |&told| ThreadRecord { pid, thread, start, domain, original, told })
         })
     }
 
     /// Forgets threads that have ended, except for one thread of each kind. A thread that was started by one that has
-    /// ended is known by its domain and mask.
+    /// ended is known by its domain and what was changed.
     fn forget_ended(&mut self) {
-        let mut kept: Vec<(DomainId, Mask, Mask)> = Vec::new();
+        let mut kept: Vec<(DomainId, S, S)> = Vec::new();
         self.entries.retain(|&thread, entry| {
             let found = Process::find_thread(entry.pid, thread);
             // A thread that could not be looked at is kept, too.
@@ -139,7 +154,7 @@ impl Ledger for MaskLedger {
             };
             *count += 1;
         }
-        // Until a pass finds nothing more: what a placed thread starts during a pass inherits its mask.
+        // Until a pass finds nothing more: what a changed thread starts during a pass inherits the change.
         for _ in 0..MAX_PASSES {
             match self.restore_born() {
                 Ok(0) => break,
@@ -155,10 +170,10 @@ impl Ledger for MaskLedger {
     }
 }
 
-impl MaskLedger {
-    /// The mask that its owner gave a thread. A thread that was started under a changed mask never had a mask of its
-    /// own: it has inherited its mask from its process, an ancestor, or any thread of its domain.
-    pub fn original(&self, process: &Process, thread: &Process, domain: DomainId, present: Mask) -> Mask {
+impl<S: Setting> ThreadLedger<S> {
+    /// What its owner gave a thread. A thread that was started under a changed mask or class never had one of its own: it
+    /// has inherited it from its process, an ancestor, or any thread of its domain.
+    pub fn original(&self, process: &Process, thread: &Process, domain: DomainId, present: S) -> S {
         if let Some(entry) = self.entry(thread) {
             return if entry.told.contains(&present) { entry.original } else { present };
         }
@@ -167,13 +182,13 @@ impl MaskLedger {
         parent.map_or(present, |entry| entry.original)
     }
 
-    /// A changed thread of this domain, with this mask, from which a thread may have inherited that began at `start`.
-    fn possible_parent(&self, domain: DomainId, present: Mask, start: u64) -> Option<&LedgerEntry> {
+    /// A changed thread of this domain, with this setting, from which a thread may have inherited that began at `start`.
+    fn possible_parent(&self, domain: DomainId, present: S, start: u64) -> Option<&LedgerEntry<S>> {
         let mut entries = self.entries.values();
         entries.find(|entry| entry.domain == domain && entry.told.contains(&present) && entry.start <= start)
     }
 
-    /// Gives the threads of a process their own masks back, unless another program has changed them since.
+    /// Gives the threads of a process their own settings back, unless another program has changed them since.
     pub fn release(&self, pid: u32) {
         for (&thread, entry) in self.entries.iter().filter(|(_, entry)| entry.pid == pid) {
             // A failure is of no consequence here: it is tried again at the end.
@@ -181,15 +196,15 @@ impl MaskLedger {
         }
     }
 
-    /// Puts a thread's own mask back. Returns whether it still had one of ours.
-    fn restore_thread(&self, thread: u32, entry: &LedgerEntry) -> Result<Result<bool, Errno>, CannotLook> {
+    /// Puts a thread's own setting back. Returns whether it still had one of ours.
+    fn restore_thread(&self, thread: u32, entry: &LedgerEntry<S>) -> Result<Result<bool, Errno>, CannotLook> {
         // If this process could not even find itself, it would take all other processes for ended.
         process::check_sight()?;
         let found = Process::find_thread(entry.pid, thread)?.filter(|found| found.start == entry.start);
         Ok(found.map_or(Err(Errno::SRCH), |_| entry.put_back(thread)))
     }
 
-    /// Makes one pass over all threads that were started by changed threads. Returns how many got another mask.
+    /// Makes one pass over all threads that were started by changed threads. Returns how many got another one.
     fn restore_born(&self) -> Result<usize, CannotLook> {
         let mut fixed = 0;
         for process in process::all()? {
@@ -201,23 +216,23 @@ impl MaskLedger {
     }
 
     fn restore_if_born(&self, process: &Process, thread: u32) -> Option<()> {
-        let present = Mask::of_thread(thread).ok()?;
+        let present = S::of_thread(thread).ok()?;
         let parent = self.ancestor(process, present)?;
         let found = Process::read_thread(process.pid, thread)?;
         // A thread with an entry was restored already. A thread that is older than that ancestor inherited nothing from
-        // it. A thread with the original mask needs nothing.
+        // it. A thread with the original needs nothing.
         if self.entry(&found).is_some() || found.start < parent.start || parent.original == present {
             return None;
         }
         parent.original.give_to(thread).ok()
     }
 
-    fn entry(&self, thread: &Process) -> Option<&LedgerEntry> {
+    fn entry(&self, thread: &Process) -> Option<&LedgerEntry<S>> {
         self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
     }
 
-    /// The nearest changed thread with this mask among a process's own threads and those of its ancestors.
-    fn ancestor(&self, process: &Process, present: Mask) -> Option<&LedgerEntry> {
+    /// The nearest changed thread with this setting among a process's own threads and those of its ancestors.
+    fn ancestor(&self, process: &Process, present: S) -> Option<&LedgerEntry<S>> {
         let mut process = process.clone();
         // Bounded, because parents change while the chain is followed.
         for _ in 0..MAX_ANCESTORS {
@@ -234,10 +249,10 @@ impl MaskLedger {
     }
 }
 
-impl LedgerEntry {
-    /// Gives the thread its own mask back if it has one that the scheduler gave it. Returns whether it had.
+impl<S: Setting> LedgerEntry<S> {
+    /// Gives the thread its own setting back if it has one that the scheduler gave it. Returns whether it had.
     fn put_back(&self, thread: u32) -> Result<bool, Errno> {
-        let is_ours = self.told.contains(&Mask::of_thread(thread)?);
+        let is_ours = self.told.contains(&S::of_thread(thread)?);
         if is_ours {
             self.original.give_to(thread)?;
         }
@@ -248,11 +263,12 @@ impl LedgerEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actuator::Mask;
 
     #[test]
     fn records_survive_the_way_through_the_file() {
         let single = |processor| Mask::single(processor).unwrap();
-        let record = MaskRecord {
+        let record = ThreadRecord {
             pid: 1,
             thread: 2,
             start: u64::MAX - 7,
@@ -260,6 +276,6 @@ mod tests {
             original: single(1000),
             told: single(3),
         };
-        assert_eq!(MaskRecord::from_bytes(&record.to_bytes()), record);
+        assert_eq!(ThreadRecord::from_bytes(&record.to_bytes()), record);
     }
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the dispatcher needs to know of its clients: how long each had the processor, and when it wakes, blocks and ends.
+ * The first stands in mapped memory, where the dispatcher looks when it has to. The rest are rows in a ring; the
+ * dispatcher is woken for those that it has to act upon.
+ */
+#include "dispatch.h"
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+};
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+/* Priorities from this one on are those of ordinary tasks. */
+#define MAX_RT_PRIO 100
+/* An ordinary task that yields to all others. */
+#define SCHED_IDLE 5
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info {
+	__u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int prio;
+	unsigned int policy;
+	int pid;
+};
+
+#pragma clang attribute pop
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* The clients by the numbers of their threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_CLIENTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} clients_of_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} rows SEC(".maps");
+
+struct client clients[MOST_CLIENTS] SEC(".bss.clients");
+struct processor processors[MOST_PROCESSORS] SEC(".bss.processors");
+/* Rows that found no room. The dispatcher looks at all clients then. */
+__u64 lost;
+/* Never used: the dispatcher gets the types of globals only, and it reads rows. */
+struct row form_of_rows;
+
+static __always_inline struct client *client_of(__u32 thread, __u32 *number)
+{
+	__u32 *found = bpf_map_lookup_elem(&clients_of_threads, &thread);
+
+	if (!found || *found >= MOST_CLIENTS)
+		return 0;
+	*number = *found;
+	return &clients[*found];
+}
+
+/* Writes a row, and wakes the dispatcher if it has to act upon it. */
+static __always_inline void tell(enum what what, __u32 number, __u32 thread, __u64 now, int is_urgent)
+{
+	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+
+	if (!row) {
+		__sync_fetch_and_add(&lost, 1);
+		return;
+	}
+	row->time_ns = now;
+	row->what = what;
+	row->number = number;
+	row->thread = thread;
+	row->unused = 0;
+	bpf_ringbuf_submit(row, is_urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+/* Whether a task that is no client has to wait where a chosen client runs. Real-time tasks have their own precedence. */
+static __always_inline int is_rest(struct task_struct *task)
+{
+	return task->prio >= MAX_RT_PRIO && task->policy != SCHED_IDLE && task->pid;
+}
+
+/* A task that is no client has become able to run on a processor, or has lost it. */
+static __always_inline void rest_waits(__u32 at, __u64 now)
+{
+	struct processor *processor;
+	__u32 number;
+
+	if (at >= MOST_PROCESSORS)
+		return;
+	processor = &processors[at];
+	number = processor->client;
+	if (number >= MOST_CLIENTS || !clients[number].is_chosen || processor->is_told)
+		return;
+	processor->is_told = 1;
+	tell(WAITED, at, 0, now, 1);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	__u32 at = bpf_get_smp_processor_id(), number = NO_CLIENT;
+	struct processor *processor;
+	struct client *client;
+	__u64 now = bpf_ktime_get_ns();
+	int lost_it = 0;
+
+	if (at >= MOST_PROCESSORS)
+		return 0;
+	processor = &processors[at];
+	client = client_of(prev->pid, &number);
+	if (client) {
+		if (client->since_ns)
+			client->used_ns += now - client->since_ns;
+		client->since_ns = 0;
+		if (!preempt && prev_state)
+			tell(BLOCKED, number, prev->pid, now, client->is_chosen);
+	} else if (prev->pid) {
+		processor->rest_ns += now - processor->since_ns;
+		lost_it = (preempt || !prev_state) && is_rest(prev);
+	}
+	processor->since_ns = now;
+	number = NO_CLIENT;
+	client = client_of(next->pid, &number);
+	if (client) {
+		client->processor = at;
+		client->since_ns = now;
+	}
+	processor->client = number;
+	if (client && lost_it)
+		rest_waits(at, now);
+	return 0;
+}
+
+static __always_inline int woke(struct task_struct *task)
+{
+	__u32 number;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (client_of(task->pid, &number))
+		tell(WOKE, number, task->pid, now, 1);
+	else if (is_rest(task))
+		rest_waits(task->thread_info.cpu, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	return woke(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task)
+{
+	return woke(task);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u32 number, thread = task->pid;
+	struct client *client = client_of(thread, &number);
+
+	if (!client)
+		return 0;
+	bpf_map_delete_elem(&clients_of_threads, &thread);
+	tell(ENDED, number, thread, bpf_ktime_get_ns(), client->is_chosen);
+	return 0;
+}

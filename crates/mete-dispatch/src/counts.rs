@@ -1,0 +1,18 @@
+//! What the dispatcher did, in numbers.
+
+use mete_policy::Nanoseconds;
+
+/// What the dispatcher has done since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often the policy was asked who runs next.
+    pub decisions: u64,
+    /// How often a client gave way at once to one that woke.
+    pub preempted: u64,
+    /// Rows that found no room in the ring. All clients were looked at then.
+    pub lost: u64,
+    /// By how much the end of a quantum was noticed late, at most.
+    pub late_ns: Nanoseconds,
+    /// The processor time that the dispatcher's own thread has used.
+    pub own_ns: Nanoseconds,
+}

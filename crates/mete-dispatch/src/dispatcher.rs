@@ -1,0 +1,321 @@
+//! The dispatcher as a value: it acts as long as it lives.
+
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle};
+use mete_kernel::{check_capabilities, load_skeleton};
+use mete_log::DomainId;
+use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
+use mete_sched::actuator::{Classes, Restored, watcher};
+use mete_sched::domains::{Domains, FIRST, SharedDomain};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::counts::Counts;
+use crate::error::DispatchError;
+use crate::manager::{Manager, Message, now};
+use crate::members::{Candidate, Members};
+use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
+use crate::runnable::is_runnable;
+use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
+use crate::thread::{self as manager_thread, Bound, Shared};
+
+/// The real-time priority of chosen clients: the lowest.
+const FRONT: u32 = 1;
+/// What each thread has within its domain.
+const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
+/// The process that sees all threads by the kernel's own numbers has this namespace (`PROC_PID_INIT_INO`).
+const KERNELS_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What the dispatcher is to keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The policy's quantum.
+    pub quantum: Nanoseconds,
+    /// The share of all tasks that are no clients, in the unit of the domains' shares.
+    pub rest: Share,
+}
+
+impl Default for Setup {
+    /// Quanta of 4 ms; the rest has what a domain has that nothing is said about.
+    fn default() -> Setup {
+        Setup { quantum: Nanoseconds::from_millis(4), rest: ORDINARY }
+    }
+}
+
+/// See the [crate](crate).
+pub struct Dispatcher {
+    domains: Domains,
+    members: Members,
+    /// What the former members of each domain used.
+    used: Vec<Nanoseconds>,
+    classes: Option<Classes>,
+    sender: Sender<Message>,
+    bell: Arc<OwnedFd>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Result<(), DispatchError>>>,
+    memory: Memory,
+    // Dropped in this order: first nothing is written any more, then the memory goes.
+    _links: Vec<Link>,
+    skeleton: DispatchSkel<'static>,
+    _bound: Bound,
+}
+
+impl Dispatcher {
+    /// Dispatches the threads of these domains. The program that puts classes back is
+    /// [this one](watcher::this_program).
+    ///
+    /// Needs type information of the kernel, and root or the capabilities `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_NICE`.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError`] says what is missing. Nothing is changed then.
+    pub fn start(
+        policy: &Entry,
+        domains: Vec<SharedDomain>,
+        setup: Setup,
+    ) -> Result<Dispatcher, DispatchError> {
+        Dispatcher::start_with(policy, domains, setup, watcher::this_program)
+    }
+
+    /// The same with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Dispatcher::start`].
+    pub fn start_with(
+        policy: &Entry,
+        domains: Vec<SharedDomain>,
+        setup: Setup,
+        program: impl Fn() -> Command + Send + 'static,
+    ) -> Result<Dispatcher, DispatchError> {
+        check_namespace()?;
+        check_capabilities()?;
+        let processors = check_processors()?;
+        let shares: Vec<_> = domains.iter().map(share).collect();
+        let domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
+        let mut skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
+        let memory = Memory::of(&mut skeleton)
+            .ok_or_else(|| system("map the clients' accounts", io::ErrorKind::NotFound.into()))?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| system("make an event", error.into()))?;
+        let bound = Bound::set().map_err(|error| system("bound its time", error))?;
+        let (sender, messages) = channel();
+        let ruling = made(policy, &shares, processors, setup.quantum);
+        let rest = rest_permille(&shares, setup.rest);
+        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, rest);
+        let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
+        let thread = started(manager, &skeleton, &bell, &shared)?;
+        let mut dispatcher = Dispatcher {
+            used: vec![Nanoseconds::ZERO; domains.len()],
+            domains,
+            members: Members::with_room(MOST_CLIENTS),
+            classes: None,
+            sender,
+            bell,
+            shared,
+            thread: Some(thread),
+            memory,
+            _links: Vec::new(),
+            skeleton,
+            _bound: bound,
+        };
+        dispatcher._links = dispatcher.attached()?;
+        dispatcher.classes = Some(Classes::start_with(FRONT, program)?);
+        dispatcher.look()?;
+        Ok(dispatcher)
+    }
+
+    fn attached(&mut self) -> Result<Vec<Link>, DispatchError> {
+        let programs = &mut self.skeleton.progs;
+        let each = [
+            &mut programs.on_switch,
+            &mut programs.on_wakeup,
+            &mut programs.on_wakeup_new,
+            &mut programs.on_exit,
+        ];
+        each.into_iter().map(|program| program.attach().map_err(DispatchError::Attach)).collect()
+    }
+
+    /// Looks which threads have begun and ended, and says if the dispatcher cannot go on. To be called some times each
+    /// second.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Refused`], [`DispatchError::Classes`]; classes are put back when the dispatcher is dropped.
+    pub fn look(&mut self) -> Result<(), DispatchError> {
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            return self.ended();
+        }
+        self.domains.scan();
+        let (gone, new) = self.members.changes(&self.domains);
+        let has_changed = !gone.is_empty() || !new.is_empty();
+        for (thread, member) in gone {
+            // The program in the kernel has forgotten a thread that has ended.
+            let _ = self.skeleton.maps.clients_of_threads.delete(&thread.to_ne_bytes());
+            self.used[member.domain.index()] += self.memory.used(member.number, now());
+            self.tell(Message::Leave { number: member.number });
+        }
+        for candidate in new {
+            self.add(&candidate)?;
+        }
+        if has_changed {
+            self.tell(Message::Processors(Box::new(self.members.processors())));
+        }
+        self.ring();
+        Ok(())
+    }
+
+    fn add(&mut self, candidate: &Candidate) -> Result<(), DispatchError> {
+        let Candidate { process, thread, domain, .. } = candidate;
+        let Some(classes) = &mut self.classes else { return Ok(()) };
+        let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(()) };
+        let Some(number) = self.members.add(candidate) else { return Ok(()) };
+        self.memory.clear(number);
+        let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
+        self.skeleton
+            .maps
+            .clients_of_threads
+            .update(&key, &value, MapFlags::ANY)
+            .map_err(DispatchError::Attach)?;
+        // Only now: what happens after this is told by a row.
+        let can_run = is_runnable(*thread);
+        let domain = of_policy(*domain);
+        self.tell(Message::Join { number, adopted, domain, share: ORDINARY, can_run });
+        Ok(())
+    }
+
+    fn tell(&self, message: Message) {
+        // An error means that the manager has ended, which is found out by the next look.
+        let _ = self.sender.send(message);
+    }
+
+    fn ring(&self) {
+        // An error means that it was rung already.
+        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// What each domain has used since the dispatcher started, in their order.
+    #[must_use]
+    pub fn used(&self) -> Vec<Nanoseconds> {
+        let now = now();
+        let mut used = self.used.clone();
+        for member in self.members.iter() {
+            used[member.domain.index()] += self.memory.used(member.number, now);
+        }
+        used.split_off(FIRST.index())
+    }
+
+    /// How many threads are dispatched.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.members.iter().count()
+    }
+
+    /// What the dispatcher has done since it started.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends, puts all classes back, and reports how that went.
+    pub fn finish(mut self) -> Restored {
+        let _ = self.ended();
+        self.classes.take().map(Classes::finish).unwrap_or_default()
+    }
+
+    /// Ends the manager; an error if it has ended before.
+    fn ended(&mut self) -> Result<(), DispatchError> {
+        self.shared.stops.store(true, Ordering::Release);
+        self.ring();
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let panicked = |_| Err(system("go on: its thread has ended", io::ErrorKind::Other.into()));
+        thread.join().unwrap_or_else(panicked)
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        // First the manager ends: it would change classes that are put back.
+        let _ = self.ended();
+    }
+}
+
+/// The policy, which knows the domains.
+fn made(
+    policy: &Entry,
+    shares: &[Share],
+    processors: usize,
+    quantum_ns: Nanoseconds,
+) -> Box<dyn mete_policy::Policy + Send> {
+    let setup = PolicySetup {
+        clients: MOST_CLIENTS as u32,
+        domains: shares.len() as u16 + 1,
+        processors: processors as u16,
+        quantum_ns,
+        seed: 0,
+    };
+    let mut policy = (policy.make)(&setup);
+    for (number, share) in (FIRST.index()..).zip(shares) {
+        policy.add_domain(of_policy(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
+    }
+    policy
+}
+
+/// The number by which the policy knows a domain: it has none for what is no domain of the user's.
+fn of_policy(domain: DomainId) -> DomainIndex {
+    DomainIndex::new(domain.get() + 1 - FIRST.get())
+}
+
+fn share(domain: &SharedDomain) -> Share {
+    domain.weight.and_then(Share::new).unwrap_or(ORDINARY)
+}
+
+fn rest_permille(shares: &[Share], rest: Share) -> u64 {
+    let all: u64 = shares.iter().chain([&rest]).map(|share| u64::from(share.get())).sum();
+    1000 * u64::from(rest.get()) / all
+}
+
+/// Starts the manager's thread, and waits until it has its priority.
+fn started(
+    manager: Manager,
+    skeleton: &DispatchSkel<'_>,
+    bell: &Arc<OwnedFd>,
+    shared: &Arc<Shared>,
+) -> Result<JoinHandle<Result<(), DispatchError>>, DispatchError> {
+    let ring = MapHandle::try_from(&skeleton.maps.rows).map_err(DispatchError::Attach)?;
+    let (bell, shared) = (Arc::clone(bell), Arc::clone(shared));
+    let (tell, hear) = sync_channel(1);
+    let thread = thread::Builder::new()
+        .name("mete-dispatch".into())
+        .spawn(move || manager_thread::run(manager, &ring, &bell, &shared, &tell))
+        .map_err(|error| system("start its thread", error))?;
+    let ended = || Err(system("start its thread", io::ErrorKind::Other.into()));
+    hear.recv().unwrap_or_else(|_| ended())?;
+    Ok(thread)
+}
+
+fn check_namespace() -> Result<(), DispatchError> {
+    let own = std::fs::read_link("/proc/self/ns/pid")
+        .map_err(|error| system("look at its own namespace of processes", error))?;
+    if own.as_os_str() == KERNELS_NAMESPACE { Ok(()) } else { Err(DispatchError::Namespace) }
+}
+
+fn check_processors() -> Result<usize, DispatchError> {
+    let found = mete_kernel::record::possible_processors()?;
+    if found > MOST_PROCESSORS {
+        return Err(DispatchError::TooManyProcessors { found, most: MOST_PROCESSORS });
+    }
+    // As many clients are chosen as processors can run.
+    let online = thread::available_parallelism().map_or(1, usize::from);
+    Ok(online.min(found))
+}
+
+fn system(what: &'static str, source: io::Error) -> DispatchError {
+    DispatchError::System { what, source }
+}

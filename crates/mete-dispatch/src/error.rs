@@ -1,0 +1,62 @@
+//! What can go wrong, in words for people.
+
+use mete_kernel::KernelError;
+use mete_sched::actuator::ActuatorError;
+use mete_sched::domains::DomainError;
+use rustix::io::Errno;
+
+/// Why the dispatcher could not be started, or has ended. Nothing is changed then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatchError {
+    /// The programs could not be loaded.
+    #[error(transparent)]
+    Load(#[from] KernelError),
+    /// The kernel does not let the programs see its events.
+    #[error("the kernel does not let the dispatcher see which threads run: {0:#}")]
+    Attach(#[source] libbpf_rs::Error),
+    /// Classes cannot be changed such that they are put back.
+    #[error(transparent)]
+    Classes(#[from] ActuatorError),
+    /// A domain cannot be.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// The dispatcher may have no real-time priority.
+    #[error(
+        "the dispatcher needs a real-time priority, which the kernel refuses ({0}): run it as root, or with CAP_SYS_NICE, \
+         and in a control group that may have real-time threads"
+    )]
+    NoPriority(#[source] Errno),
+    /// A thread may have no real-time priority.
+    #[error(
+        "thread {thread} may have no real-time priority ({source}): with CONFIG_RT_GROUP_SCHED, only threads of control \
+         groups that have a cpu.rt_runtime_us may"
+    )]
+    Refused {
+        /// The thread.
+        thread: u32,
+        /// The kernel's answer.
+        source: Errno,
+    },
+    /// A process in a container has other numbers than the kernel's own.
+    #[error(
+        "the dispatcher sees threads by other numbers than the kernel does: run it outside of the container"
+    )]
+    Namespace,
+    /// There are more processors than there is room for.
+    #[error("this machine has {found} processors; the dispatcher serves at most {most}")]
+    TooManyProcessors {
+        /// How many there are.
+        found: usize,
+        /// How many it serves.
+        most: usize,
+    },
+    /// The system lacks something else.
+    #[error("the dispatcher cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}

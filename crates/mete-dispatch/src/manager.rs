@@ -1,0 +1,385 @@
+//! The manager: the thread that asks the policy, and has the kernel carry out what it answers.
+//!
+//! Each processor is a slot. The policy names a client for each; the client is put in front of all ordinary threads, and
+//! the kernel finds it a processor. All other clients stand behind all ordinary threads: what those leave, the kernel
+//! gives to them, and they are charged for it.
+//!
+//! ```text
+//!   real time, 50   the manager, when a quantum ends, a client wakes, or a chosen one blocks
+//!   real time, 1    a chosen client for each processor
+//!   ordinary        everything that is no client; a chosen client that has stepped back for it (rest.rs)
+//!   idle            the other clients
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
+use mete_sched::actuator::Mask;
+use mete_sched::actuator::classes::Adopted;
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clients::{Client, Clients, Standing};
+use crate::counts::Counts;
+use crate::error::DispatchError;
+use crate::memory::{Memory, Row, What};
+use crate::rest::Rest;
+use crate::runnable::is_runnable;
+
+/// How long the manager sleeps at most.
+const LONGEST: Duration = Duration::from_millis(100);
+/// A slice of which less is left is used up.
+const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
+/// A client that cannot use its slice in so many times its length gives the processor up.
+const MOST_SLICES: u64 = 8;
+
+/// What the manager is told by the thread that looks for clients.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A thread that is to be dispatched.
+    Join { number: ClientId, adopted: Adopted, domain: DomainIndex, share: Share, can_run: bool },
+    /// One that no longer is: it has ended, or belongs to no domain any more.
+    Leave { number: ClientId },
+    /// The processors on which clients may run.
+    Processors(Box<Mask>),
+}
+
+/// A processor, and the client that has it.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    chosen: Option<Chosen>,
+    /// The client that stands in front for it until another one does.
+    held: Option<ClientId>,
+    /// Until when the client stands among ordinary threads.
+    paused_until: Option<Nanoseconds>,
+    rest: Rest,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    client: ClientId,
+    slice: Nanoseconds,
+    /// What it had used when it was chosen.
+    before: Nanoseconds,
+    /// When its slice ends if it runs all the time.
+    ends: Nanoseconds,
+    /// When it is over in any case.
+    last: Nanoseconds,
+}
+
+/// See the [module](self).
+pub(crate) struct Manager {
+    pub policy: Box<dyn Policy + Send>,
+    pub memory: Memory,
+    pub messages: Receiver<Message>,
+    clients: Clients,
+    slots: Vec<Slot>,
+    /// The number of slots that are filled.
+    used_slots: usize,
+    /// Where the manager's thread may run.
+    everywhere: Mask,
+    pub counts: Counts,
+    lost: u64,
+    error: Option<DispatchError>,
+}
+
+/// The present time, by the clock of the rows.
+pub(crate) fn now() -> Nanoseconds {
+    let time = clock_gettime(ClockId::Monotonic);
+    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    Nanoseconds::new(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+}
+
+impl Manager {
+    pub fn new(
+        policy: Box<dyn Policy + Send>,
+        memory: Memory,
+        messages: Receiver<Message>,
+        most_clients: usize,
+        processors: usize,
+        rest_permille: u64,
+    ) -> Manager {
+        let slot =
+            Slot { chosen: None, held: None, paused_until: None, rest: Rest::new(rest_permille, now()) };
+        Manager {
+            policy,
+            memory,
+            messages,
+            clients: Clients::with_room(most_clients),
+            slots: vec![slot; processors],
+            used_slots: processors,
+            everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
+            counts: Counts::default(),
+            lost: 0,
+            error: None,
+        }
+    }
+
+    /// Does what is due, and says how long nothing else will be; an error if the kernel no longer does what it is told.
+    pub fn step(&mut self, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
+        let now = now();
+        while let Ok(message) = self.messages.try_recv() {
+            self.hear(message, now);
+        }
+        while let Some(row) = rows.pop_front() {
+            self.see(row);
+        }
+        self.look_at_lost(now);
+        for slot in 0..self.slots.len() {
+            self.end_slice(slot, now);
+        }
+        for slot in 0..self.slots.len() {
+            self.fill(slot, now);
+            self.pause(slot, now);
+        }
+        self.stand(now);
+        self.error.take().map_or_else(|| Ok(self.sleep(now)), Err)
+    }
+
+    fn hear(&mut self, message: Message, now: Nanoseconds) {
+        match message {
+            Message::Join { number, adopted, domain, share, can_run } => {
+                self.policy.add(number, domain, share, now);
+                let mut client = Client::new(adopted);
+                client.can_run = can_run;
+                let stands = client.stand(Standing::Behind);
+                self.clients.put(number, client);
+                self.refused(number, stands);
+                if can_run {
+                    self.wake(number, now);
+                }
+            }
+            Message::Leave { number } => self.end(number, now),
+            Message::Processors(mask) => self.use_processors(&mask, now),
+        }
+    }
+
+    /// As many clients are chosen as processors can run. Where it is one, the manager runs there, too: to wake a
+    /// processor from another one costs more than all else that it does.
+    fn use_processors(&mut self, mask: &Mask, now: Nanoseconds) {
+        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let number = mask.processors().count();
+        self.used_slots = number.clamp(1, self.slots.len());
+        (self.used_slots..self.slots.len()).for_each(|slot| self.stop(slot, Stop::Preempted, now));
+        let place = if number == 1 { mask } else { &self.everywhere };
+        // An error costs time only.
+        let _ = place.give_to(own);
+    }
+
+    fn see(&mut self, row: Row) {
+        let number = ClientId::new(row.number);
+        match row.what {
+            What::Waited => {
+                let at = row.number as usize;
+                let client = self.memory.client_on(at);
+                // Without a chosen client there, the task does not wait any more.
+                match self.slots.iter_mut().find(|slot| slot.chosen.map(|chosen| chosen.client) == client) {
+                    Some(slot) if client.is_some() => slot.rest.wait(),
+                    _ => {}
+                }
+                self.memory.ask_about_rest(at);
+                return;
+            }
+            _ if self.clients.of_thread(number, row.thread).is_none() => return,
+            What::Ended => return self.end(number, row.time),
+            What::Woke | What::Blocked => {}
+        }
+        let Some(client) = self.clients.get(number) else { return };
+        client.can_run = row.what == What::Woke;
+        match row.what {
+            What::Woke if client.is_away => self.wake(number, row.time),
+            What::Blocked => {
+                if let Some(slot) = self.slot_of(number) {
+                    self.stop(slot, Stop::Blocked, row.time);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// After rows were lost, every client may have woken or blocked.
+    fn look_at_lost(&mut self, now: Nanoseconds) {
+        let lost = self.memory.lost();
+        if lost == self.lost {
+            return;
+        }
+        self.counts.lost += lost - self.lost;
+        self.lost = lost;
+        for number in self.clients.numbers() {
+            let Some(client) = self.clients.get(number) else { continue };
+            // One that cannot run is found out when it is chosen and uses nothing.
+            client.can_run = true;
+            if client.is_away {
+                self.wake(number, now);
+            }
+        }
+    }
+
+    fn wake(&mut self, number: ClientId, now: Nanoseconds) {
+        if let Some(client) = self.clients.get(number) {
+            client.is_away = false;
+        }
+        if let Some(processor) = self.policy.wake(number, now) {
+            self.counts.preempted += 1;
+            self.stop(processor.index(), Stop::Preempted, now);
+        }
+    }
+
+    /// The client has ended, or is none any more.
+    fn end(&mut self, number: ClientId, now: Nanoseconds) {
+        if let Some(slot) = self.slot_of(number) {
+            self.stop(slot, Stop::Blocked, now);
+        }
+        if let Some(client) = self.clients.take(number) {
+            self.policy.remove(number, now);
+            // An error means that it has ended.
+            let _ = client.adopted.release();
+        }
+        self.slots.iter_mut().filter(|slot| slot.held == Some(number)).for_each(|slot| slot.held = None);
+    }
+
+    fn slot_of(&self, number: ClientId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.chosen.is_some_and(|chosen| chosen.client == number))
+    }
+
+    /// The client of a slot gives way. It stands in front until another one does.
+    fn stop(&mut self, slot: usize, stop: Stop, now: Nanoseconds) {
+        let Some(chosen) = self.slots.get_mut(slot).and_then(|slot| slot.chosen.take()) else { return };
+        self.memory.choose(chosen.client, false);
+        let Some(client) = self.clients.get(chosen.client) else { return };
+        let ran = client.charge(&self.memory, chosen.client, now);
+        client.is_away = stop == Stop::Blocked;
+        self.policy.ran(chosen.client, ran, stop, now);
+    }
+
+    /// Ends a slice that is used up. A slice is time that the client has used: others may have had the processor.
+    fn end_slice(&mut self, slot: usize, now: Nanoseconds) {
+        let Some(mut chosen) = self.slots[slot].chosen.filter(|chosen| chosen.ends <= now) else { return };
+        let Some(client) = self.clients.get(chosen.client) else { return };
+        let used = self.memory.used(chosen.client, now).saturating_sub(chosen.before);
+        // One that has used nothing is looked at: its row may be among those that were lost.
+        client.can_run = !used.is_zero() || is_runnable(client.adopted.thread);
+        let left = chosen.slice.saturating_sub(used);
+        if client.can_run && left >= LEAST_LEFT && now < chosen.last {
+            chosen.ends = now.saturating_add(left);
+            self.slots[slot].chosen = Some(chosen);
+            return;
+        }
+        let stop = match client.can_run {
+            false => Stop::Blocked,
+            true if left >= LEAST_LEFT => Stop::Preempted,
+            true => Stop::Expired,
+        };
+        self.stop(slot, stop, now);
+        self.counts.late_ns = self.counts.late_ns.max(now.saturating_sub(chosen.ends));
+    }
+
+    /// Asks the policy for the client of an empty slot.
+    fn fill(&mut self, slot: usize, now: Nanoseconds) {
+        // Each client that turns out to have blocked is told, and is not named again.
+        while slot < self.used_slots && self.slots[slot].chosen.is_none() {
+            let Some(decision) = self.policy.pick(ProcessorId::at(slot), now) else { return };
+            self.counts.decisions += 1;
+            let number = decision.client;
+            let Some(client) = self.clients.get(number) else {
+                self.policy.ran(number, Nanoseconds::ZERO, Stop::Blocked, now);
+                continue;
+            };
+            if !client.can_run {
+                client.is_away = true;
+                let ran = client.charge(&self.memory, number, now);
+                self.policy.ran(number, ran, Stop::Blocked, now);
+                continue;
+            }
+            self.memory.choose(number, true);
+            let (slice, before) = (decision.slice_ns, self.memory.used(number, now));
+            let ends = now.saturating_add(slice);
+            let last = now.saturating_add(slice.saturating_mul(MOST_SLICES));
+            self.slots[slot].chosen = Some(Chosen { client: number, slice, before, ends, last });
+        }
+    }
+
+    /// Has the client of a slot step back for those that are no clients, or come to the front again.
+    fn pause(&mut self, at: usize, now: Nanoseconds) {
+        let slot = &mut self.slots[at];
+        let Some(chosen) = slot.chosen else {
+            slot.rest.pass(now, false);
+            slot.paused_until = None;
+            return;
+        };
+        slot.rest.pass(now, slot.paused_until.is_none());
+        // Where the client runs, or this processor if it does not run yet.
+        let place = self.memory.place(chosen.client).unwrap_or(at);
+        let had = self.memory.rest(place);
+        match slot.paused_until {
+            Some(until) if until > now => return,
+            Some(_) => {
+                slot.paused_until = None;
+                slot.rest.resume(had);
+                self.memory.ask_about_rest(place);
+            }
+            None => {}
+        }
+        slot.paused_until = slot.rest.pause(had).map(|pause| now.saturating_add(pause));
+    }
+
+    /// Has all clients stand where they belong.
+    fn stand(&mut self, now: Nanoseconds) {
+        for at in 0..self.slots.len() {
+            let Slot { chosen, held, paused_until, .. } = self.slots[at];
+            let Some(Chosen { client, .. }) = chosen else { continue };
+            let standing = if paused_until.is_some() { Standing::Among } else { Standing::Front };
+            self.have_stand(client, standing, now);
+            if held != Some(client) {
+                self.slots[at].held = Some(client);
+                self.give_up(held, now);
+            }
+        }
+        for at in 0..self.slots.len() {
+            if self.slots[at].chosen.is_none() {
+                let held = self.slots[at].held.take();
+                self.give_up(held, now);
+            }
+        }
+    }
+
+    /// A client stands in front for a slot no longer.
+    fn give_up(&mut self, held: Option<ClientId>, now: Nanoseconds) {
+        let Some(client) = held else { return };
+        // It may have been chosen for another slot meanwhile.
+        if self.slot_of(client).is_none() {
+            self.have_stand(client, Standing::Behind, now);
+        }
+    }
+
+    fn have_stand(&mut self, number: ClientId, standing: Standing, now: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        match client.stand(standing) {
+            Err(Errno::SRCH) => self.end(number, now),
+            answer => self.refused(number, answer),
+        }
+    }
+
+    fn refused(&mut self, number: ClientId, answer: Result<(), Errno>) {
+        let Some(client) = self.clients.get(number) else { return };
+        if let Err(source) = answer
+            && source != Errno::SRCH
+        {
+            let thread = client.adopted.thread;
+            self.error.get_or_insert(DispatchError::Refused { thread, source });
+        }
+    }
+
+    /// How long nothing is to be done, if nothing happens.
+    fn sleep(&self, now: Nanoseconds) -> Duration {
+        let of_slot = |slot: &Slot| {
+            let ends = slot.chosen?.ends;
+            let pause = slot.paused_until.unwrap_or_else(|| now.saturating_add(slot.rest.next()));
+            Some(ends.min(pause))
+        };
+        let next = self.slots.iter().filter_map(of_slot).min();
+        next.map_or(LONGEST, |next| Duration::from_nanos(next.saturating_sub(now).get()).min(LONGEST))
+    }
+}

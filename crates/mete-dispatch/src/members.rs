@@ -1,0 +1,99 @@
+//! Which threads are dispatched: those of the processes that belong to domains.
+
+use std::collections::BTreeMap;
+
+use mete_log::DomainId;
+use mete_policy::ClientId;
+use mete_sched::actuator::Mask;
+use mete_sched::domains::process::{self, Process};
+use mete_sched::domains::{Domains, FIRST};
+
+/// A thread that is dispatched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub number: ClientId,
+    pub domain: DomainId,
+    /// When it began, which tells it from another thread of the same number.
+    start: u64,
+}
+
+/// A thread that is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub process: Process,
+    pub thread: u32,
+    pub domain: DomainId,
+    start: u64,
+}
+
+/// All members, by the numbers of their threads, and the clients' numbers that are free.
+#[derive(Debug)]
+pub(crate) struct Members {
+    present: BTreeMap<u32, Member>,
+    free: Vec<ClientId>,
+}
+
+impl Members {
+    /// With numbers below this one.
+    pub fn with_room(most: usize) -> Members {
+        // The smallest number is given out first.
+        Members { present: BTreeMap::new(), free: (0..most).rev().map(ClientId::at).collect() }
+    }
+
+    /// The members that have ended or belong elsewhere now; they are members no longer. And the threads that belong to a
+    /// domain and are none.
+    pub fn changes(&mut self, domains: &Domains) -> (Vec<(u32, Member)>, Vec<Candidate>) {
+        let there = candidates(domains);
+        let is_there = |thread: &u32, member: &Member| {
+            there
+                .get(thread)
+                .is_some_and(|found| (found.start, found.domain) == (member.start, member.domain))
+        };
+        let gone: Vec<_> = self.present.extract_if(.., |thread, member| !is_there(thread, member)).collect();
+        self.free.extend(gone.iter().rev().map(|(_, member)| member.number));
+        let new = there.into_values().filter(|found| !self.present.contains_key(&found.thread)).collect();
+        (gone, new)
+    }
+
+    /// Makes a thread a member; `None` if there are too many.
+    pub fn add(&mut self, candidate: &Candidate) -> Option<ClientId> {
+        let number = self.free.pop()?;
+        let member = Member { number, domain: candidate.domain, start: candidate.start };
+        self.present.insert(candidate.thread, member);
+        Some(number)
+    }
+
+    /// The processors on which any of them may run.
+    pub fn processors(&self) -> Mask {
+        let masks = self.present.keys().filter_map(|&thread| Mask::of_thread(thread).ok());
+        masks.reduce(|all, mask| all.or(&mask)).unwrap_or_default()
+    }
+
+    /// All members.
+    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.present.values()
+    }
+}
+
+/// All threads that belong to domains, but for the kernel's and for those of this program.
+fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
+    let users = domains.numbers().filter(|domain| *domain >= FIRST);
+    let members = users.flat_map(|domain| domains.members(domain).map(move |pid| (domain, pid)));
+    let processes = members.filter_map(|(domain, pid)| Some((domain, Process::read(pid)?)));
+    let others = processes.filter(|(_, process)| !process.is_kernel && !is_own(process));
+    let threads = others.flat_map(|(domain, process)| {
+        process::threads(process.pid).into_iter().filter_map(move |thread| {
+            let start = Process::read_thread(process.pid, thread)?.start;
+            Some((thread, Candidate { process: process.clone(), thread, domain, start }))
+        })
+    });
+    threads.collect()
+}
+
+/// Whether a process is this program, or one that it started, such as those that put classes back.
+fn is_own(process: &Process) -> bool {
+    let own = std::process::id();
+    process.pid == own
+        || process.parent == own
+        || process.comm.as_encoded_bytes().starts_with(b"mete-restore")
+}

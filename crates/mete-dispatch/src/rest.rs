@@ -1,0 +1,172 @@
+//! What the tasks have that are no clients.
+//!
+//! While a chosen client is in front of all ordinary tasks, those that are no clients wait, the kernel's own threads
+//! among them. So a chosen client steps back now and then to where it was before it was a client, beside them. It does
+//! so as soon as one of them waits, as long as they have not had their share; and at least so often that the kernel never
+//! takes the processor from real-time tasks by itself (`sched_rt_runtime_us`), which it would do for long at a time.
+
+use std::fs;
+
+use mete_policy::Nanoseconds;
+
+/// What is saved of the rest's share while it needs nothing.
+const MOST_SAVED: Nanoseconds = Nanoseconds::from_millis(10);
+/// The least time for which a client steps back.
+const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
+const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
+/// A client steps back for a pause that is owed when it has become this long.
+const OWED_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
+/// By how much more than the kernel asks for a client steps back.
+const MARGIN_PERMILLE: u64 = 15;
+const PERMILLE: u64 = 1000;
+
+/// One processor's account for the tasks that are no clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// Of each thousand nanoseconds, how many they may have.
+    share_permille: u64,
+    /// Of each thousand nanoseconds in front, how many a client must step back for.
+    owed_permille: u64,
+    /// What they may have now.
+    saved: Nanoseconds,
+    /// For how long a client has to step back.
+    owed: Nanoseconds,
+    counted: Nanoseconds,
+    /// What they had when a client stepped back, and for how long it did.
+    had: Nanoseconds,
+    pause: Nanoseconds,
+    waits: bool,
+}
+
+impl Rest {
+    /// An account of this share.
+    pub fn new(share_permille: u64, now: Nanoseconds) -> Rest {
+        Rest {
+            share_permille,
+            owed_permille: owed_permille(),
+            saved: MOST_SAVED,
+            owed: Nanoseconds::ZERO,
+            counted: now,
+            had: Nanoseconds::ZERO,
+            pause: Nanoseconds::ZERO,
+            waits: false,
+        }
+    }
+
+    /// One of them waits.
+    pub fn wait(&mut self) {
+        self.waits = true;
+    }
+
+    /// Time has passed, in which a client was in front or not.
+    pub fn pass(&mut self, now: Nanoseconds, in_front: bool) {
+        let passed = now.saturating_sub(self.counted);
+        self.counted = now;
+        let saved = Nanoseconds::new(passed.get().saturating_mul(self.share_permille) / PERMILLE);
+        self.saved = self.saved.saturating_add(saved).min(MOST_SAVED);
+        self.owed = match in_front {
+            true => self
+                .owed
+                .saturating_add(Nanoseconds::new(passed.get().saturating_mul(self.owed_permille) / PERMILLE)),
+            false => self.owed.saturating_sub(passed),
+        };
+    }
+
+    /// How long the client steps back now; `None` if it need not. `had` is what they had until now.
+    pub fn pause(&mut self, had: Nanoseconds) -> Option<Nanoseconds> {
+        let wanted = if self.waits && self.saved >= LEAST_PAUSE { self.saved } else { Nanoseconds::ZERO };
+        let owed = if self.owed >= OWED_PAUSE { self.owed } else { Nanoseconds::ZERO };
+        let pause = wanted.max(owed).min(MOST_PAUSE);
+        (self.had, self.pause) = (had, pause);
+        (!pause.is_zero()).then_some(pause)
+    }
+
+    /// The client goes to the front again. `had` is what they had until now.
+    pub fn resume(&mut self, had: Nanoseconds) {
+        let used = had.saturating_sub(self.had);
+        self.saved = self.saved.saturating_sub(used);
+        // If they used the pause, others may wait that could not run in it. Nothing tells of those.
+        self.waits = used.saturating_mul(2) >= self.pause;
+    }
+
+    /// How long it takes at most until a client has to step back.
+    pub fn next(&self) -> Nanoseconds {
+        let until = |lacks: Nanoseconds, permille: u64| {
+            lacks
+                .get()
+                .saturating_mul(PERMILLE)
+                .checked_div(permille)
+                .map_or(Nanoseconds::MAX, Nanoseconds::new)
+        };
+        let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille);
+        let saved = until(LEAST_PAUSE.saturating_sub(self.saved), self.share_permille);
+        if self.waits { owed.min(saved) } else { owed }
+    }
+}
+
+/// What the kernel keeps from real-time tasks, and the margin; 0 if it lets them run for ever.
+fn owed_permille() -> u64 {
+    let read = |name: &str| -> Option<i64> {
+        fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+    };
+    let kept = |runtime: i64, period: i64| {
+        let kept = period.checked_sub(runtime).filter(|kept| runtime >= 0 && *kept > 0 && period > 0)?;
+        u64::try_from(kept.saturating_mul(1000) / period).ok()
+    };
+    let limit = read("sched_rt_runtime_us").zip(read("sched_rt_period_us"));
+    limit.and_then(|(runtime, period)| kept(runtime, period)).map_or(0, |permille| permille + MARGIN_PERMILLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn rest(share_permille: u64, owed_permille: u64) -> Rest {
+        Rest { owed_permille, ..Rest::new(share_permille, Nanoseconds::ZERO) }
+    }
+
+    #[test]
+    fn the_rest_has_its_share_and_no_more() {
+        let (mut rest, mut now, mut had) = (rest(100, 0), 0, 0);
+        // It always waits, and uses every pause.
+        while now < 10_000 * MS {
+            rest.wait();
+            rest.pass(Nanoseconds::new(now), true);
+            if let Some(pause) = rest.pause(Nanoseconds::new(had)) {
+                (now, had) = (now + pause.get(), had + pause.get());
+                rest.pass(Nanoseconds::new(now), false);
+                rest.resume(Nanoseconds::new(had));
+            }
+            now += MS / 10;
+        }
+        let percent = 100.0 * had as f64 / now as f64;
+        assert!((9.8..10.3).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn a_client_steps_back_as_often_as_the_kernel_asks_for() {
+        let (mut rest, mut now, mut back) = (rest(100, 65), 0, 0);
+        while now < 10_000 * MS {
+            rest.pass(Nanoseconds::new(now), true);
+            if let Some(pause) = rest.pause(Nanoseconds::ZERO) {
+                (now, back) = (now + pause.get(), back + pause.get());
+                rest.pass(Nanoseconds::new(now), false);
+                rest.resume(Nanoseconds::ZERO);
+            }
+            now += rest.next().get().max(1);
+        }
+        let percent = 100.0 * back as f64 / now as f64;
+        assert!((6.0..6.6).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn a_client_need_not_step_back_where_nothing_waits_and_the_kernel_asks_for_nothing() {
+        let mut rest = rest(100, 0);
+        rest.pass(Nanoseconds::from_secs(1), true);
+        assert_eq!(rest.pause(Nanoseconds::ZERO), None);
+        rest.wait();
+        assert_eq!(rest.pause(Nanoseconds::ZERO), Some(MOST_PAUSE));
+    }
+}

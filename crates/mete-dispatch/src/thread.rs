@@ -1,0 +1,116 @@
+//! The manager's own thread: in front of all threads that it dispatches, and bounded in time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use libbpf_rs::{MapHandle, RingBufferBuilder};
+use mete_policy::Nanoseconds;
+use mete_sched::actuator::Class;
+use mete_sched::actuator::classes::PRECEDENCE;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::counts::Counts;
+use crate::error::DispatchError;
+use crate::manager::Manager;
+use crate::memory::Row;
+
+/// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put back.
+const LONGEST_RUN: Duration = Duration::from_millis(200);
+
+/// What the threads share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub stops: AtomicBool,
+    pub counts: Mutex<Counts>,
+}
+
+/// Runs the manager until it is to stop. Says through `started` that it has the priority that it needs, or why not.
+pub(crate) fn run(
+    mut manager: Manager,
+    ring: &MapHandle,
+    bell: &OwnedFd,
+    shared: &Arc<Shared>,
+    started: &SyncSender<Result<(), DispatchError>>,
+) -> Result<(), DispatchError> {
+    let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let prepared = Class::fifo(PRECEDENCE).give_to(own).map_err(DispatchError::NoPriority);
+    let is_prepared = prepared.is_ok();
+    // The other side waits for it.
+    let _ = started.send(prepared);
+    if !is_prepared {
+        return Ok(());
+    }
+    // Room for all rows of the ring, so that nothing is allocated later.
+    let rows = std::cell::RefCell::new(VecDeque::with_capacity(1 << 15));
+    let mut builder = RingBufferBuilder::new();
+    let keep = |bytes: &[u8]| {
+        rows.borrow_mut().extend(Row::from_bytes(bytes));
+        0
+    };
+    builder.add(ring, keep).map_err(DispatchError::Attach)?;
+    let ring = builder.build().map_err(DispatchError::Attach)?;
+    // SAFETY: the descriptor belongs to the ring, which outlives its use here.
+    let of_ring = unsafe { BorrowedFd::borrow_raw(ring.epoll_fd()) };
+    let mut longest = Duration::ZERO;
+    while !shared.stops.load(Ordering::Acquire) {
+        wait(&[of_ring, bell.as_fd()], longest)?;
+        let _ = rustix::io::read(bell, &mut [0; 8]);
+        ring.consume_raw();
+        longest = manager.step(&mut rows.borrow_mut())?;
+        // Never waited for: who reads the counts has no real-time priority.
+        if let Ok(mut counts) = shared.counts.try_lock() {
+            *counts = Counts { own_ns: own_time(), ..manager.counts };
+        }
+    }
+    Ok(())
+}
+
+fn wait(files: &[BorrowedFd<'_>; 2], longest: Duration) -> Result<(), DispatchError> {
+    let mut files = files.each_ref().map(|file| PollFd::new(file, PollFlags::IN));
+    let longest =
+        Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
+    match poll(&mut files, Some(&longest)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(DispatchError::System { what: "wait", source: error.into() }),
+    }
+}
+
+fn own_time() -> Nanoseconds {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    Nanoseconds::new(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+}
+
+/// The bound of time for all real-time threads of this process; put back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Bound(libc::rlimit);
+
+impl Bound {
+    pub fn set() -> io::Result<Bound> {
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the kernel writes the limit, which lives through the call.
+        if unsafe { libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut before) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let longest = LONGEST_RUN.as_micros() as libc::rlim_t;
+        let bound = libc::rlimit { rlim_cur: longest.min(before.rlim_max), ..before };
+        // SAFETY: the kernel reads the limit, which lives through the call.
+        match unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound) } {
+            0 => Ok(Bound(before)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // SAFETY: the kernel reads the limit, which lives through the call. It cannot fail: the bound was no higher.
+        unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const self.0) };
+    }
+}

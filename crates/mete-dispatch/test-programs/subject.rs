@@ -1,0 +1,135 @@
+//! What the tests of this crate observe. All of them end with their input, and after some minutes in any case.
+//!
+//! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a share for the rest of the machine, prints
+//!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. At the
+//!   end of its input it prints what was put back.
+//! * `recover` puts back what dispatchers have left behind that were killed together with their watchers.
+//! * `hogs THREADS` computes.
+//! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
+//!   late it was since the line before, in microseconds: the median, the 99th percentile, and of how many.
+//! * `forks` starts processes that compute for a moment, one after the other.
+
+use std::hint::black_box;
+use std::io::{self, BufRead, Write};
+use std::process::{Command, exit};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use mete_dispatch::{Dispatcher, Setup};
+use mete_policy::{Share, by_name};
+use mete_sched::domains::SharedDomain;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// When every one of them ends.
+const LAST: Duration = Duration::from_secs(300);
+
+fn main() -> Outcome {
+    mete_sched::actuator::watcher::take_over_if_asked();
+    thread::spawn(|| {
+        sleep(LAST);
+        exit(3)
+    });
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["dispatch", policy, rest, domains @ ..] => dispatch(policy, rest, domains),
+        ["recover"] => say(&format!("{:?}", mete_sched::actuator::recover().classes)),
+        ["hogs", threads] => hogs(threads.parse()?),
+        ["sleeper"] => sleeper(),
+        ["forks"] => forks(),
+        ["burst"] => Ok(compute(Duration::from_millis(3))),
+        other => Err(format!("unknown role {other:?}").into()),
+    }
+}
+
+fn say(text: &str) -> Outcome {
+    println!("{text}");
+    Ok(io::stdout().flush()?)
+}
+
+/// Calls this for each line of the input.
+fn each_line(mut act: impl FnMut() -> Outcome) -> Outcome {
+    io::stdin().lock().lines().try_for_each(|line| line.map_err(Into::into).and_then(|_| act()))
+}
+
+fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
+    let policy = by_name(policy).ok_or("no such policy")?;
+    let domains = domains.iter().map(|domain| SharedDomain::parse(domain.as_ref()));
+    let domains = domains.collect::<Result<Vec<_>, _>>()?;
+    let setup = Setup { rest: Share::new(rest.parse()?).ok_or("no share")?, ..Setup::default() };
+    let dispatcher = Arc::new(Mutex::new(match Dispatcher::start(policy, domains, setup) {
+        Ok(dispatcher) => Some(dispatcher),
+        Err(error) => return say(&format!("refused: {error}")),
+    }));
+    say("dispatching")?;
+    let looked_at = Arc::clone(&dispatcher);
+    thread::spawn(move || {
+        loop {
+            match looked_at.lock().expect("no panic").as_mut().map(Dispatcher::look) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => eprintln!("{error}"),
+                None => return,
+            }
+            sleep(Duration::from_millis(20));
+        }
+    });
+    each_line(|| {
+        let dispatcher = dispatcher.lock().expect("no panic");
+        let Some(dispatcher) = dispatcher.as_ref() else { return Ok(()) };
+        let used: Vec<_> = dispatcher.used().iter().map(|used| (used.get() / 1000).to_string()).collect();
+        say(&format!("{} clients {} {:?}", used.join(" "), dispatcher.clients(), dispatcher.counts()))
+    })?;
+    let dispatcher = dispatcher.lock().expect("no panic").take();
+    dispatcher.map_or(Ok(()), |dispatcher| say(&format!("{:?}", dispatcher.finish())))
+}
+
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        for number in 0..1000_u64 {
+            black_box(number);
+        }
+    }
+}
+
+fn hogs(threads: usize) -> Outcome {
+    for _ in 1..threads {
+        thread::spawn(|| compute(LAST));
+    }
+    thread::spawn(|| compute(LAST));
+    say("here")?;
+    each_line(|| Ok(()))
+}
+
+fn sleeper() -> Outcome {
+    let late = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&late);
+    thread::spawn(move || {
+        loop {
+            let due = Instant::now() + Duration::from_millis(5);
+            sleep(Duration::from_millis(5));
+            let was_late = due.elapsed().as_micros();
+            compute(Duration::from_micros(100));
+            noted.lock().expect("no panic").push(was_late);
+        }
+    });
+    say("here")?;
+    each_line(|| {
+        let mut late = std::mem::take(&mut *late.lock().expect("no panic"));
+        late.sort_unstable();
+        let part = |permille: usize| late.get(late.len() * permille / 1000).copied().unwrap_or_default();
+        say(&format!("{} {} {}", part(500), part(990), late.len()))
+    })
+}
+
+fn forks() -> Outcome {
+    thread::spawn(|| {
+        loop {
+            let child = Command::new("/proc/self/exe").arg("burst").spawn();
+            let _ = child.and_then(|mut child| child.wait());
+        }
+    });
+    say("here")?;
+    each_line(|| Ok(()))
+}

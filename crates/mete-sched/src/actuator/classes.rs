@@ -1,0 +1,144 @@
+//! Precedence by scheduling classes: a thread is in front of all ordinary ones, or behind them.
+
+use std::process::Command;
+
+use mete_log::DomainId;
+use rustix::io::Errno;
+
+use super::class::Class;
+use super::ledger::Restored;
+use super::threads::{ThreadLedger, ThreadRecord};
+use super::undoing::Undoing;
+use super::{ActuatorError, watcher};
+use crate::domains::process::Process;
+
+/// What this actuator enforces, and how closely.
+pub const ENFORCES: &str = "\
+classes: a thread in front runs whenever it can, before all ordinary threads (SCHED_FIFO); one behind runs when no \
+other wants the processor (SCHED_IDLE). Processes that a thread in front starts are ordinary, with a nice value of 0; \
+those that a thread behind starts are behind. Each thread's own class is put back at the end, also after a crash or \
+kill -9, unless another program has changed it meanwhile; if the two processes that do this are killed at the same \
+moment, the next start of this program by the same user does. Threads that are in real time already are left alone.";
+
+/// The actuator of classes. When it is dropped, it puts back what it changed.
+#[derive(Debug)]
+pub struct Classes {
+    undoing: Undoing<ThreadLedger<Class>>,
+    front: Class,
+}
+
+/// A thread whose class may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// Its number.
+    pub thread: u32,
+    /// What its owner gave it.
+    own: Class,
+    front: Class,
+}
+
+impl Classes {
+    /// Starts the processes that put classes back. They run [this program](watcher::this_program) again.
+    /// Threads in front will have this real-time priority; the processes that put classes back have one more.
+    ///
+    /// # Errors
+    ///
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
+    pub fn start(priority: u32) -> Result<Classes, ActuatorError> {
+        Classes::start_with(priority, watcher::this_program)
+    }
+
+    /// Starts them with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    ///
+    /// # Errors
+    ///
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
+    pub fn start_with(
+        priority: u32,
+        watcher: impl Fn() -> Command + Send + 'static,
+    ) -> Result<Classes, ActuatorError> {
+        Ok(Classes { undoing: Undoing::start(watcher)?, front: Class::fifo(priority) })
+    }
+
+    /// Notes what a thread has, so that its class may be changed. `None` if it has ended, or is in real time.
+    ///
+    /// # Errors
+    ///
+    /// [`ActuatorError::NotNoted`], [`ActuatorError::WatcherGone`]
+    pub fn adopt(
+        &mut self,
+        process: &Process,
+        thread: u32,
+        domain: DomainId,
+    ) -> Result<Option<Adopted>, ActuatorError> {
+        let Some((start, own)) = self.own(process, thread, domain) else { return Ok(None) };
+        self.undoing.be_watched()?;
+        // Its own class, too: a thread that has it was not changed by another program.
+        for told in [own.behind(), self.front, own] {
+            self.undoing.note(ThreadRecord {
+                pid: process.pid,
+                thread,
+                start,
+                domain,
+                original: own,
+                told,
+            })?;
+        }
+        Ok(Some(Adopted { thread, own, front: self.front }))
+    }
+
+    /// When a thread began, and the class that its owner gave it.
+    fn own(&self, process: &Process, thread: u32, domain: DomainId) -> Option<(u64, Class)> {
+        let found = Process::read_thread(process.pid, thread)?;
+        let present = Class::of_thread(thread).ok()?;
+        // The class is another thread's if the number was given to a new thread in between.
+        Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
+        let own = self.undoing.ledger().original(process, &found, domain, present);
+        own.is_ordinary().then_some((found.start, own))
+    }
+
+    /// Puts everything back, and reports how that went.
+    pub fn finish(self) -> Restored {
+        self.undoing.finish()
+    }
+}
+
+impl Adopted {
+    /// Puts the thread in front of all ordinary ones.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn put_in_front(&self) -> Result<(), Errno> {
+        self.front.give_to(self.thread)
+    }
+
+    /// Puts the thread behind all others.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn put_behind(&self) -> Result<(), Errno> {
+        self.own.behind().give_to(self.thread)
+    }
+
+    /// Gives the thread its own class.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn release(&self) -> Result<(), Errno> {
+        self.own.give_to(self.thread)
+    }
+}
+
+/// Takes precedence of threads in front, for the process that puts classes back: where real-time threads use all
+/// processors, it would wait for its turn otherwise. An error is of no consequence: the kernel gives ordinary threads a
+/// twentieth of each second in any case.
+pub(super) fn take_precedence() {
+    let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let _ = Class::fifo(PRECEDENCE).give_to(own);
+}
+
+/// The real-time priority of the processes that put classes back, and of whoever chooses which threads are in front.
+pub const PRECEDENCE: u32 = 50;
