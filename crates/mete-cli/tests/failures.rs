@@ -88,7 +88,15 @@ fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_su
 fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() {
     let vtrr = ["schedule", "--policy", "vtrr"];
     for (arguments, expected) in [
-        ([&vtrr[..], &["--domain", "web=pid:1,share=3"]].concat(), "web=cgroup:/PATH,share=NUMBER"),
+        (
+            [&vtrr[..], &["--by", "cgroup", "--domain", "web=pid:1,share=3"]].concat(),
+            "web=cgroup:/PATH,share=NUMBER",
+        ),
+        (
+            [&vtrr[..], &["--by", "ext", "--domain", "web=pid:1,share=3"]].concat(),
+            "web=cgroup:/PATH,share=NUMBER",
+        ),
+        ([&vtrr[..], &["--by", "dispatcher"]].concat(), "without a domain"),
         ([&vtrr[..], &["--driver", "x=pid:1"]].concat(), "knows no drivers"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=0"]].concat(), "\"0\" is no share"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=101"]].concat(), "from 0.01 to 100"),
@@ -96,7 +104,7 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
         ([&vtrr[..], &["--domain", "web=cgroup:/no/such/group,share=1"]].concat(), "no control group"),
         (vec!["schedule", "--domain", "a=pid:1,share=2", "--domain", "b=pid:2"], "--policy vtrr"),
         (vec!["schedule", "--driver", "a=pid:1", "--client", "b=pid:2", "--by", "cgroup"], "--policy vtrr"),
-        ([&vtrr[..], &["--by", "cgroup"]].concat(), "--domain NAME=cgroup:/PATH"),
+        ([&vtrr[..], &["--by", "cgroup"]].concat(), "--domain NAME=SELECTOR"),
         ([&vtrr[..], &["--by", "cgroups"]].concat(), "cgroup"),
     ] {
         mistake(&arguments, expected);

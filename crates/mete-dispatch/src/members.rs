@@ -49,7 +49,12 @@ impl Members {
                 .get(thread)
                 .is_some_and(|found| (found.start, found.domain) == (member.start, member.domain))
         };
-        let gone: Vec<_> = self.present.extract_if(.., |thread, member| !is_there(thread, member)).collect();
+        let mut gone = Vec::new();
+        self.present.retain(|&thread, member| {
+            let stays = is_there(&thread, member);
+            gone.extend((!stays).then_some((thread, *member)));
+            stays
+        });
         self.free.extend(gone.iter().rev().map(|(_, member)| member.number));
         let new = there.into_values().filter(|found| !self.present.contains_key(&found.thread)).collect();
         (gone, new)
@@ -75,12 +80,15 @@ impl Members {
     }
 }
 
-/// All threads that belong to domains, but for the kernel's and for those of this program.
+/// The process that all others depend on. It is dispatched by no mistake in a selector.
+const FIRST_PROCESS: u32 = 1;
+
+/// All threads that belong to domains and may be dispatched.
 fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
     let members = users.flat_map(|domain| domains.members(domain).map(move |pid| (domain, pid)));
     let processes = members.filter_map(|(domain, pid)| Some((domain, Process::read(pid)?)));
-    let others = processes.filter(|(_, process)| !process.is_kernel && !is_own(process));
+    let others = processes.filter(|(_, process)| is_dispatched(process));
     let threads = others.flat_map(|(domain, process)| {
         process::threads(process.pid).into_iter().filter_map(move |thread| {
             let start = Process::read_thread(process.pid, thread)?.start;
@@ -90,10 +98,31 @@ fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     threads.collect()
 }
 
-/// Whether a process is this program, or one that it started, such as those that put classes back.
-fn is_own(process: &Process) -> bool {
+/// Whether a process may be dispatched: it is none of the kernel's, not the first one, and neither this program nor one
+/// that puts back what schedulers changed.
+fn is_dispatched(process: &Process) -> bool {
     let own = std::process::id();
-    process.pid == own
-        || process.parent == own
-        || process.comm.as_encoded_bytes().starts_with(b"mete-restore")
+    let is_ours = [process.pid, process.parent].contains(&own)
+        || process.comm.as_encoded_bytes().starts_with(b"mete-restore");
+    !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_others_depend_on_is_not_dispatched() {
+        let own = std::process::id();
+        let [Some(first), Some(this)] = [FIRST_PROCESS, own].map(Process::read) else {
+            println!("SKIPPED: no other process can be seen");
+            return;
+        };
+        assert!(!is_dispatched(&first) && !is_dispatched(&this));
+        let child = Process { pid: own + 1, parent: own, ..this.clone() };
+        let other = Process { pid: own + 1, parent: FIRST_PROCESS, comm: "server".into(), ..this };
+        assert!(!is_dispatched(&child) && is_dispatched(&other));
+        assert!(!is_dispatched(&Process { is_kernel: true, ..other.clone() }));
+        assert!(!is_dispatched(&Process { comm: "mete-restore-2".into(), ..other }));
+    }
 }

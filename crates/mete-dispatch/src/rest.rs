@@ -16,6 +16,8 @@ const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
 const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
 /// A client steps back for a pause that is owed when it has become this long.
 const OWED_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
+/// How soon an account is looked at again.
+const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
 /// By how much more than the kernel asks for a client steps back.
 const MARGIN_PERMILLE: u64 = 15;
 const PERMILLE: u64 = 1000;
@@ -89,7 +91,7 @@ impl Rest {
         self.waits = used.saturating_mul(2) >= self.pause;
     }
 
-    /// How long it takes at most until a client has to step back.
+    /// How long it takes about until a client has to step back; long enough that the account grows meanwhile.
     pub fn next(&self) -> Nanoseconds {
         let until = |lacks: Nanoseconds, permille: u64| {
             lacks
@@ -100,7 +102,7 @@ impl Rest {
         };
         let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille);
         let saved = until(LEAST_PAUSE.saturating_sub(self.saved), self.share_permille);
-        if self.waits { owed.min(saved) } else { owed }
+        if self.waits { owed.min(saved).max(SHORTEST) } else { owed.max(SHORTEST) }
     }
 }
 

@@ -1,27 +1,34 @@
-//! The dealer: one of the means, and the accounts of the groups.
+//! The dealer: one of the means, and the accounts of the domains.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use mete_ext::{Ended, ExtError, GroupScheduler, Share};
-use mete_sched::actuator::{ActuatorError, Restored, Weights};
+use mete_dispatch::DispatchError;
+use mete_ext::{Ended, ExtError};
+use mete_sched::actuator::{ActuatorError, Restored};
+use mete_sched::domains::SharedDomain;
 
 use crate::account::Account;
-use crate::{Did, Given, Group};
+use crate::given::Work;
+use crate::group::{control_group, share};
+use crate::means::Means;
+use crate::{Did, Given};
 
-/// What a group has that nothing is said about.
-const ORDINARY: f64 = 100.0;
+/// What a domain has that nothing is said about.
+const ORDINARY: f64 = SharedDomain::ORDINARY as f64;
 
 /// By what shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// The first of the others that this kernel has.
+    /// For control groups, the first of the next two that this kernel has; for other domains, the dispatcher.
     #[default]
     Auto,
     /// The scheduler inside the kernel, by sched_ext.
     Ext,
     /// Weights of control groups.
     Cgroup,
+    /// The policy outside the kernel, by scheduling classes of threads.
+    Dispatcher,
 }
 
 /// Why shares cannot be dealt out. Nothing has changed then.
@@ -33,47 +40,70 @@ pub enum DealError {
     /// By weights.
     #[error(transparent)]
     Weights(#[from] ActuatorError),
+    /// By the dispatcher.
+    #[error(transparent)]
+    Dispatcher(#[from] DispatchError),
+    /// By sched_ext or by weights, which serve control groups only.
+    #[error(
+        "{name} is no control group, and only the dispatcher gives shares to others: choose it, or name a control group"
+    )]
+    NoGroup {
+        /// The domain.
+        name: String,
+    },
+    /// The policy is not in the catalogue.
+    #[error("the catalogue of policies lacks the dispatcher's")]
+    NoPolicy,
 }
 
-/// What deals.
-enum Means {
-    Ext(Box<GroupScheduler>),
-    Weights(Weights),
-}
-
-/// Gives groups their shares, as long as it lives.
+/// Gives domains their shares, as long as it lives.
 pub struct Dealer {
     means: Means,
     /// Why not by sched_ext, if that was asked for as well.
     because: Option<ExtError>,
-    groups: Vec<(Group, Account)>,
+    domains: Vec<SharedDomain>,
+    /// Those of control groups; the dispatcher has its own.
+    accounts: Vec<Account>,
     begin: Instant,
 }
 
 impl Dealer {
-    /// Gives each group its share. Without a group, sched_ext gives all groups what their `cpu.weight` says.
+    /// Gives each domain its share. Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
     ///
     /// # Errors
     ///
-    /// [`DealError`] says what is missing, or which group can have no share.
-    pub fn start(by: By, groups: Vec<Group>) -> Result<Dealer, DealError> {
+    /// [`DealError`] says what is missing, or which domain can have no share.
+    pub fn start(by: By, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
+        let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
         let (means, because) = match by {
-            By::Ext => (Means::ext(&groups)?, None),
-            By::Cgroup => (Means::weights(&groups)?, None),
-            By::Auto => match Means::ext(&groups) {
+            By::Ext => (Means::ext(&domains)?, None),
+            By::Cgroup => (Means::weights(&domains)?, None),
+            By::Dispatcher => (Means::dispatcher(&domains)?, None),
+            By::Auto if !are_groups => (Means::dispatcher(&domains)?, None),
+            By::Auto => match Means::ext(&domains) {
                 // Weights for no group would be nothing at all.
-                Err(DealError::Ext(absent @ ExtError::Absent)) if !groups.is_empty() => {
-                    (Means::weights(&groups)?, Some(absent))
+                Err(DealError::Ext(absent @ ExtError::Absent)) if !domains.is_empty() => {
+                    (Means::weights(&domains)?, Some(absent))
                 }
                 means => (means?, None),
             },
         };
-        let opened = |group: Group| {
-            let account = Account::open(&group.path);
-            (group, account)
-        };
-        let groups = groups.into_iter().map(opened).collect();
-        Ok(Dealer { means, because, groups, begin: Instant::now() })
+        let groups = domains.iter().filter_map(control_group);
+        let accounts = if are_groups { groups.map(Account::open).collect() } else { Vec::new() };
+        Ok(Dealer { means, because, domains, accounts, begin: Instant::now() })
+    }
+
+    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out. To be called
+    /// some times each second.
+    ///
+    /// # Errors
+    ///
+    /// [`DealError::Dispatcher`] if it cannot go on.
+    pub fn look(&mut self) -> Result<(), DealError> {
+        match &mut self.means {
+            Means::Dispatcher(dispatcher) => Ok(dispatcher.look()?),
+            Means::Ext(_) | Means::Weights(_) => Ok(()),
+        }
     }
 
     /// How long it has dealt.
@@ -85,39 +115,49 @@ impl Dealer {
     /// Why the kernel has ended the scheduler, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
-        self.means.status()?.ended
+        match self.means.work() {
+            Work::Ext(status) => status.ended,
+            Work::Kernels | Work::Dispatcher(_) => None,
+        }
     }
 
-    /// What each group was to have and what it has got.
+    /// What each domain was to have and what it has got.
     #[must_use]
     pub fn given(&self) -> Vec<Given> {
-        let ran: Vec<_> = self.groups.iter().map(|(_, account)| account.used()).collect();
+        let ran = self.ran();
         let all: Duration = ran.iter().flatten().sum();
-        let shares: f64 = self.groups.iter().map(|(group, _)| number(group.share)).sum();
-        let given = |(group, ran): (&Group, Option<Duration>)| Given {
-            domain: group.name.clone(),
-            share: number(group.share) / ORDINARY,
-            wanted_percent: 100.0 * number(group.share) / shares,
+        let shares: f64 = self.domains.iter().map(weight).sum();
+        let given = |(domain, ran): (&SharedDomain, Option<Duration>)| Given {
+            domain: domain.spec.name.clone(),
+            share: weight(domain) / ORDINARY,
+            wanted_percent: 100.0 * weight(domain) / shares,
             given_percent: ran
                 .filter(|_| !all.is_zero())
                 .map(|ran| 100.0 * ran.as_secs_f64() / all.as_secs_f64()),
             ran_ns: ran.map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
         };
-        self.groups.iter().map(|(group, _)| group).zip(ran).map(given).collect()
+        self.domains.iter().zip(ran).map(given).collect()
+    }
+
+    /// The processor time of each domain.
+    fn ran(&self) -> Vec<Option<Duration>> {
+        match &self.means {
+            Means::Dispatcher(dispatcher) => {
+                dispatcher.used().iter().map(|used| Some(Duration::from_nanos(used.get()))).collect()
+            }
+            Means::Ext(_) | Means::Weights(_) => self.accounts.iter().map(Account::used).collect(),
+        }
     }
 
     /// What it did since it started.
     #[must_use]
     pub fn did(&self) -> Did {
-        Did::new(self.means.name(), self.passed().as_secs_f64(), self.means.status().as_ref())
+        Did::new(self.means.name(), self.passed().as_secs_f64(), &self.means.work())
     }
 
-    /// Puts back what was changed; `None` if that needs no putting back.
-    pub fn finish(self) -> Option<Restored> {
-        match self.means {
-            Means::Ext(_) => None,
-            Means::Weights(weights) => Some(weights.finish()),
-        }
+    /// Puts back what was changed: what that was, and how it went; `None` if it needs no putting back.
+    pub fn finish(self) -> Option<(&'static str, Restored)> {
+        self.means.finish()
     }
 }
 
@@ -127,46 +167,10 @@ impl fmt::Display for Dealer {
         if let Some(because) = &self.because {
             write!(f, "{because}. So ")?;
         }
-        f.write_str(match self.means {
-            Means::Ext(_) => {
-                "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms"
-            }
-            Means::Weights(_) => {
-                "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
-                 a point over seconds, on few processors; no task runs sooner"
-            }
-        })
+        self.means.fmt(f)
     }
 }
 
-impl Means {
-    fn ext(groups: &[Group]) -> Result<Means, DealError> {
-        let scheduler = GroupScheduler::start()?;
-        groups.iter().try_for_each(|group| scheduler.set_share(&group.path, Some(group.share)))?;
-        Ok(Means::Ext(Box::new(scheduler)))
-    }
-
-    fn weights(groups: &[Group]) -> Result<Means, DealError> {
-        let mut weights = Weights::start()?;
-        groups.iter().try_for_each(|group| weights.set(&group.path, group.share.get()))?;
-        Ok(Means::Weights(weights))
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Means::Ext(_) => "sched_ext",
-            Means::Weights(_) => "cgroup",
-        }
-    }
-
-    fn status(&self) -> Option<mete_ext::Status> {
-        match self {
-            Means::Ext(scheduler) => Some(scheduler.status()),
-            Means::Weights(_) => None,
-        }
-    }
-}
-
-fn number(share: Share) -> f64 {
-    f64::from(share.get())
+fn weight(domain: &SharedDomain) -> f64 {
+    f64::from(share(domain).get())
 }

@@ -1,25 +1,29 @@
-//! Shares of processor time for control groups, by whatever this kernel offers.
+//! Shares of processor time for domains, by whatever this kernel offers.
 //!
-//! A [`Dealer`] gives groups their shares and says by what it does, and how closely that can keep them:
+//! A [`Dealer`] gives domains their shares and says by what it does, and how closely that can keep them:
 //!
-//! | by | acts | keeps shares |
-//! |---|---|---|
-//! | sched_ext | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms |
-//! | weights | the kernel's own scheduler, told by weights of the groups ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds, on few processors |
+//! | by | gives | acts | keeps shares |
+//! |---|---|---|---|
+//! | sched_ext | control groups | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms |
+//! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds, on few processors |
+//! | the dispatcher | any processes | VTRR outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |
 //!
-//! With [`By::Auto`], the first one that this kernel has is taken. What was changed is put back when the dealer goes, also
-//! after `kill -9`.
+//! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was changed is put
+//! back when the dealer goes, also after `kill -9`.
 //!
 //! ```no_run
-//! use mete_shares::{By, Dealer, Group, Share};
+//! use mete_shares::{By, Dealer, SharedDomain};
 //!
-//! # fn main() -> Result<(), mete_shares::DealError> {
-//! // The first call in `main`: the dealer may have started this program to put weights back.
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The first call in `main`: the dealer may have started this program to put things back.
 //! mete_sched::actuator::watcher::take_over_if_asked();
-//! let web = Group { name: "web".into(), path: "/sys/fs/cgroup/web".into(), share: Share::new(300).unwrap() };
-//! let dealer = Dealer::start(By::Auto, vec![web])?;
+//! let web = SharedDomain::parse("web=cgroup:/web,share=3".as_ref())?;
+//! let mut dealer = Dealer::start(By::Auto, vec![web])?;
 //! println!("{dealer}");
-//! std::thread::sleep(std::time::Duration::from_secs(10));
+//! for _ in 0..200 {
+//!     dealer.look()?;
+//!     std::thread::sleep(std::time::Duration::from_millis(50));
+//! }
 //! println!("{:?}", dealer.given());
 //! # Ok(()) }
 //! ```
@@ -29,20 +33,11 @@
 mod account;
 mod dealer;
 mod given;
+mod group;
+mod means;
 
 pub use dealer::{By, DealError, Dealer};
 pub use given::{Did, Given};
+pub use group::control_group;
 pub use mete_ext::{Ended, Share};
-
-use std::path::PathBuf;
-
-/// A control group, and the share that it is to have beside the other groups with the same parent.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// What it is called in reports.
-    pub name: String,
-    /// Its directory.
-    pub path: PathBuf,
-    /// Its share; 100 is what a group has that nothing is said about.
-    pub share: Share,
-}
+pub use mete_sched::domains::SharedDomain;

@@ -1,9 +1,9 @@
-//! `auto|ext|cgroup WEIGHT=GROUP…` deals out shares, prints by what, and waits. For each line on its input it prints what
+//! `auto|ext|cgroup|dispatcher NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and waits. For each line on its input it prints what
 //! acts, whether it rules, and for each group what was wanted and given, in percent; at the end of its input, what was put back.
 
 use std::io::{self, BufRead, Write};
 
-use mete_shares::{By, Dealer, Given, Group, Share};
+use mete_shares::{By, Dealer, Given, SharedDomain};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -14,19 +14,15 @@ fn main() -> Outcome {
     let by = match by.as_str() {
         "ext" => By::Ext,
         "cgroup" => By::Cgroup,
+        "dispatcher" => By::Dispatcher,
         _ => By::Auto,
     };
-    let groups = groups.iter().map(|text| group(text)).collect::<Result<Vec<_>, _>>()?;
+    let groups =
+        groups.iter().map(|text| SharedDomain::parse(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
     match Dealer::start(by, groups) {
         Ok(dealer) => deal(dealer),
         Err(error) => say(&format!("refused: {error}")),
     }
-}
-
-fn group(text: &str) -> Result<Group, Box<dyn std::error::Error>> {
-    let (weight, path) = text.split_once('=').ok_or("no weight")?;
-    let share = Share::new(weight.parse()?).ok_or("no share")?;
-    Ok(Group { name: path.rsplit('/').next().unwrap_or(path).into(), path: path.into(), share })
 }
 
 fn deal(dealer: Dealer) -> Outcome {

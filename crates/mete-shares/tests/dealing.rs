@@ -62,8 +62,8 @@ impl Group {
         read("cpu.weight").or_else(|| Some(read("cpu.shares")? * 100 / 1024)).unwrap()
     }
 
-    fn with(&self, weight: u32) -> String {
-        format!("{weight}={}", self.path.display())
+    fn with(&self, share: u32) -> String {
+        domain(&self.path, share)
     }
 }
 
@@ -79,6 +79,11 @@ impl Drop for Group {
             sleep(Duration::from_millis(20));
         }
     }
+}
+
+fn domain(group: &Path, share: u32) -> String {
+    let name = group.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}=cgroup:{},share={share}", group.display())
 }
 
 /// A dealer in a process of its own.
@@ -142,7 +147,7 @@ fn time_is_counted() -> bool {
 fn gives_two_to_one(by: &str, expected: &str) {
     let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
     let (few, many) = (few.hogs(1), many.hogs(3));
-    let (mut dealing, said) = Dealing::start(by, &[few.with(200), many.with(100)]);
+    let (mut dealing, said) = Dealing::start(by, &[few.with(2), many.with(1)]);
     assert!(!said.starts_with("refused"), "{said}");
     dealing.ask();
     sleep(Duration::from_secs(3));
@@ -173,10 +178,36 @@ fn vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares() {
     gives_two_to_one("ext", "sched_ext");
 }
 
+/// What has to be for the dispatcher.
+fn may_dispatch() -> bool {
+    let is_root = fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t"));
+    is_root && Path::new("/sys/kernel/btf/vmlinux").exists()
+}
+
+#[test]
+fn vtrr_7_processes_that_are_no_control_group_are_dispatched() {
+    if !may_dispatch() {
+        println!("SKIPPED: the dispatcher needs root and the kernel's type information");
+        return;
+    }
+    let mut hogs = ["a", "b"]
+        .map(|_| Command::new("timeout").args(["300", "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let domains: Vec<_> = hogs.iter().map(|hog| format!("d{0}=pid:{0},share=2", hog.id())).collect();
+    let (mut dealing, said) = Dealing::start("auto", &domains);
+    assert!(said.contains("dispatches"), "{said}");
+    assert_eq!(dealing.ask()[..2], ["dispatcher", "rules"]);
+    assert!(dealing.end().contains("failed: 0"));
+    for hog in &mut hogs {
+        // `timeout` ends its child when it is asked to end itself.
+        let _ = Command::new("kill").arg(hog.id().to_string()).status();
+        let _ = hog.wait();
+    }
+}
+
 #[test]
 fn vtrr_7_the_best_means_is_taken_and_said() {
     let Some(group) = Group::new("auto") else { return };
-    let (mut dealing, said) = Dealing::start("auto", &[group.with(300)]);
+    let (mut dealing, said) = Dealing::start("auto", &[group.with(3)]);
     let by = dealing.ask().swap_remove(0);
     if has_sched_ext() {
         assert!(by == "sched_ext" && said.contains("by sched_ext"), "{said}");
@@ -193,8 +224,9 @@ fn vtrr_7_the_best_means_is_taken_and_said() {
 fn vtrr_7_where_one_group_can_have_no_share_none_has() {
     let Some(group) = Group::new("one") else { return };
     for by in ["cgroup", "auto"] {
-        let (dealing, said) = Dealing::start(by, &[group.with(300), "200=/no/such".into()]);
-        assert!(said.starts_with("refused") && said.contains("/no/such"), "{said}");
+        let root = group.path.parent().unwrap();
+        let (dealing, said) = Dealing::start(by, &[group.with(3), domain(root, 2)]);
+        assert!(said.starts_with("refused") && said.contains(root.to_str().unwrap()), "{said}");
         drop(dealing);
         assert_eq!(group.weight(), 100);
     }

@@ -23,19 +23,19 @@ use crate::parse::{domain, shared_domain};
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ScheduleOptions {
     /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr
-    /// gives control groups their shares of processor time
+    /// gives domains their shares of processor time
     #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
     policy: Policy,
-    /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups, auto is
-    /// the first of these that this kernel has
+    /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups,
+    /// dispatcher are scheduling classes of threads, auto is the first of these that can serve the domains
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     by: Means,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
     /// A domain. With affinity it is a driver if its own probes report requests of others, and otherwise a client. With
-    /// vtrr it is a control group, and has a share: 1, if none is given, is what other groups have. Repeat the option
-    /// for more domains, as the two below
+    /// vtrr it has a share: 1, if none is given, is what other control groups have. Repeat the option for more domains,
+    /// as the two below
     #[arg(long = "domain", value_name = "NAME=SELECTOR[,share=NUMBER]", value_parser = shared_domain())]
     domains: Vec<SharedDomain>,
     /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may
@@ -64,6 +64,7 @@ enum Means {
     Auto,
     Ext,
     Cgroup,
+    Dispatcher,
 }
 
 impl From<Means> for By {
@@ -72,6 +73,7 @@ impl From<Means> for By {
             Means::Auto => By::Auto,
             Means::Ext => By::Ext,
             Means::Cgroup => By::Cgroup,
+            Means::Dispatcher => By::Dispatcher,
         }
     }
 }
@@ -124,6 +126,7 @@ Examples:
   sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
   sudo mete schedule --driver db=pid:12 --client web=comm:nginx --margin 50
   sudo mete schedule --policy vtrr --domain web=cgroup:/web,share=3
+  sudo mete schedule --policy vtrr --domain a=pid:12,share=3 --domain b=pid:13
 
 affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
 put back at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
@@ -134,11 +137,12 @@ from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopb
 interrupts and by packets from elsewhere are not counted, so a driver that is reached from another
 container needs probes. The objects of --json are described in docs/json.md.
 
-vtrr: A control group has the part of the processors that its share says beside those of its siblings,
-whatever the number of its tasks. A group without --domain has its cpu.weight, of which 100 are a share
-of 1. With --by ext, group virtual-time round robin schedules all ordinary tasks of the machine, inside
-the kernel, by sched_ext (Linux 6.12). With --by cgroup, the kernel's own scheduler does, told by the
-groups' weights. Everything is as before at the end, also after kill -9.";
+vtrr: A domain has the part of the processors that its share says beside the others, whatever the
+number of its tasks. With --by ext, group virtual-time round robin schedules all ordinary tasks of the
+machine, inside the kernel, by sched_ext (Linux 6.12); domains are control groups, and a group without
+--domain has its cpu.weight, of which 100 are a share of 1. With --by cgroup, the kernel's own scheduler
+does, told by the groups' weights. With --by dispatcher, the same policy outside the kernel puts threads
+of any processes in front of all others. Everything is as before at the end, also after kill -9.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,5 @@
-//! `mete schedule --policy vtrr`: control groups have their shares, by the scheduler inside the kernel.
+//! `mete schedule --policy vtrr`: domains have their shares, by whatever this kernel offers.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,15 +11,12 @@ use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
-use mete_sched::domains::{Selector, SharedDomain};
-use mete_shares::{By, Dealer, Did, Ended, Given, Group, Share};
+use mete_shares::{By, DealError, Dealer, Did, Ended, Given, control_group};
 
 use super::ScheduleOptions;
 use crate::parse::check_domains;
 use crate::report::tables;
 
-/// What a group has if nothing is said about it, in the unit of `cpu.weight`.
-const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 /// How often to look whether the scheduler still rules.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -33,21 +29,24 @@ impl ScheduleOptions {
     pub(super) fn check_shares(&self) -> Result<(), Mistake> {
         if let Some(other) = self.drivers.iter().chain(&self.clients).next() {
             let mistake = format!(
-                "--policy vtrr knows no drivers and clients: write --domain {}=cgroup:/PATH,share=NUMBER",
+                "--policy vtrr knows no drivers and clients: write --domain {}=SELECTOR,share=NUMBER",
                 other.name
             );
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
-        if let Some(other) = self.domains.iter().find(|domain| control_group(domain).is_none()) {
+        let by = By::from(self.by);
+        let serves_groups = matches!(by, By::Ext | By::Cgroup);
+        if let Some(other) =
+            self.domains.iter().find(|domain| serves_groups && control_group(domain).is_none())
+        {
             let mistake = format!(
-                "--policy vtrr gives shares to control groups: {} has to be one of them, {0}=cgroup:/PATH,share=NUMBER",
+                "--by ext and --by cgroup give shares to control groups: {} has to be one of them, {0}=cgroup:/PATH,share=NUMBER",
                 other.spec.name
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        if self.domains.is_empty() && By::from(self.by) == By::Cgroup {
-            let mistake =
-                "--by cgroup gives weights to control groups: write --domain NAME=cgroup:/PATH,share=NUMBER";
+        if self.domains.is_empty() && matches!(by, By::Cgroup | By::Dispatcher) {
+            let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
             return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
         }
         let specs: Vec<_> = self.domains.iter().map(|domain| domain.spec.clone()).collect();
@@ -55,30 +54,13 @@ impl ScheduleOptions {
     }
 }
 
-/// The directory of the one control group that a domain is.
-fn control_group(domain: &SharedDomain) -> Option<&Path> {
-    match domain.spec.selectors.as_slice() {
-        [Selector::Cgroup(path)] => Some(path),
-        _ => None,
-    }
-}
-
-/// The control groups and their shares.
-fn groups(domains: &[SharedDomain]) -> Vec<Group> {
-    let group = |domain: &SharedDomain| {
-        let share = domain.weight.and_then(Share::new).unwrap_or(ORDINARY);
-        Some(Group { name: domain.spec.name.clone(), path: control_group(domain)?.into(), share })
-    };
-    domains.iter().filter_map(group).collect()
-}
-
 /// Deals until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
 pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let dealer = Dealer::start(options.by.into(), groups(&options.domains))?;
+    let mut dealer = Dealer::start(options.by.into(), options.domains.clone())?;
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
-    watch(&dealer, options.time);
+    let watched = watch(&mut dealer, options.time);
     let (passed, did) = (dealer.passed(), dealer.did());
     print(&dealer.given(), output)?;
     print_did(&did, passed, output)?;
@@ -88,21 +70,23 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
             seconds(passed)
         );
     }
-    if let Some(restored) = dealer.finish() {
-        output.text(format!("weights of control groups: {restored}"))?;
+    if let Some((what, restored)) = dealer.finish() {
+        output.text(format!("{what}: {restored}"))?;
     }
+    watched?;
     let is_done = options.time.is_none_or(|time| passed >= time);
     Ok(interrupt::ended(is_done))
 }
 
-fn watch(dealer: &Dealer, time: Option<Duration>) {
+fn watch(dealer: &mut Dealer, time: Option<Duration>) -> Result<(), DealError> {
     let progress = Progress::of_time("scheduling", time);
     loop {
+        dealer.look()?;
         let passed = dealer.passed();
         let left = time.map_or(LOOK, |time| time.saturating_sub(passed));
         let did = dealer.did();
         if left.is_zero() || interrupt::asked() || did.ended.is_some() {
-            return;
+            return Ok(());
         }
         let decisions =
             did.decisions.map_or_else(String::new, |number| format!("{} decisions, ", grouped(number)));
@@ -129,14 +113,15 @@ fn print(given: &[Given], output: &mut Output) -> anyhow::Result<()> {
 
 fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result<()> {
     output.object(did)?;
-    let (Some(decisions), Some(stolen), Some(missed)) = (did.decisions, did.stolen, did.missed) else {
-        return output.text(format!("scheduled for {}", seconds(passed)));
-    };
-    output.text(format!(
-        "scheduled for {}: {} decisions, {} tasks taken from other processors, {} choices of tasks that had just left",
-        seconds(passed),
-        grouped(decisions),
-        grouped(stolen),
-        grouped(missed)
-    ))
+    let counted = [
+        (did.decisions, "decisions"),
+        (did.stolen, "tasks taken from other processors"),
+        (did.missed, "choices of tasks that had just left"),
+        (did.preempted, "tasks that gave way at once"),
+    ];
+    let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
+    let own = did.own_ns.map(|own| format!("the dispatcher itself used {} ms", milliseconds(own)));
+    let parts: Vec<_> = counted.chain(own).collect();
+    let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    output.text(format!("scheduled for {}{did}", seconds(passed)))
 }

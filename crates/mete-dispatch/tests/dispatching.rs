@@ -1,0 +1,136 @@
+//! Shares hold by the dispatcher, the rest of the machine goes on, and every class is put back however it ends (VTRR-6,
+//! design decision D9).
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Dispatching, Part, SUBJECT, alone, can_dispatch, eventually};
+use mete_sched::actuator::Class;
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Domains by name, a part with its share each.
+fn domains(parts: &[(&Part, u32)]) -> Vec<String> {
+    let all = NAMES.iter().zip(parts);
+    all.map(|(name, (part, share))| format!("{name}=pid:{},share={share}", part.pid())).collect()
+}
+
+#[test]
+fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    for policy in ["distributed-vtrr", "group-vtrr", "stride", "eevdf"] {
+        let parts = [1, 3, 2].map(|threads| Part::on_one_processor(&["hogs", &threads.to_string()]));
+        // Policies without groups give each thread its share, and need as many threads in each domain.
+        let has_groups = policy.ends_with("vtrr");
+        let shares = if has_groups { [1, 2, 3] } else { [1, 1, 1] };
+        let wanted = if has_groups { [1.0, 2.0, 3.0] } else { [1.0, 3.0, 2.0] };
+        let all: Vec<_> = parts.iter().zip(shares).collect();
+        let mut dispatching = Dispatching::start(policy, 100, &domains(&all));
+        let used = dispatching.used_after(Duration::from_secs(2));
+        let sum: f64 = used.iter().sum();
+        let errors: Vec<_> =
+            used.iter().zip(wanted).map(|(used, wanted)| used / sum - wanted / 6.0).collect();
+        assert!(errors.iter().all(|error| error.abs() < 0.03), "{policy}: {errors:?}");
+        assert!(dispatching.end().contains("failed: 0"));
+    }
+}
+
+#[test]
+fn tavs_4_one_that_runs_briefly_goes_ahead_and_its_domain_pays() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let hogs = [4, 1].map(|threads| Part::on_one_processor(&["hogs", &threads.to_string()]));
+    let sleeper = Part::on_one_processor(&["sleeper"]);
+    let of_sleeper = format!("a=pid:{},pid:{}", hogs[0].pid(), sleeper.pid());
+    let mut dispatching =
+        Dispatching::start("distributed-vtrr", 100, &[of_sleeper, format!("b=pid:{}", hogs[1].pid())]);
+    let used = dispatching.used_after(Duration::from_secs(2));
+    let part = used[0] / (used[0] + used[1]);
+    assert!((part - 0.5).abs() < 0.03, "{used:?}");
+    assert!(dispatching.counted("preempted") > 0, "the sleeper never went ahead");
+}
+
+#[test]
+fn vtrr_6_tasks_that_are_no_clients_have_a_share() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let clients = [1, 1].map(|_| Part::on_one_processor(&["hogs", "1"]));
+    let other = Part::on_one_processor(&["hogs", "1"]);
+    let all: Vec<_> = clients.iter().map(|client| (client, 1)).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    let before = other.ran();
+    dispatching.used_after(Duration::from_secs(2));
+    // A third of the processor, which it may have to divide with others that compete.
+    let ran = other.ran() - before;
+    assert!(ran >= Duration::from_millis(20), "{ran:?}");
+    drop(dispatching);
+}
+
+#[test]
+fn log_16_classes_are_put_back_after_a_kill_also_those_of_processes_that_were_started_meanwhile() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    for round in 0..10 {
+        let parts = [&["hogs", "3"][..], &["forks"], &["sleeper"]].map(Part::on_one_processor);
+        let before: Vec<_> = parts.iter().map(Part::classes).collect();
+        let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+        let dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+        assert_ne!(parts.iter().map(Part::classes).collect::<Vec<_>>(), before);
+        std::thread::sleep(Duration::from_millis(round * 37 % 300));
+        dispatching.kill();
+        eventually("all classes are put back", || {
+            let ordinary = |class: &Class| *class == Class::default();
+            parts.iter().flat_map(|part| part.classes_with_children()).all(|class| ordinary(&class))
+        });
+    }
+}
+
+#[test]
+fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were_stopped() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let part = Part::on_one_processor(&["hogs", "2"]);
+    let place = tempfile::tempdir().unwrap();
+    let dispatching = Dispatching::start_in(place.path(), "distributed-vtrr", 100, &domains(&[(&part, 1)]));
+    let watchers = dispatching.watchers();
+    assert!(watchers.len() >= 2);
+    common::signal(&watchers, libc::SIGSTOP);
+    dispatching.kill();
+    let stood = part.classes();
+    let mut recover = Command::new(SUBJECT);
+    let said = recover.arg("recover").env("METE_RUNTIME_DIR", place.path()).output().unwrap();
+    let classes = part.classes();
+    common::signal(&watchers, libc::SIGCONT);
+    assert!(stood.iter().any(|class| *class != Class::default()), "nothing was to be put back");
+    assert!(classes.iter().all(|class| *class == Class::default()), "{said:?}");
+}
+
+#[test]
+fn vtrr_6_real_time_threads_are_left_alone() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    // It computes for a moment and sleeps, so that it cannot hold the machine up.
+    let part = Part::on_one_processor(&["sleeper"]);
+    let fast = Class::fifo(2);
+    part.threads().into_iter().for_each(|thread| fast.give_to(thread).unwrap());
+    let dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&[(&part, 1)]));
+    assert!(part.classes().iter().all(|class| *class == fast));
+    assert!(dispatching.end().contains("restored: 0"));
+}

@@ -1,0 +1,86 @@
+//! What deals: the one of the means that was taken.
+
+use std::fmt;
+
+use mete_dispatch::{Dispatcher, Setup};
+use mete_ext::GroupScheduler;
+use mete_sched::actuator::{Restored, Weights};
+use mete_sched::domains::SharedDomain;
+
+use crate::DealError;
+use crate::given::Work;
+use crate::group::Group;
+
+pub(crate) enum Means {
+    Ext(Box<GroupScheduler>),
+    Weights(Weights),
+    Dispatcher(Box<Dispatcher>),
+}
+
+impl Means {
+    pub fn ext(domains: &[SharedDomain]) -> Result<Means, DealError> {
+        let groups = Group::all(domains)?;
+        let scheduler = GroupScheduler::start()?;
+        groups.iter().try_for_each(|group| scheduler.set_share(group.path, Some(group.share)))?;
+        Ok(Means::Ext(Box::new(scheduler)))
+    }
+
+    pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
+        let groups = Group::all(domains)?;
+        let mut weights = Weights::start()?;
+        groups.iter().try_for_each(|group| weights.set(group.path, group.share.get()))?;
+        Ok(Means::Weights(weights))
+    }
+
+    pub fn dispatcher(domains: &[SharedDomain]) -> Result<Means, DealError> {
+        // It is in the catalogue, and a test starts it.
+        let policy = mete_policy::by_name("distributed-vtrr").ok_or(DealError::NoPolicy)?;
+        let dispatcher = Dispatcher::start(policy, domains.to_vec(), Setup::default())?;
+        Ok(Means::Dispatcher(Box::new(dispatcher)))
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Means::Ext(_) => "sched_ext",
+            Means::Weights(_) => "cgroup",
+            Means::Dispatcher(_) => "dispatcher",
+        }
+    }
+
+    /// What it has done so far.
+    pub fn work(&self) -> Work {
+        match self {
+            Means::Ext(scheduler) => Work::Ext(scheduler.status()),
+            Means::Weights(_) => Work::Kernels,
+            Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts()),
+        }
+    }
+
+    /// Puts back what was changed: what that was, and how it went; `None` if it needs no putting back.
+    pub fn finish(self) -> Option<(&'static str, Restored)> {
+        match self {
+            Means::Ext(_) => None,
+            Means::Weights(weights) => Some(("weights of control groups", weights.finish())),
+            Means::Dispatcher(dispatcher) => Some(("scheduling classes of threads", dispatcher.finish())),
+        }
+    }
+}
+
+/// By what it deals, and how closely that keeps shares.
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Means::Ext(_) => {
+                "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms"
+            }
+            Means::Weights(_) => {
+                "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
+                 a point over seconds, on few processors; no task runs sooner"
+            }
+            Means::Dispatcher(_) => {
+                "vtrr dispatches the threads of the domains, by scheduling classes: shares hold in quanta of 4 ms, beside \
+                 all other tasks, which have a share of 1 together"
+            }
+        })
+    }
+}
