@@ -80,6 +80,8 @@ pub(crate) struct Manager {
     used_slots: usize,
     /// Where the manager's thread may run.
     everywhere: Mask,
+    /// When the policy's periodic interrupt is next, if it wants one.
+    next_tick: Option<Nanoseconds>,
     pub counts: Counts,
     lost: u64,
     error: Option<DispatchError>,
@@ -111,6 +113,7 @@ impl Manager {
             slots: vec![slot; processors],
             used_slots: processors,
             everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
+            next_tick: None,
             counts: Counts::default(),
             lost: 0,
             error: None,
@@ -127,6 +130,7 @@ impl Manager {
             self.see(row);
         }
         self.look_at_lost(now);
+        self.tick(now);
         for slot in 0..self.slots.len() {
             self.end_slice(slot, now);
         }
@@ -254,6 +258,23 @@ impl Manager {
         self.policy.ran(chosen.client, ran, stop, now);
     }
 
+    /// The policy's periodic interrupt, for each processor.
+    fn tick(&mut self, now: Nanoseconds) {
+        let Some(period) = self.policy.tick_ns() else { return };
+        let next = *self.next_tick.get_or_insert(now);
+        if next > now {
+            return;
+        }
+        // One that was missed is not made up for.
+        self.next_tick =
+            Some(now.saturating_add(period).saturating_sub(now.saturating_sub(next).min(period)));
+        for slot in 0..self.used_slots {
+            if self.policy.tick(ProcessorId::at(slot), now) {
+                self.stop(slot, Stop::Preempted, now);
+            }
+        }
+    }
+
     /// Ends a slice that is used up. A slice is time that the client has used: others may have had the processor.
     fn end_slice(&mut self, slot: usize, now: Nanoseconds) {
         let Some(mut chosen) = self.slots[slot].chosen.filter(|chosen| chosen.ends <= now) else { return };
@@ -379,7 +400,9 @@ impl Manager {
             let pause = slot.paused_until.unwrap_or_else(|| now.saturating_add(slot.rest.next()));
             Some(ends.min(pause))
         };
-        let next = self.slots.iter().filter_map(of_slot).min();
+        let slots = self.slots.iter().filter_map(of_slot).min();
+        // Without a chosen client nothing is to be counted, and the processor may sleep.
+        let next = slots.map(|slots| self.next_tick.map_or(slots, |tick| tick.min(slots)));
         next.map_or(LONGEST, |next| Duration::from_nanos(next.saturating_sub(now).get()).min(LONGEST))
     }
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Dispatching, Part, SUBJECT, alone, can_dispatch, eventually};
+use mete_policy::CATALOG;
 use mete_sched::actuator::Class;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -25,7 +26,7 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
         return;
     }
     let _alone = alone();
-    for policy in ["distributed-vtrr", "group-vtrr", "stride", "eevdf"] {
+    for policy in ["distributed-vtrr", "group-vtrr", "stride", "eevdf", "rr"] {
         let parts = [1, 3, 2].map(|threads| Part::on_one_processor(&["hogs", &threads.to_string()]));
         // Policies without groups give each thread its share, and need as many threads in each domain.
         let has_groups = policy.ends_with("vtrr");
@@ -38,6 +39,22 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
         let errors: Vec<_> =
             used.iter().zip(wanted).map(|(used, wanted)| used / sum - wanted / 6.0).collect();
         assert!(errors.iter().all(|error| error.abs() < 0.03), "{policy}: {errors:?}");
+        assert!(dispatching.end().contains("failed: 0"));
+    }
+}
+
+#[test]
+fn vtrr_6_every_policy_of_the_catalogue_dispatches() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let parts = [&["hogs", "2"][..], &["sleeper"]].map(Part::on_one_processor);
+    let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+    for entry in CATALOG {
+        let mut dispatching = Dispatching::start(entry.name, 100, &domains(&all));
+        let used = dispatching.used_after(Duration::from_millis(300));
+        assert!(used.iter().all(|used| *used > 0.0), "{}: {used:?}", entry.name);
         assert!(dispatching.end().contains("failed: 0"));
     }
 }
