@@ -38,6 +38,11 @@ impl Client {
         Client { adopted, standing: None, can_run: false, is_away: true, charged }
     }
 
+    /// Nothing is known about where it stands.
+    pub fn forget_standing(&mut self) {
+        self.standing = None;
+    }
+
     /// Has it stand there.
     ///
     /// # Errors

@@ -11,6 +11,8 @@ pub struct Counts {
     pub preempted: u64,
     /// Rows that found no room in the ring. All clients were looked at then.
     pub lost: u64,
+    /// How often the dispatcher was stopped, or the machine.
+    pub absences: u64,
     /// By how much the end of a quantum was noticed late, at most.
     pub late_ns: Nanoseconds,
     /// The processor time that the dispatcher's own thread has used.

@@ -13,6 +13,7 @@ use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::{Classes, Restored, watcher};
+use mete_sched::domains::process::is_runnable;
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -21,13 +22,12 @@ use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
 use crate::members::{Candidate, Members};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
-use crate::runnable::is_runnable;
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
 
 /// The real-time priority of chosen clients: the lowest.
 const FRONT: u32 = 1;
-/// What each thread has within its domain.
+/// What a domain has that nothing is said about.
 const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 /// The process that sees all threads by the kernel's own numbers has this namespace (`PROC_PID_INIT_INO`).
 const KERNELS_NAMESPACE: &str = "pid:[4026531836]";
@@ -186,7 +186,7 @@ impl Dispatcher {
         // Only now: what happens after this is told by a row.
         let can_run = is_runnable(*thread);
         let domain = of_policy(*domain);
-        self.tell(Message::Join { number, adopted, domain, share: ORDINARY, can_run });
+        self.tell(Message::Join { number, adopted, domain, share: Share::ONE, can_run });
         Ok(())
     }
 

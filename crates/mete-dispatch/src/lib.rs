@@ -51,7 +51,6 @@ mod manager;
 mod members;
 mod memory;
 mod rest;
-mod runnable;
 mod skeleton;
 mod thread;
 

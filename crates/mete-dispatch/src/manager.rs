@@ -18,6 +18,7 @@ use std::time::Duration;
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
 use mete_sched::actuator::Mask;
 use mete_sched::actuator::classes::Adopted;
+use mete_sched::domains::process::is_runnable;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -26,12 +27,17 @@ use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::memory::{Memory, Row, What};
 use crate::rest::Rest;
-use crate::runnable::is_runnable;
 
 /// How long the manager sleeps at most.
 const LONGEST: Duration = Duration::from_millis(100);
+/// If the manager comes later than that, its process was stopped, or the machine.
+const LONGEST_ABSENCE: Nanoseconds = Nanoseconds::from_millis(30);
 /// A slice of which less is left is used up.
 const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
+/// The least slice. What a policy leaves over may be less than it takes to carry out a decision.
+const LEAST_SLICE: Nanoseconds = Nanoseconds::from_micros(200);
+/// How long the manager sleeps at least: it runs before its clients, and would leave them nothing.
+const SHORTEST: Duration = Duration::from_micros(20);
 /// A client that cannot use its slice in so many times its length gives the processor up.
 const MOST_SLICES: u64 = 8;
 
@@ -82,6 +88,8 @@ pub(crate) struct Manager {
     everywhere: Mask,
     /// When the policy's periodic interrupt is next, if it wants one.
     next_tick: Option<Nanoseconds>,
+    /// When the next step is due at the latest.
+    expected: Nanoseconds,
     pub counts: Counts,
     lost: u64,
     error: Option<DispatchError>,
@@ -114,6 +122,7 @@ impl Manager {
             used_slots: processors,
             everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
             next_tick: None,
+            expected: now(),
             counts: Counts::default(),
             lost: 0,
             error: None,
@@ -130,6 +139,9 @@ impl Manager {
             self.see(row);
         }
         self.look_at_lost(now);
+        if now.saturating_sub(self.expected) > LONGEST_ABSENCE {
+            self.come_back(now);
+        }
         self.tick(now);
         for slot in 0..self.slots.len() {
             self.end_slice(slot, now);
@@ -139,7 +151,9 @@ impl Manager {
             self.pause(slot, now);
         }
         self.stand(now);
-        self.error.take().map_or_else(|| Ok(self.sleep(now)), Err)
+        let sleep = self.sleep(now);
+        self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
+        self.error.take().map_or(Ok(sleep), Err)
     }
 
     fn hear(&mut self, message: Message, now: Nanoseconds) {
@@ -258,6 +272,16 @@ impl Manager {
         self.policy.ran(chosen.client, ran, stop, now);
     }
 
+    /// Has all clients stand where they belong, after the processes that put classes back may have done so: they do while
+    /// this process is stopped.
+    fn come_back(&mut self, now: Nanoseconds) {
+        self.counts.absences += 1;
+        for number in self.clients.numbers() {
+            self.clients.get(number).into_iter().for_each(Client::forget_standing);
+            self.have_stand(number, Standing::Behind, now);
+        }
+    }
+
     /// The policy's periodic interrupt, for each processor.
     fn tick(&mut self, now: Nanoseconds) {
         let Some(period) = self.policy.tick_ns() else { return };
@@ -315,7 +339,7 @@ impl Manager {
                 continue;
             }
             self.memory.choose(number, true);
-            let (slice, before) = (decision.slice_ns, self.memory.used(number, now));
+            let (slice, before) = (decision.slice_ns.max(LEAST_SLICE), self.memory.used(number, now));
             let ends = now.saturating_add(slice);
             let last = now.saturating_add(slice.saturating_mul(MOST_SLICES));
             self.slots[slot].chosen = Some(Chosen { client: number, slice, before, ends, last });
@@ -403,6 +427,8 @@ impl Manager {
         let slots = self.slots.iter().filter_map(of_slot).min();
         // Without a chosen client nothing is to be counted, and the processor may sleep.
         let next = slots.map(|slots| self.next_tick.map_or(slots, |tick| tick.min(slots)));
-        next.map_or(LONGEST, |next| Duration::from_nanos(next.saturating_sub(now).get()).min(LONGEST))
+        next.map_or(LONGEST, |next| {
+            Duration::from_nanos(next.saturating_sub(now).get()).clamp(SHORTEST, LONGEST)
+        })
     }
 }

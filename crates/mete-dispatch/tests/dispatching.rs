@@ -116,6 +116,33 @@ fn log_16_classes_are_put_back_after_a_kill_also_those_of_processes_that_were_st
 }
 
 #[test]
+fn log_16_while_the_dispatcher_is_stopped_threads_have_their_own_classes() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let parts = [1, 1].map(|_| Part::on_one_processor(&["hogs", "1"]));
+    let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    for _ in 0..3 {
+        dispatching.used_after(Duration::from_millis(100));
+        common::signal(&[dispatching.pid()], libc::SIGSTOP);
+        let classes = || parts.iter().flat_map(Part::classes).collect::<Vec<_>>();
+        eventually("all classes are put back", || classes().iter().all(|class| *class == Class::default()));
+        std::thread::sleep(Duration::from_millis(100));
+        common::signal(&[dispatching.pid()], libc::SIGCONT);
+        eventually("it dispatches again", || classes().iter().any(|class| *class != Class::default()));
+    }
+    // What one of them has had too much meanwhile, it owes.
+    dispatching.used_after(Duration::from_secs(2));
+    let used = dispatching.used();
+    assert!((used[0] / (used[0] + used[1]) - 0.5).abs() < 0.03, "{used:?}");
+    assert!(dispatching.counted("absences") > 0);
+    let restored = dispatching.end();
+    assert!(restored.contains("restored: 6"), "{restored}");
+}
+
+#[test]
 fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were_stopped() {
     if !can_dispatch() {
         return;

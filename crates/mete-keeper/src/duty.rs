@@ -4,8 +4,11 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
-use rustix::io::FdFlags;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, FdFlags};
+use rustix::time::Timespec;
 
 use crate::{KeeperStage, READY, Role};
 
@@ -102,11 +105,28 @@ impl Duty {
     /// Reports that this keeper is there, and returns when the program has ended. For the program, the keeper is
     /// there until its process ends.
     pub fn wait(&self) {
+        self.report();
+        // Nothing is ever written into the pipe, so this returns at its end.
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+    }
+
+    /// The same, and meanwhile looks at something in this period.
+    pub fn wait_and_look(&self, period: Duration, mut look: impl FnMut()) {
+        self.report();
+        let period =
+            Timespec { tv_sec: period.as_secs().cast_signed(), tv_nsec: period.subsec_nanos().into() };
+        let input = io::stdin();
+        // What is there to be read is the end of the pipe. An error keeps it from looking, and not from waiting.
+        while let Ok(0) | Err(Errno::INTR) = poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&period)) {
+            look();
+        }
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+    }
+
+    fn report(&self) {
         be_a_keeper(self.name);
         // Another program, started by mistake, would not say this. If the program has ended, it does not read this,
         // and an error is of no consequence.
         let _ = writeln!(io::stdout(), "{READY} {}", std::process::id());
-        // Nothing is ever written into the pipe, so this returns at its end.
-        let _ = io::stdin().read_to_end(&mut Vec::new());
     }
 }

@@ -162,7 +162,8 @@ impl Dispatching {
         }
     }
 
-    fn used(&mut self) -> Vec<f64> {
+    /// What the domains have used since it began, in microseconds.
+    pub fn used(&mut self) -> Vec<f64> {
         let answer = self.0.ask();
         answer.split(' ').map_while(|number| number.parse().ok()).collect()
     }
@@ -172,6 +173,10 @@ impl Dispatching {
         let answer = self.0.ask();
         let (_, rest) = answer.split_once(&format!("{what}: ")).unwrap();
         rest.split(',').next().unwrap().parse().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.process.id()
     }
 
     /// The processes that put back what it changed.

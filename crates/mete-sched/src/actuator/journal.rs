@@ -140,6 +140,18 @@ impl<L: Ledger> Journal<L> {
         self.undo_under(FlockOperation::LockExclusive)
     }
 
+    /// Undoes what is noted, and keeps it noted: it is done again by whoever noted it.
+    ///
+    /// # Errors
+    ///
+    /// An error if the file cannot be read.
+    pub fn undo_for_now(&self) -> io::Result<()> {
+        if let Some(ledger) = self.read()? {
+            ledger.restore();
+        }
+        Ok(())
+    }
+
     /// Undoes under a lock of this kind. It is a lock by process, because the three processes share the open file,
     /// and with it a lock by open file.
     fn undo_under(&self, lock: FlockOperation) -> io::Result<Option<Restored>> {

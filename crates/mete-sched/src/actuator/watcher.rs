@@ -7,8 +7,10 @@
 //! undone by [`recover`](super::recover).
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::process::Command;
+use std::time::Duration;
 
 pub use mete_keeper::this_program;
 use mete_keeper::{Duty, Keepers, Role};
@@ -21,6 +23,7 @@ use super::ledger::Ledger;
 use super::mask::Mask;
 use super::threads::ThreadLedger;
 use super::weights::WeightLedger;
+use crate::domains::process;
 
 /// The first argument that makes this program a watcher.
 pub const ARGUMENT: &str = "--undo-changes";
@@ -43,10 +46,15 @@ fn watch(mut duty: Duty) {
     mete_probe::withdraw();
     let Some(file) = duty.files.pop() else { return };
     let path = duty.words.first().map_or(OsString::new(), OsString::clone);
-    if let Ok(Some(_)) = Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
-        take_precedence();
+    match Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
+        Ok(Some(journal)) => {
+            let scheduler = duty.words.get(1).and_then(|word| word.to_str()?.parse().ok());
+            take_precedence();
+            let mut guard = Guard::new(scheduler, journal);
+            duty.wait_and_look(LOOK, || guard.look());
+        }
+        Ok(None) | Err(_) => duty.wait(),
     }
-    duty.wait();
     undo::<ThreadLedger<Mask>>(&file, &path);
     undo::<ThreadLedger<Class>>(&file, &path);
     undo::<WeightLedger>(&file, &path);
@@ -59,12 +67,45 @@ fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
     }
 }
 
+/// How often a watcher looks whether the scheduler is stopped.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Puts classes back as long as the scheduler is stopped: the threads that are in front would keep all processors. A
+/// scheduler that goes on changes them again.
+struct Guard {
+    scheduler: Option<u32>,
+    journal: Journal<ThreadLedger<Class>>,
+    /// How often the scheduler had run when classes were put back: it may go on and be stopped again between two looks.
+    seen: Option<String>,
+}
+
+impl Guard {
+    fn new(scheduler: Option<u32>, journal: Journal<ThreadLedger<Class>>) -> Guard {
+        Guard { scheduler, journal, seen: None }
+    }
+
+    fn look(&mut self) {
+        let Some(scheduler) = self.scheduler.filter(|scheduler| process::is_stopped(*scheduler)) else {
+            self.seen = None;
+            return;
+        };
+        let present = Some(fs::read_to_string(format!("/proc/{scheduler}/schedstat")).unwrap_or_default());
+        if present != self.seen {
+            // An error is of no consequence: the other watcher tries, too.
+            let _ = self.journal.undo_for_now();
+            self.seen = present;
+        }
+    }
+}
+
 /// Starts both watchers.
 pub(super) fn start<L: Ledger>(
     journal: &Journal<L>,
     program: impl Fn() -> Command + Send + 'static,
 ) -> Result<Keepers, ActuatorError> {
-    let started =
-        journal.to_inherit().and_then(|(file, path)| Keepers::start(&ROLE, program, vec![file], vec![path]));
+    let own = OsString::from(std::process::id().to_string());
+    let started = journal
+        .to_inherit()
+        .and_then(|(file, path)| Keepers::start(&ROLE, program, vec![file], vec![path, own]));
     started.map_err(ActuatorError::NoWatcher)
 }

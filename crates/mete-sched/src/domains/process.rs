@@ -159,6 +159,21 @@ pub fn all() -> Result<Vec<u32>, CannotLook> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
+/// Whether a process is stopped, by a signal or a debugger.
+pub fn is_stopped(pid: u32) -> bool {
+    is_in_state(pid, &['T', 't'])
+}
+
+/// Whether a thread runs or waits for a processor now. One that has ended does not.
+pub fn is_runnable(thread: u32) -> bool {
+    is_in_state(thread, &['R'])
+}
+
+fn is_in_state(thread: u32, states: &[char]) -> bool {
+    let text = fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
+    Stat::parse(&text).is_some_and(|stat| stat.fields.starts_with(states))
+}
+
 /// The numbers of all threads of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -213,6 +228,12 @@ pub fn newest() -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn log_16_the_present_thread_can_run_and_no_process_zero_is_in_any_state() {
+        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        assert!(is_runnable(own) && !is_stopped(own) && !is_runnable(0) && !is_stopped(0));
+    }
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_read_whole() {
