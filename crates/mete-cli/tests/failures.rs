@@ -98,6 +98,8 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
         ),
         ([&vtrr[..], &["--by", "dispatcher"]].concat(), "without a domain"),
         ([&vtrr[..], &["--driver", "x=pid:1"]].concat(), "knows no drivers"),
+        ([&vtrr[..], &["--domain", "web=pid:1,share=3", "--dry-run"]].concat(), "are the affinity policy's"),
+        ([&vtrr[..], &["--domain", "web=pid:1", "--margin", "7"]].concat(), "are the affinity policy's"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=0"]].concat(), "\"0\" is no share"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=101"]].concat(), "from 0.01 to 100"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=nan"]].concat(), "is no share"),

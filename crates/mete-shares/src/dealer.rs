@@ -10,7 +10,7 @@ use mete_sched::domains::SharedDomain;
 
 use crate::account::Account;
 use crate::given::Work;
-use crate::group::{control_group, share};
+use crate::group::{control_group, share, sums};
 use crate::means::Means;
 use crate::{Did, Given};
 
@@ -51,6 +51,17 @@ pub enum DealError {
         /// The domain.
         name: String,
     },
+    /// Two domains are the same control group.
+    #[error("{one} and {other} are the same control group, which has one share only")]
+    Twice {
+        /// One of them.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// Without sched_ext, nothing can be done for domains that are not named.
+    #[error("{0}; without it, shares go to domains that are named: give --domain NAME=SELECTOR,share=NUMBER")]
+    NothingNamed(ExtError),
     /// The policy is not in the catalogue.
     #[error("the catalogue of policies lacks the dispatcher's")]
     NoPolicy,
@@ -81,10 +92,10 @@ impl Dealer {
             By::Dispatcher => (Means::dispatcher(&domains)?, None),
             By::Auto if !are_groups => (Means::dispatcher(&domains)?, None),
             By::Auto => match Means::ext(&domains) {
-                // Weights for no group would be nothing at all.
-                Err(DealError::Ext(absent @ ExtError::Absent)) if !domains.is_empty() => {
-                    (Means::weights(&domains)?, Some(absent))
+                Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
+                    return Err(DealError::NothingNamed(absent));
                 }
+                Err(DealError::Ext(absent @ ExtError::Absent)) => (Means::weights(&domains)?, Some(absent)),
                 means => (means?, None),
             },
         };
@@ -125,18 +136,17 @@ impl Dealer {
     #[must_use]
     pub fn given(&self) -> Vec<Given> {
         let ran = self.ran();
-        let all: Duration = ran.iter().flatten().sum();
-        let shares: f64 = self.domains.iter().map(weight).sum();
-        let given = |(domain, ran): (&SharedDomain, Option<Duration>)| Given {
+        let seconds = |nth: usize| ran[nth].map_or(0.0, |ran| ran.as_secs_f64());
+        let shares = sums(&self.domains, |nth| weight(&self.domains[nth]));
+        let all = sums(&self.domains, seconds);
+        let given = |(nth, domain): (usize, &SharedDomain)| Given {
             domain: domain.spec.name.clone(),
             share: weight(domain) / ORDINARY,
-            wanted_percent: 100.0 * weight(domain) / shares,
-            given_percent: ran
-                .filter(|_| !all.is_zero())
-                .map(|ran| 100.0 * ran.as_secs_f64() / all.as_secs_f64()),
-            ran_ns: ran.map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
+            wanted_percent: 100.0 * weight(domain) / shares[nth],
+            given_percent: ran[nth].filter(|_| all[nth] > 0.0).map(|_| 100.0 * seconds(nth) / all[nth]),
+            ran_ns: ran[nth].map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
         };
-        self.domains.iter().zip(ran).map(given).collect()
+        self.domains.iter().enumerate().map(given).collect()
     }
 
     /// The processor time of each domain.

@@ -1,5 +1,7 @@
 //! Which domains are control groups.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use mete_ext::Share;
@@ -32,11 +34,56 @@ impl Group<'_> {
             Some(path) => Ok(Group { path, share: share(domain) }),
             None => Err(DealError::NoGroup { name: domain.spec.name.clone() }),
         };
-        domains.iter().map(group).collect()
+        let groups = domains.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+        for (nth, group) in groups.iter().enumerate() {
+            let identity = group.identity();
+            let same = |other: &Group<'_>| identity.is_some() && other.identity() == identity;
+            if let Some(other) = groups[..nth].iter().position(same) {
+                let [one, other] = [other, nth].map(|nth| domains[nth].spec.name.clone());
+                return Err(DealError::Twice { one, other });
+            }
+        }
+        Ok(groups)
     }
+
+    /// Its directory has several paths where a file system is mounted at several places.
+    fn identity(&self) -> Option<(u64, u64)> {
+        fs::metadata(self.path).ok().map(|found| (found.dev(), found.ino()))
+    }
+}
+
+/// For each domain the sum of these numbers over the domains that it competes with: where all are control groups, those
+/// with the same parent.
+pub(crate) fn sums(domains: &[SharedDomain], number: impl Fn(usize) -> f64) -> Vec<f64> {
+    let parents: Option<Vec<_>> =
+        domains.iter().map(|domain| control_group(domain).map(Path::parent)).collect();
+    let compete = |one: usize, other: usize| parents.as_ref().is_none_or(|all| all[one] == all[other]);
+    let sum = |one| (0..domains.len()).filter(|&other| compete(one, other)).map(&number).sum();
+    (0..domains.len()).map(sum).collect()
 }
 
 /// The share of a domain.
 pub(crate) fn share(domain: &SharedDomain) -> Share {
     domain.weight.and_then(Share::new).unwrap_or(ORDINARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vtrr_7_groups_compete_with_those_of_the_same_parent_and_processes_with_all() {
+        let domain = |path: Option<&str>| {
+            let mut domain = SharedDomain::parse("a=pid:1".as_ref()).unwrap();
+            domain.spec.selectors = vec![match path {
+                Some(path) => Selector::Cgroup(path.into()),
+                None => Selector::Pid(1),
+            }];
+            domain
+        };
+        let groups = ["/x/a", "/x/b", "/x/a/c"].map(|path| domain(Some(path)));
+        assert_eq!(sums(&groups, |nth| nth as f64 + 1.0), [3.0, 3.0, 3.0]);
+        let mixed = [domain(Some("/x/a")), domain(None)];
+        assert_eq!(sums(&mixed, |nth| nth as f64 + 1.0), [3.0, 3.0]);
+    }
 }

@@ -5,7 +5,7 @@
 //! | by | gives | acts | keeps shares |
 //! |---|---|---|---|
 //! | sched_ext | control groups | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms |
-//! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds, on few processors |
+//! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds on one processor, some points on several |
 //! | the dispatcher | any processes | VTRR outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |
 //!
 //! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was changed is put

@@ -75,7 +75,7 @@ impl fmt::Display for Means {
             }
             Means::Weights(_) => {
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
-                 a point over seconds, on few processors; no task runs sooner"
+                 a point over seconds on one processor, some points on several; no task runs sooner"
             }
             Means::Dispatcher(_) => {
                 "vtrr dispatches the threads of the domains, by scheduling classes: shares hold in quanta of 4 ms, beside \

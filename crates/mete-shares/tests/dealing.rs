@@ -221,6 +221,17 @@ fn vtrr_7_the_best_means_is_taken_and_said() {
 }
 
 #[test]
+fn vtrr_7_a_group_has_one_share() {
+    let Some(group) = Group::new("twice") else { return };
+    let again = group.with(2).replacen("=cgroup", "-again=cgroup", 1);
+    for by in ["cgroup", "auto"] {
+        let (_, said) = Dealing::start(by, &[group.with(3), again.clone()]);
+        assert!(said.contains("are the same control group"), "{said}");
+        assert_eq!(group.weight(), 100);
+    }
+}
+
+#[test]
 fn vtrr_7_where_one_group_can_have_no_share_none_has() {
     let Some(group) = Group::new("one") else { return };
     for by in ["cgroup", "auto"] {

@@ -79,7 +79,7 @@ impl From<Means> for By {
 }
 
 /// How the affinity policy decides and acts.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, PartialEq, clap::Parser)]
 #[command(next_help_heading = "Settings of the affinity policy")]
 struct AffinityOptions {
     /// How often to read the logs

@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::bail;
+use clap::Parser;
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::interrupt;
@@ -13,7 +14,7 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
 use mete_shares::{By, DealError, Dealer, Did, Ended, Given, control_group};
 
-use super::ScheduleOptions;
+use super::{AffinityOptions, ScheduleOptions};
 use crate::parse::check_domains;
 use crate::report::tables;
 
@@ -34,13 +35,18 @@ impl ScheduleOptions {
             );
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
+        if self.affinity != AffinityOptions::parse_from([""]) {
+            let mistake = "--dry-run and the settings from --interval to --max-imbalance are the affinity policy's: \
+                           --policy vtrr acts as soon as it starts, and has none of them";
+            return Err((ErrorKind::ArgumentConflict, mistake.into()));
+        }
         let by = By::from(self.by);
         let serves_groups = matches!(by, By::Ext | By::Cgroup);
         if let Some(other) =
             self.domains.iter().find(|domain| serves_groups && control_group(domain).is_none())
         {
             let mistake = format!(
-                "--by ext and --by cgroup give shares to control groups: {} has to be one of them, {0}=cgroup:/PATH,share=NUMBER",
+                "--by ext and --by cgroup give shares to control groups: {} has to be just one of them, {0}=cgroup:/PATH,share=NUMBER",
                 other.spec.name
             );
             return Err((ErrorKind::ValueValidation, mistake));

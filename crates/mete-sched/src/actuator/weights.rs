@@ -16,7 +16,7 @@ use super::{ActuatorError, watcher};
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
 weights: control groups that compete have processor time in the proportion of their weights, as the kernel's own \
-scheduler deals it out: within some tenths of a point over seconds on a few processors, less closely on many, because \
+scheduler deals it out: within some tenths of a point over seconds on one processor, some points on several, because \
 the kernel divides a group's weight among the processors that it runs on. It makes no task run sooner. Each group's \
 former weight is put back at the end, also after a crash or kill -9, unless another program has changed it meanwhile; \
 if the two processes that do this are killed at the same moment, the next start of this program by the same user does.";

@@ -24,6 +24,9 @@ pub enum ShareError {
     /// The share.
     #[error("{0:?} is no share: write a number from 0.01 to 100; 1 is what other control groups have")]
     Number(String),
+    /// There is more than one.
+    #[error("a domain has one share: write share=NUMBER once, behind its selectors")]
+    Twice,
 }
 
 /// What stands in front of a share, behind the selectors of its domain.
@@ -46,6 +49,9 @@ impl SharedDomain {
         let Some(at) = found else {
             return Ok(SharedDomain { spec: DomainSpec::parse(text)?, weight: None });
         };
+        if bytes[..at].windows(SHARE.len()).any(|part| part == SHARE) {
+            return Err(ShareError::Twice);
+        }
         let number = OsStr::from_bytes(&bytes[at + SHARE.len()..]);
         let weight =
             weight(number).ok_or_else(|| ShareError::Number(number.to_string_lossy().into_owned()))?;
@@ -81,6 +87,7 @@ mod tests {
                 "{wrong}"
             );
         }
+        assert!(weight_of("web=pid:1,share=3,share=4").unwrap_err().contains("has one share"));
         assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing"));
     }
 }
