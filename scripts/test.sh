@@ -107,6 +107,7 @@ vm() {
 	# Shares of processor time are asserted, so time must not depend on what else the host does.
 	in_vm vm-ext --counted mete-ext
 	in_vm vm-shares --counted mete-shares
+	in_vm vm-dispatch --counted mete-dispatch
 }
 
 # in_vm STAGE [OPTION] [CRATE]
