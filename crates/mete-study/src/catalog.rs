@@ -2,16 +2,18 @@
 
 use crate::simulated::Simulated;
 use crate::study::StudyEntry;
-use crate::{klogger, log, tavs, vtrr};
+use crate::{klogger, live, log, tavs, vtrr};
 
 /// The studies of each paper, in the order of the documentation.
-static STUDIES: [StudyEntry; 20] = [
+static STUDIES: [StudyEntry; 22] = [
     StudyEntry::of::<log::cost::LogCost>(),
     StudyEntry::of::<log::readers::Readers>(),
     StudyEntry::of::<vtrr::error::ServiceErrors>(),
     StudyEntry::of::<vtrr::cost::VtrrCost>(),
     StudyEntry::of::<vtrr::micro::Micro>(),
     StudyEntry::of::<vtrr::workloads::Workloads>(),
+    StudyEntry::of::<live::shares::LiveShares>(),
+    StudyEntry::of::<live::latency::LiveLatency>(),
     StudyEntry::of::<Simulated<tavs::response::Response>>(),
     StudyEntry::of::<Simulated<tavs::starvation::Starvation>>(),
     StudyEntry::of::<Simulated<tavs::keep::Keep>>(),

@@ -17,6 +17,7 @@
 
 mod catalog;
 mod klogger;
+mod live;
 mod log;
 mod simulated;
 pub mod study;

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 /// The names of the studies, in their order.
-pub const STUDIES: [&str; 20] = [
+pub const STUDIES: [&str; 22] = [
     "log-cost",
     "log-readers",
     "vtrr-error",
     "vtrr-cost",
     "vtrr-micro",
     "vtrr-workloads",
+    "live-shares",
+    "live-latency",
     "tavs-response",
     "tavs-starvation",
     "tavs-keep",

@@ -1,0 +1,162 @@
+//! Five hogs with shares of 1 to 5 on one processor: how far each is from its share in any second.
+
+use std::time::Duration;
+
+use mete_base::progress::Progress;
+use mete_measure::{Reason, Report, Row};
+use mete_plot::{self as plot, Axis, Series};
+use serde_json::{Value, json};
+
+use super::stage::{Means, OfMeans, Part, Role, Run, median};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
+
+/// Shares of the domains, with one hog each.
+const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
+/// The nice values that come next to these shares.
+const NICE: [i32; 5] = [7, 4, 2, 1, 0];
+/// What nice values weigh, by the kernel's table (`sched_prio_to_weight`).
+const WEIGHTS: [f64; 5] = [215.0, 423.0, 655.0, 820.0, 1024.0];
+const WINDOW: Duration = Duration::from_secs(1);
+/// The dispatcher's quantum.
+const QUANTUM_MS: f64 = 4.0;
+const MEANS: [Means; 3] =
+    [Means::Kernel, Means::Dispatcher("distributed-vtrr"), Means::Dispatcher("group-vtrr")];
+
+pub(crate) struct LiveShares;
+
+impl Study for LiveShares {
+    about!("live-shares", "five processes with shares of 1 to 5: under nice values, and dispatched by VTRR");
+    type Found = Vec<OfMeans>;
+
+    fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
+        let (rounds, time) = if options.is_quick { (2, 2) } else { (7, 8) };
+        let time = Duration::from_secs(time);
+        let found =
+            OfMeans::in_turns(MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
+        report.rows.extend(found.iter().flat_map(rows));
+        found
+    }
+
+    fn findings(found: &Self::Found) -> Findings {
+        vec![
+            ("window", OfMeans::find(found, MEANS[1]).and_then(window)),
+            (
+                "kernel",
+                OfMeans::find(found, MEANS[0])
+                    .zip(OfMeans::find(found, MEANS[1]))
+                    .and_then(|(a, b)| against(a, b)),
+            ),
+            (
+                "throughput",
+                OfMeans::find(found, MEANS[0])
+                    .zip(OfMeans::find(found, MEANS[1]))
+                    .and_then(|(a, b)| throughput(a, b)),
+            ),
+        ]
+    }
+
+    fn facts(found: &Self::Found) -> Value {
+        let lines = found.iter().map(line);
+        json!({ "lines": lines.collect::<Vec<_>>(), "shares": SHARES, "nice": NICE })
+    }
+
+    fn pictures(found: &Self::Found) -> Vec<StudyFile> {
+        let pictures = found
+            .iter()
+            .filter_map(|of_means| Some((file_of(of_means.means).to_owned(), picture(of_means)?)));
+        pictures.collect()
+    }
+}
+
+fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
+    let parts = [0, 1, 2, 3, 4].map(|domain| Part { role: Role::Hog, domain });
+    Run::of(means, &parts, &SHARES, &NICE, time, progress)
+}
+
+/// The parts that the domains are to have: under nice values those that the kernel gives to them.
+fn wanted(of_means: &OfMeans) -> Vec<f64> {
+    let weights = match of_means.means {
+        Means::Kernel => WEIGHTS,
+        Means::Dispatcher(_) => SHARES.map(f64::from),
+    };
+    let all: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight / all).collect()
+}
+
+fn errors_ms(of_means: &OfMeans) -> Vec<f64> {
+    let wanted = wanted(of_means);
+    of_means.each(|run| run.worst_error_ms(&wanted, WINDOW))
+}
+
+fn points(of_means: &OfMeans) -> Vec<f64> {
+    of_means.points(&wanted(of_means))
+}
+
+/// The part of the time in which the hogs had the processor, in percent.
+fn throughputs(of_means: &OfMeans) -> Vec<f64> {
+    of_means.each(|run| run.whole().map(|(used, time)| 100.0 * used.iter().sum::<f64>() / time))
+}
+
+fn rows(of_means: &OfMeans) -> Vec<Row> {
+    let name = of_means.means.name();
+    let mut rows = vec![
+        Row::new(format!("{name}: worst error in a second"), "ms", Ok(errors_ms(of_means))),
+        Row::new(format!("{name}: worst error of a share"), "points", Ok(points(of_means))),
+        Row::new(format!("{name}: the hogs had the processor"), "%", Ok(throughputs(of_means))),
+    ];
+    let own = of_means.each(|run| Some(100.0 * run.counts?.own_ns.get() as f64 / run.whole()?.1));
+    if !own.is_empty() {
+        rows.push(Row::new(format!("{name}: its own time"), "%", Ok(own)));
+    }
+    rows
+}
+
+fn line(of_means: &OfMeans) -> Value {
+    json!({
+        "means": of_means.means.name(), "error_ms": median(&errors_ms(of_means)),
+        "points": median(&points(of_means)), "throughput": median(&throughputs(of_means)),
+    })
+}
+
+/// What each hog had in each tenth of a second of the first run.
+fn picture(of_means: &OfMeans) -> Option<String> {
+    let run = of_means.runs.first()?;
+    let begin = run.looks.first()?.0;
+    let tenths: Vec<_> = run.looks.iter().step_by(5).collect();
+    let series = SHARES.iter().enumerate().map(|(domain, share)| {
+        let points = tenths.windows(2).map(|pair| {
+            let [before, after] = [pair[0], pair[1]];
+            let used = after.1[domain].saturating_sub(before.1[domain]) as f64;
+            ((after.0 - begin) as f64 / 1e9, 100.0 * used / (after.0 - before.0) as f64)
+        });
+        Series::new(format!("share {share}"), points.collect::<Vec<_>>())
+    });
+    let title = format!("Five hogs, {}", of_means.means.name());
+    let [x, y] = ["s", "% of the processor, in each tenth of a second"].map(Axis::linear);
+    Some(plot::lines(&title, &x, &y, &series.collect::<Vec<_>>()))
+}
+
+fn file_of(means: Means) -> &'static str {
+    match means {
+        Means::Kernel => "kernel.svg",
+        Means::Dispatcher("group-vtrr") => "group-vtrr.svg",
+        Means::Dispatcher(_) => "distributed-vtrr.svg",
+    }
+}
+
+fn window(dispatched: &OfMeans) -> Option<Finding> {
+    let errors = errors_ms(dispatched);
+    let worst = errors.iter().copied().max_by(f64::total_cmp)?;
+    let values = json!({ "worst_ms": worst, "median_ms": median(&errors)?, "quantum_ms": QUANTUM_MS });
+    Some(Finding::new(values, worst < 2.0 * QUANTUM_MS))
+}
+
+fn against(kernel: &OfMeans, dispatched: &OfMeans) -> Option<Finding> {
+    let (kernels, ours) = (median(&points(kernel))?, median(&points(dispatched))?);
+    Some(Finding::new(json!({ "kernel": kernels, "ours": ours }), ours <= 0.2))
+}
+
+fn throughput(kernel: &OfMeans, dispatched: &OfMeans) -> Option<Finding> {
+    let percent = 100.0 * median(&throughputs(dispatched))? / median(&throughputs(kernel))?;
+    Some(Finding::new(json!({ "percent": percent }), percent >= 98.0))
+}

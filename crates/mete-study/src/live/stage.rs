@@ -1,0 +1,325 @@
+//! Processes on one processor, some of which compute and some of which sleep and answer, and what each has got.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mete_base::progress::Progress;
+use mete_bench::crew::{Crew, MemberWords, now_ns, sleep_ns};
+use mete_dispatch::{Counts, Dispatcher, Setup};
+use mete_measure::statistics::Summary;
+use mete_measure::{Reason, Report, Row, processor};
+use mete_policy::by_name;
+use mete_sched::domains::SharedDomain;
+
+/// What a member does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It computes all the time.
+    Hog,
+    /// It sleeps for some milliseconds and computes for a moment, again and again.
+    Sleeper,
+}
+
+/// A member of a stage: what it does, and the domain that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub role: Role,
+    pub domain: usize,
+}
+
+/// By what the processor is dealt out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// The kernel's own scheduler. Each member has this nice value for its domain.
+    Kernel,
+    /// The dispatcher, with this policy.
+    Dispatcher(&'static str),
+}
+
+impl Means {
+    pub fn name(self) -> String {
+        match self {
+            Means::Kernel => "the kernel's own scheduler".into(),
+            Means::Dispatcher(policy) => format!("the dispatcher, {policy}"),
+        }
+    }
+}
+
+/// The runs under one of the means.
+pub(crate) struct OfMeans {
+    pub means: Means,
+    pub runs: Vec<Run>,
+}
+
+impl OfMeans {
+    /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends that, and is in
+    /// the report.
+    pub fn in_turns(
+        all: [Means; 3],
+        rounds: u64,
+        report: &mut Report,
+        progress: &mut dyn Progress,
+        run: impl Fn(Means, &dyn Progress) -> Result<Run, Reason>,
+    ) -> Vec<OfMeans> {
+        let mut found: Vec<_> = all.map(|means| OfMeans { means, runs: Vec::new() }).into();
+        progress.begin("runs", rounds * all.len() as u64);
+        for nth in (0..rounds).flat_map(|_| 0..all.len()) {
+            if progress.is_cancelled() {
+                break;
+            }
+            match run(all[nth], progress) {
+                Ok(run) => found[nth].runs.push(run),
+                Err(reason) => {
+                    report.rows.push(Row::new(all[nth].name(), "", Err(reason)));
+                    break;
+                }
+            }
+            progress.step();
+        }
+        found.retain(|of_means| !of_means.runs.is_empty());
+        found
+    }
+
+    /// The runs under these means, if there are any.
+    pub fn find(found: &[OfMeans], means: Means) -> Option<&OfMeans> {
+        found.iter().find(|of_means| of_means.means == means)
+    }
+
+    /// A value of each run that has it.
+    pub fn each(&self, value: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
+        self.runs.iter().filter_map(value).collect()
+    }
+
+    /// The greatest difference between a domain's part of a whole run and what it was to have, in percentage points.
+    pub fn points(&self, wanted: &[f64]) -> Vec<f64> {
+        self.each(|run| {
+            let parts = run.parts()?;
+            let errors = parts.iter().zip(wanted).map(|(part, wanted)| 100.0 * (part - wanted).abs());
+            errors.max_by(f64::total_cmp)
+        })
+    }
+}
+
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    Summary::of(values).map(|of| of.median)
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run {
+    /// The processor time of each domain at each look, in nanoseconds.
+    pub looks: Vec<(u64, Vec<u64>)>,
+    /// By how much the sleepers ran late, in microseconds, in order of size.
+    pub late_us: Vec<f64>,
+    /// What the dispatcher did meanwhile.
+    pub counts: Option<Counts>,
+}
+
+/// How long a sleeper sleeps and computes.
+const SLEEP_NS: u64 = 5_000_000;
+const ANSWER_NS: u64 = 100_000;
+/// How long a hog computes between two notes of its processor time.
+const NOTE_NS: u64 = 20_000;
+/// How often the members are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// Time for the policy to get to know the members.
+const WARM_UP: Duration = Duration::from_secs(1);
+
+/// A member's words: what it does, its processor time, how often it ran late, and by how much.
+const ROLE: usize = 0;
+const USED: usize = 1;
+const WAKES: usize = 2;
+const LATE: usize = 3;
+const MOST_LATE: usize = 4096;
+const WORDS: usize = LATE + MOST_LATE;
+
+impl Run {
+    /// Has the members run for a while under these means. Domains have these shares; under the kernel's own scheduler each
+    /// member has the nice value of its domain.
+    pub fn of(
+        means: Means,
+        parts: &[Part],
+        shares: &[u32],
+        nice: &[i32],
+        time: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Run, Reason> {
+        // The last processor: the first one has most of what the machine does otherwise.
+        let place = processor::quietest();
+        let crew = Crew::start(&vec![Some(place); parts.len()], WORDS, play)?;
+        for (nth, part) in parts.iter().enumerate() {
+            crew.words(nth)[ROLE].store((part.role == Role::Sleeper).into(), Ordering::Relaxed);
+        }
+        crew.go();
+        let mut dispatcher = match means {
+            Means::Kernel => {
+                set_nice(&crew, parts, nice)?;
+                None
+            }
+            Means::Dispatcher(policy) => Some(dispatcher(policy, &crew, parts, shares)?),
+        };
+        watch(&mut dispatcher, WARM_UP, progress, |_| ())?;
+        let before: Vec<_> =
+            (0..parts.len()).map(|nth| crew.words(nth)[WAKES].load(Ordering::Acquire)).collect();
+        let counted = dispatcher.as_ref().map(Dispatcher::counts);
+        let mut run = Run::default();
+        watch(&mut dispatcher, time, progress, |now| {
+            run.looks.push((now, used(&crew, parts, shares.len())))
+        })?;
+        run.counts = dispatcher.as_ref().map(Dispatcher::counts).zip(counted).map(|(after, before)| Counts {
+            decisions: after.decisions - before.decisions,
+            own_ns: after.own_ns.saturating_sub(before.own_ns),
+            ..after
+        });
+        for nth in (0..parts.len()).filter(|&nth| parts[nth].role == Role::Sleeper) {
+            run.late_us.extend(late(crew.words(nth), before[nth]));
+        }
+        run.late_us.sort_by(f64::total_cmp);
+        Ok(run)
+    }
+
+    /// What each domain had from the first look to the last, and how long that was, in nanoseconds.
+    pub fn whole(&self) -> Option<(Vec<f64>, f64)> {
+        let ((begin, before), (end, after)) = (self.looks.first()?, self.looks.last()?);
+        Some((difference(before, after), (end - begin) as f64))
+    }
+
+    /// The part of the processor time of all domains that each had.
+    pub fn parts(&self) -> Option<Vec<f64>> {
+        let (used, _) = self.whole()?;
+        let all: f64 = used.iter().sum();
+        Some(used.iter().map(|used| used / all).collect())
+    }
+
+    /// The greatest difference of what a domain had and what its part is, in any window of this length, in milliseconds.
+    pub fn worst_error_ms(&self, wanted: &[f64], window: Duration) -> Option<f64> {
+        let window = window.as_nanos() as u64;
+        let errors = self.looks.iter().enumerate().filter_map(|(nth, (begin, before))| {
+            let (_, after) = self.looks[nth..].iter().find(|(end, _)| end - begin >= window)?;
+            let used = difference(before, after);
+            let all: f64 = used.iter().sum();
+            let errors = used.iter().zip(wanted).map(|(used, wanted)| (used - wanted * all).abs() / 1e6);
+            errors.max_by(f64::total_cmp)
+        });
+        errors.max_by(f64::total_cmp)
+    }
+
+    /// By how much sleepers ran late, at this permille of all times, in microseconds.
+    pub fn late_us(&self, permille: usize) -> Option<f64> {
+        self.late_us.get(self.late_us.len() * permille / 1000).copied()
+    }
+}
+
+fn difference(before: &[u64], after: &[u64]) -> Vec<f64> {
+    after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before) as f64).collect()
+}
+
+fn dispatcher(policy: &str, crew: &Crew, parts: &[Part], shares: &[u32]) -> Result<Dispatcher, Reason> {
+    let entry = by_name(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
+    let pids = crew.pids();
+    let domains = shares.iter().enumerate().map(|(domain, share)| {
+        let members = pids.iter().zip(parts).filter(|(_, part)| part.domain == domain);
+        let members: Vec<_> = members.map(|(pid, _)| format!("pid:{pid}")).collect();
+        SharedDomain::parse(format!("d{domain}={},share={share}", members.join(",")).as_ref())
+    });
+    let domains = domains.collect::<Result<Vec<_>, _>>().map_err(reason)?;
+    Dispatcher::start(entry, domains, Setup::default()).map_err(reason)
+}
+
+/// Looks at the members for a while, with the time of each look.
+fn watch(
+    dispatcher: &mut Option<Dispatcher>,
+    time: Duration,
+    progress: &dyn Progress,
+    mut look: impl FnMut(u64),
+) -> Result<(), Reason> {
+    let begin = Instant::now();
+    while begin.elapsed() < time && !progress.is_cancelled() {
+        dispatcher.as_mut().map_or(Ok(()), Dispatcher::look).map_err(reason)?;
+        look(now_ns());
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn reason(error: impl std::fmt::Display) -> Reason {
+    Reason::new(error.to_string())
+}
+
+fn set_nice(crew: &Crew, parts: &[Part], nice: &[i32]) -> Result<(), Reason> {
+    for (pid, part) in crew.pids().into_iter().zip(parts) {
+        let pid = rustix::process::Pid::from_raw(pid);
+        let nice = nice.get(part.domain).copied().unwrap_or(0);
+        rustix::process::setpriority_process(pid, nice).map_err(Reason::while_trying("set a nice value"))?;
+    }
+    Ok(())
+}
+
+/// The processor time of each domain.
+fn used(crew: &Crew, parts: &[Part], domains: usize) -> Vec<u64> {
+    let mut used = vec![0; domains];
+    for (nth, part) in parts.iter().enumerate() {
+        used[part.domain] += crew.words(nth)[USED].load(Ordering::Relaxed);
+    }
+    used
+}
+
+/// By how much a sleeper was late since it had woken this many times, in microseconds.
+fn late(words: &[std::sync::atomic::AtomicU64], since: u64) -> Vec<f64> {
+    let until = words[WAKES].load(Ordering::Acquire);
+    // Only so many are kept.
+    let since = since.max(until.saturating_sub(MOST_LATE as u64));
+    (since..until)
+        .map(|nth| words[LATE + nth as usize % MOST_LATE].load(Ordering::Relaxed) as f64 / 1000.0)
+        .collect()
+}
+
+/// What a member does. It makes system calls only.
+fn play(member: &MemberWords<'_>) {
+    let words = member.words();
+    let is_sleeper = words[ROLE].load(Ordering::Relaxed) != 0;
+    while !member.is_over() {
+        if is_sleeper {
+            let due = now_ns() + SLEEP_NS;
+            sleep_ns(SLEEP_NS);
+            let wakes = words[WAKES].load(Ordering::Relaxed);
+            let late = now_ns().saturating_sub(due);
+            words[LATE + wakes as usize % MOST_LATE].store(late, Ordering::Relaxed);
+            words[WAKES].store(wakes + 1, Ordering::Release);
+        }
+        compute(if is_sleeper { ANSWER_NS } else { NOTE_NS });
+        words[USED].store(own_ns(), Ordering::Relaxed);
+    }
+}
+
+/// Computes for a while, as time goes by.
+fn compute(ns: u64) {
+    let end = now_ns() + ns;
+    while now_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// The processor time of the calling process.
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vtrr_6_the_worst_window_is_found_wherever_it_begins() {
+        // Two domains, which should have half each; in one second the first had all.
+        let second = 1_000_000_000;
+        let looks = [(0, vec![0, 0]), (1, vec![5, 5]), (2, vec![15, 5]), (3, vec![20, 10])];
+        let looks =
+            looks.map(|(at, used)| (at * second, used.iter().map(|used| used * 100_000_000).collect()));
+        let run = Run { looks: looks.into(), ..Run::default() };
+        assert_eq!(run.worst_error_ms(&[0.5, 0.5], Duration::from_secs(1)), Some(500.0));
+        assert_eq!(run.worst_error_ms(&[0.5, 0.5], Duration::from_secs(9)), None, "no window is so long");
+        assert_eq!(run.parts(), Some(vec![20.0 / 30.0, 10.0 / 30.0]));
+    }
+}
