@@ -136,6 +136,15 @@ impl Adopted {
 /// processors, it would wait for its turn otherwise. An error is of no consequence: the kernel gives ordinary threads a
 /// twentieth of each second in any case.
 pub(super) fn take_precedence() {
+    // The scheduler may have bounded the time of its own real-time threads. To put back many threads takes longer.
+    let mut bound = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the limit and then reads it; it lives through both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut bound) == 0 {
+            bound.rlim_cur = bound.rlim_max;
+            libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound);
+        }
+    }
     let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
     let _ = Class::fifo(PRECEDENCE).give_to(own);
 }
