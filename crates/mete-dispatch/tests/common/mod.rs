@@ -1,4 +1,5 @@
 //! What the tests share: processes that are dispatched, and a dispatcher in a process of its own.
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
