@@ -31,6 +31,14 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
     Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
 }
 
+/// The policy that places clients. The others choose who runs.
+pub const AFFINITY: &str = "affinity";
+
+/// The name of a policy that can rule.
+pub fn live_policy(name: &str) -> Result<String, String> {
+    known_policy(name, CATALOG.iter().map(|entry| entry.name).chain([AFFINITY]))
+}
+
 /// A domain. Its selectors may hold any bytes, because names of programs and paths need not be valid UTF-8.
 pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
     OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))

@@ -97,7 +97,17 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
             "web=cgroup:/PATH,share=NUMBER",
         ),
         ([&vtrr[..], &["--by", "dispatcher"]].concat(), "without a domain"),
-        ([&vtrr[..], &["--driver", "x=pid:1"]].concat(), "knows no drivers"),
+        (vec!["schedule", "--policy", "eevdf"], "without a domain"),
+        (
+            vec!["schedule", "--policy", "eevdf", "--by", "cgroup", "--domain", "a=pid:1"],
+            "only the dispatcher runs eevdf",
+        ),
+        (vec!["schedule", "--policy", "eevfd", "--domain", "a=pid:1"], "did you mean eevdf?"),
+        (
+            vec!["schedule", "--policy", "eevdf", "--driver", "a=pid:1"],
+            "only --policy affinity knows drivers",
+        ),
+        ([&vtrr[..], &["--driver", "x=pid:1"]].concat(), "only --policy affinity knows drivers"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=3", "--dry-run"]].concat(), "are the affinity policy's"),
         ([&vtrr[..], &["--domain", "web=pid:1", "--margin", "7"]].concat(), "are the affinity policy's"),
         ([&vtrr[..], &["--domain", "web=pid:1,share=0"]].concat(), "\"0\" is no share"),

@@ -52,6 +52,9 @@ impl Default for Setup {
 pub struct Dispatcher {
     domains: Domains,
     members: Members,
+    /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
+    /// others; policies without groups have nothing else.
+    of_threads: Vec<Share>,
     /// What the former members of each domain used.
     used: Vec<Nanoseconds>,
     classes: Option<Classes>,
@@ -112,6 +115,7 @@ impl Dispatcher {
         let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
+            of_threads: reduced(&shares),
             used: vec![Nanoseconds::ZERO; domains.len()],
             domains,
             members: Members::with_room(MOST_CLIENTS),
@@ -185,8 +189,9 @@ impl Dispatcher {
             .map_err(DispatchError::Attach)?;
         // Only now: what happens after this is told by a row.
         let can_run = is_runnable(*thread);
+        let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
-        self.tell(Message::Join { number, adopted, domain, share: Share::ONE, can_run });
+        self.tell(Message::Join { number, adopted, domain, share, can_run });
         Ok(())
     }
 
@@ -276,6 +281,16 @@ fn share(domain: &SharedDomain) -> Share {
     domain.weight.and_then(Share::new).unwrap_or(ORDINARY)
 }
 
+/// The same shares to each other, as small as can be: some policies give as many quanta in a row.
+fn reduced(shares: &[Share]) -> Vec<Share> {
+    let divisor = shares.iter().fold(0, |divisor, share| common_divisor(share.get(), divisor)).max(1);
+    shares.iter().map(|share| Share::new(share.get() / divisor).unwrap_or(*share)).collect()
+}
+
+fn common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
+}
+
 fn rest_permille(shares: &[Share], rest: Share) -> u64 {
     let all: u64 = shares.iter().chain([&rest]).map(|share| u64::from(share.get())).sum();
     1000 * u64::from(rest.get()) / all
@@ -318,4 +333,17 @@ fn check_processors() -> Result<usize, DispatchError> {
 
 fn system(what: &'static str, source: io::Error) -> DispatchError {
     DispatchError::System { what, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_reduced_and_keep_their_proportions() {
+        let all = |shares: &[u32]| shares.iter().filter_map(|share| Share::new(*share)).collect::<Vec<_>>();
+        assert_eq!(reduced(&all(&[300, 100, 150])), all(&[6, 2, 3]));
+        assert_eq!(reduced(&all(&[7, 100])), all(&[7, 100]));
+        assert_eq!(reduced(&[]), []);
+    }
 }

@@ -27,11 +27,13 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
     }
     let _alone = alone();
     for policy in ["distributed-vtrr", "group-vtrr", "stride", "eevdf", "rr"] {
-        let parts = [1, 3, 2].map(|threads| Part::on_one_processor(&["hogs", &threads.to_string()]));
-        // Policies without groups give each thread its share, and need as many threads in each domain.
-        let has_groups = policy.ends_with("vtrr");
-        let shares = if has_groups { [1, 2, 3] } else { [1, 1, 1] };
-        let wanted = if has_groups { [1.0, 2.0, 3.0] } else { [1.0, 3.0, 2.0] };
+        // Policies without groups give each thread its domain's share, and need as many threads in each domain.
+        let threads = if policy.ends_with("vtrr") { ["1", "3", "2"] } else { ["1"; 3] };
+        let parts = threads.map(|threads| Part::on_one_processor(&["hogs", threads]));
+        let (shares, wanted) = match policy {
+            "rr" => ([1, 2, 3], [2.0, 2.0, 2.0]),
+            _ => ([1, 2, 3], [1.0, 2.0, 3.0]),
+        };
         let all: Vec<_> = parts.iter().zip(shares).collect();
         let mut dispatching = Dispatching::start(policy, 100, &domains(&all));
         let used = dispatching.used_after(Duration::from_secs(2));

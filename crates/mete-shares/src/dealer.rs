@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use mete_dispatch::DispatchError;
 use mete_ext::{Ended, ExtError};
+use mete_policy::Entry;
 use mete_sched::actuator::{ActuatorError, Restored};
 use mete_sched::domains::SharedDomain;
 
@@ -20,7 +21,8 @@ const ORDINARY: f64 = SharedDomain::ORDINARY as f64;
 /// By what shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// For control groups, the first of the next two that this kernel has; for other domains, the dispatcher.
+    /// For control groups, the first of the next two that this kernel has; for other domains, and for policies that only
+    /// the dispatcher has, the dispatcher.
     #[default]
     Auto,
     /// The scheduler inside the kernel, by sched_ext.
@@ -29,6 +31,24 @@ pub enum By {
     Cgroup,
     /// The policy outside the kernel, by scheduling classes of threads.
     Dispatcher,
+}
+
+impl By {
+    const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
+    /// The names of all, in their order.
+    pub const NAMES: [&str; 4] = ["auto", "ext", "cgroup", "dispatcher"];
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<By> {
+        By::NAMES.iter().position(|known| *known == name).map(|nth| By::ALL[nth])
+    }
+
+    /// Whether it gives shares to control groups only, by no other policy than group VTRR.
+    #[must_use]
+    pub fn is_for_groups(self) -> bool {
+        matches!(self, By::Ext | By::Cgroup)
+    }
 }
 
 /// Why shares cannot be dealt out. Nothing has changed then.
@@ -51,6 +71,12 @@ pub enum DealError {
         /// The domain.
         name: String,
     },
+    /// A policy by something else than the dispatcher.
+    #[error("only the dispatcher runs {policy}; sched_ext and weights are there for vtrr")]
+    NotDispatched {
+        /// The policy.
+        policy: &'static str,
+    },
     /// Two domains are the same control group.
     #[error("{one} and {other} are the same control group, which has one share only")]
     Twice {
@@ -70,6 +96,7 @@ pub enum DealError {
 /// Gives domains their shares, as long as it lives.
 pub struct Dealer {
     means: Means,
+    policy: &'static str,
     /// Why not by sched_ext, if that was asked for as well.
     because: Option<ExtError>,
     domains: Vec<SharedDomain>,
@@ -79,19 +106,28 @@ pub struct Dealer {
 }
 
 impl Dealer {
-    /// Gives each domain its share. Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
+    /// Gives each domain its share, by group VTRR, or by another policy of the catalogue, which only the dispatcher runs.
+    /// Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
     ///
     /// # Errors
     ///
     /// [`DealError`] says what is missing, or which domain can have no share.
-    pub fn start(by: By, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
+    pub fn start(
+        by: By,
+        policy: Option<&'static Entry>,
+        domains: Vec<SharedDomain>,
+    ) -> Result<Dealer, DealError> {
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
-        let (means, because) = match by {
-            By::Ext => (Means::ext(&domains)?, None),
-            By::Cgroup => (Means::weights(&domains)?, None),
-            By::Dispatcher => (Means::dispatcher(&domains)?, None),
-            By::Auto if !are_groups => (Means::dispatcher(&domains)?, None),
-            By::Auto => match Means::ext(&domains) {
+        let (means, because) = match (by, policy) {
+            (By::Ext | By::Cgroup, Some(policy)) => {
+                return Err(DealError::NotDispatched { policy: policy.name });
+            }
+            (By::Auto | By::Dispatcher, Some(policy)) => (Means::dispatcher(policy, &domains)?, None),
+            (By::Ext, None) => (Means::ext(&domains)?, None),
+            (By::Cgroup, None) => (Means::weights(&domains)?, None),
+            (By::Dispatcher, None) => (Means::dispatcher(vtrr()?, &domains)?, None),
+            (By::Auto, None) if !are_groups => (Means::dispatcher(vtrr()?, &domains)?, None),
+            (By::Auto, None) => match Means::ext(&domains) {
                 Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
                     return Err(DealError::NothingNamed(absent));
                 }
@@ -99,9 +135,10 @@ impl Dealer {
                 means => (means?, None),
             },
         };
+        let policy = policy.map_or("vtrr", |policy| policy.name);
         let groups = domains.iter().filter_map(control_group);
         let accounts = if are_groups { groups.map(Account::open).collect() } else { Vec::new() };
-        Ok(Dealer { means, because, domains, accounts, begin: Instant::now() })
+        Ok(Dealer { means, policy, because, domains, accounts, begin: Instant::now() })
     }
 
     /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out. To be called
@@ -162,7 +199,7 @@ impl Dealer {
     /// What it did since it started.
     #[must_use]
     pub fn did(&self) -> Did {
-        Did::new(self.means.name(), self.passed().as_secs_f64(), &self.means.work())
+        Did::new(self.policy, self.means.name(), self.passed().as_secs_f64(), &self.means.work())
     }
 
     /// Puts back what was changed: what that was, and how it went; `None` if it needs no putting back.
@@ -177,8 +214,14 @@ impl fmt::Display for Dealer {
         if let Some(because) = &self.because {
             write!(f, "{because}. So ")?;
         }
-        self.means.fmt(f)
+        self.means.say(self.policy, f)
     }
+}
+
+/// The policy outside the kernel that does what sched_ext's does inside.
+fn vtrr() -> Result<&'static Entry, DealError> {
+    // It is in the catalogue, and a test starts it.
+    mete_policy::by_name("distributed-vtrr").ok_or(DealError::NoPolicy)
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

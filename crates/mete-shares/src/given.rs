@@ -57,8 +57,8 @@ pub(crate) enum Work {
 }
 
 impl Did {
-    pub(crate) fn new(by: &'static str, time_s: f64, work: &Work) -> Did {
-        let did = Did { policy: "vtrr", by, time_s, ..Did::default() };
+    pub(crate) fn new(policy: &'static str, by: &'static str, time_s: f64, work: &Work) -> Did {
+        let did = Did { policy, by, time_s, ..Did::default() };
         match work {
             Work::Kernels => did,
             Work::Ext(status) => Did {

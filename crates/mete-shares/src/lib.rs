@@ -6,7 +6,7 @@
 //! |---|---|---|---|
 //! | sched_ext | control groups | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms |
 //! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds on one processor, some points on several |
-//! | the dispatcher | any processes | VTRR outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |
+//! | the dispatcher | any processes | VTRR, or another policy, outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |
 //!
 //! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was changed is put
 //! back when the dealer goes, also after `kill -9`.
@@ -18,7 +18,7 @@
 //! // The first call in `main`: the dealer may have started this program to put things back.
 //! mete_sched::actuator::watcher::take_over_if_asked();
 //! let web = SharedDomain::parse("web=cgroup:/web,share=3".as_ref())?;
-//! let mut dealer = Dealer::start(By::Auto, vec![web])?;
+//! let mut dealer = Dealer::start(By::Auto, None, vec![web])?;
 //! println!("{dealer}");
 //! for _ in 0..200 {
 //!     dealer.look()?;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::GroupScheduler;
+use mete_policy::Entry;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
 
@@ -32,9 +33,7 @@ impl Means {
         Ok(Means::Weights(weights))
     }
 
-    pub fn dispatcher(domains: &[SharedDomain]) -> Result<Means, DealError> {
-        // It is in the catalogue, and a test starts it.
-        let policy = mete_policy::by_name("distributed-vtrr").ok_or(DealError::NoPolicy)?;
+    pub fn dispatcher(policy: &Entry, domains: &[SharedDomain]) -> Result<Means, DealError> {
         let dispatcher = Dispatcher::start(policy, domains.to_vec(), Setup::default())?;
         Ok(Means::Dispatcher(Box::new(dispatcher)))
     }
@@ -66,21 +65,22 @@ impl Means {
     }
 }
 
-/// By what it deals, and how closely that keeps shares.
-impl fmt::Display for Means {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Means::Ext(_) => {
-                "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms"
-            }
-            Means::Weights(_) => {
+impl Means {
+    /// By what it deals, and how closely that keeps shares.
+    pub fn say(&self, policy: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Means::Ext(_) => f.write_str(
+                "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
+            ),
+            Means::Weights(_) => f.write_str(
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
-                 a point over seconds on one processor, some points on several; no task runs sooner"
-            }
-            Means::Dispatcher(_) => {
-                "vtrr dispatches the threads of the domains, by scheduling classes: shares hold in quanta of 4 ms, beside \
-                 all other tasks, which have a share of 1 together"
-            }
-        })
+                 a point over seconds on one processor, some points on several; no task runs sooner",
+            ),
+            Means::Dispatcher(_) => write!(
+                f,
+                "{policy} dispatches the threads of the domains, by scheduling classes, in quanta of 4 ms, beside all \
+                 other tasks, which have a share of 1 together"
+            ),
+        }
     }
 }

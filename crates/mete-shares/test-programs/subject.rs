@@ -11,15 +11,10 @@ fn main() -> Outcome {
     mete_sched::actuator::watcher::take_over_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((by, groups)) = arguments.split_first() else { return Err("no arguments".into()) };
-    let by = match by.as_str() {
-        "ext" => By::Ext,
-        "cgroup" => By::Cgroup,
-        "dispatcher" => By::Dispatcher,
-        _ => By::Auto,
-    };
+    let by = By::named(by).ok_or("no such means")?;
     let groups =
         groups.iter().map(|text| SharedDomain::parse(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
-    match Dealer::start(by, groups) {
+    match Dealer::start(by, None, groups) {
         Ok(dealer) => deal(dealer),
         Err(error) => say(&format!("refused: {error}")),
     }

@@ -6,7 +6,7 @@ mod shares;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
@@ -16,20 +16,21 @@ use mete_sched::DomainSpec;
 use mete_sched::domains::SharedDomain;
 use mete_shares::By;
 
-use crate::parse::{domain, shared_domain};
+use crate::parse::{AFFINITY, domain, live_policy, shared_domain};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ScheduleOptions {
     /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr
-    /// gives domains their shares of processor time
-    #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
-    policy: Policy,
+    /// gives domains their shares of processor time; any other one of mete sim --list does so by the dispatcher
+    #[arg(long, value_name = "NAME", default_value = AFFINITY, value_parser = live_policy)]
+    policy: String,
     /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups,
     /// dispatcher are scheduling classes of threads, auto is the first of these that can serve the domains
-    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
-    by: Means,
+    #[arg(long, default_value = "auto", hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name).unwrap_or_default()))]
+    by: By,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
@@ -50,32 +51,6 @@ pub struct ScheduleOptions {
     pub json: bool,
     #[command(flatten)]
     affinity: AffinityOptions,
-}
-
-// The values have no doc comments: with one, clap would print the whole help in its long form.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Policy {
-    Affinity,
-    Vtrr,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Means {
-    Auto,
-    Ext,
-    Cgroup,
-    Dispatcher,
-}
-
-impl From<Means> for By {
-    fn from(means: Means) -> By {
-        match means {
-            Means::Auto => By::Auto,
-            Means::Ext => By::Ext,
-            Means::Cgroup => By::Cgroup,
-            Means::Dispatcher => By::Dispatcher,
-        }
-    }
 }
 
 /// How the affinity policy decides and acts.
@@ -146,9 +121,9 @@ of any processes in front of all others. Everything is as before at the end, als
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    match options.policy {
-        Policy::Affinity => affinity::run(options, output),
-        Policy::Vtrr => shares::run(options, output),
+    match options.policy.as_str() {
+        AFFINITY => affinity::run(options, output),
+        _ => shares::run(options, output),
     }
 }
 
@@ -159,13 +134,13 @@ impl ScheduleOptions {
     ///
     /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), Mistake> {
-        match self.policy {
-            Policy::Affinity if self.by != Means::Auto => {
+        match self.policy.as_str() {
+            AFFINITY if self.by != By::Auto => {
                 let mistake = "--by says how shares are enforced: write --policy vtrr, too";
                 Err((ErrorKind::ArgumentConflict, mistake.into()))
             }
-            Policy::Affinity => self.check_affinity(),
-            Policy::Vtrr => self.check_shares(),
+            AFFINITY => self.check_affinity(),
+            _ => self.check_shares(),
         }
     }
 }

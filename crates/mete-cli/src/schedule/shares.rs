@@ -12,6 +12,7 @@ use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
+use mete_policy::{Entry, by_name};
 use mete_shares::{By, DealError, Dealer, Did, Ended, Given, control_group};
 
 use super::{AffinityOptions, ScheduleOptions};
@@ -22,6 +23,11 @@ use crate::report::tables;
 const LOOK: Duration = Duration::from_millis(50);
 
 impl ScheduleOptions {
+    /// The policy, if it is another one than group VTRR, for which the kernel has means of its own.
+    fn other_policy(&self) -> Option<&'static Entry> {
+        by_name(&self.policy).filter(|policy| policy.name != "vtrr")
+    }
+
     /// Whether shares can be dealt out to these domains.
     ///
     /// # Errors
@@ -30,20 +36,23 @@ impl ScheduleOptions {
     pub(super) fn check_shares(&self) -> Result<(), Mistake> {
         if let Some(other) = self.drivers.iter().chain(&self.clients).next() {
             let mistake = format!(
-                "--policy vtrr knows no drivers and clients: write --domain {}=SELECTOR,share=NUMBER",
+                "only --policy affinity knows drivers and clients: write --domain {}=SELECTOR,share=NUMBER",
                 other.name
             );
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if self.affinity != AffinityOptions::parse_from([""]) {
             let mistake = "--dry-run and the settings from --interval to --max-imbalance are the affinity policy's: \
-                           --policy vtrr acts as soon as it starts, and has none of them";
+                           other policies act as soon as they start, and have none of them";
             return Err((ErrorKind::ArgumentConflict, mistake.into()));
         }
-        let by = By::from(self.by);
-        let serves_groups = matches!(by, By::Ext | By::Cgroup);
+        let by = self.by;
+        if let Some(policy) = self.other_policy().filter(|_| by.is_for_groups()) {
+            let mistake = format!("only the dispatcher runs {}: leave --by out", policy.name);
+            return Err((ErrorKind::ArgumentConflict, mistake));
+        }
         if let Some(other) =
-            self.domains.iter().find(|domain| serves_groups && control_group(domain).is_none())
+            self.domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none())
         {
             let mistake = format!(
                 "--by ext and --by cgroup give shares to control groups: {} has to be just one of them, {0}=cgroup:/PATH,share=NUMBER",
@@ -51,7 +60,8 @@ impl ScheduleOptions {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        if self.domains.is_empty() && matches!(by, By::Cgroup | By::Dispatcher) {
+        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || self.other_policy().is_some();
+        if self.domains.is_empty() && needs_domain {
             let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
             return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
         }
@@ -62,7 +72,7 @@ impl ScheduleOptions {
 
 /// Deals until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
 pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let mut dealer = Dealer::start(options.by.into(), options.domains.clone())?;
+    let mut dealer = Dealer::start(options.by, options.other_policy(), options.domains.clone())?;
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
