@@ -109,7 +109,8 @@ static __always_inline void rest_waits(__u32 at, __u64 now)
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
 {
 	__u32 at = bpf_get_smp_processor_id(), number = NO_CLIENT;
 	struct processor *processor;
