@@ -18,7 +18,7 @@ use std::time::Duration;
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
 use mete_sched::actuator::Mask;
 use mete_sched::actuator::classes::Adopted;
-use mete_sched::domains::process::is_runnable;
+use mete_sched::domains::process::{is_runnable, own_thread};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -177,7 +177,7 @@ impl Manager {
     /// As many clients are chosen as processors can run. Where it is one, the manager runs there, too: to wake a
     /// processor from another one costs more than all else that it does.
     fn use_processors(&mut self, mask: &Mask, now: Nanoseconds) {
-        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let own = own_thread();
         let number = mask.processors().count();
         self.used_slots = number.clamp(1, self.slots.len());
         (self.used_slots..self.slots.len()).for_each(|slot| self.stop(slot, Stop::Preempted, now));

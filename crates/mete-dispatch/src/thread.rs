@@ -12,6 +12,7 @@ use libbpf_rs::{MapHandle, RingBufferBuilder};
 use mete_policy::Nanoseconds;
 use mete_sched::actuator::Class;
 use mete_sched::actuator::classes::PRECEDENCE;
+use mete_sched::domains::process::own_thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -38,7 +39,7 @@ pub(crate) fn run(
     shared: &Arc<Shared>,
     started: &SyncSender<Result<(), DispatchError>>,
 ) -> Result<(), DispatchError> {
-    let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let own = own_thread();
     let prepared = Class::fifo(PRECEDENCE).give_to(own).map_err(DispatchError::NoPriority);
     let is_prepared = prepared.is_ok();
     // The other side waits for it.

@@ -151,7 +151,7 @@ mod tests {
     fn a_thread_that_is_behind_keeps_its_nice_value() {
         // A thread of its own: without privileges it cannot come back from behind.
         let after = std::thread::spawn(|| {
-            let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            let own = crate::domains::process::own_thread();
             let before = Class { nice: 5, ..Class::of_thread(own).unwrap() };
             before.give_to(own).unwrap();
             before.behind().give_to(own).unwrap();

@@ -10,7 +10,7 @@ use super::ledger::Restored;
 use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
 use super::{ActuatorError, watcher};
-use crate::domains::process::Process;
+use crate::domains::process::{Process, own_thread};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
@@ -145,7 +145,7 @@ pub(super) fn take_precedence() {
             libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound);
         }
     }
-    let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let own = own_thread();
     let _ = Class::fifo(PRECEDENCE).give_to(own);
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use mete_base::letters::is_hidden;
+use rustix::thread::gettid;
 
 /// The flag of kernel threads in `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -159,6 +160,11 @@ pub fn all() -> Result<Vec<u32>, CannotLook> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
+/// The number of the calling thread.
+pub fn own_thread() -> u32 {
+    gettid().as_raw_nonzero().get().cast_unsigned()
+}
+
 /// Whether a process is stopped, by a signal or a debugger.
 pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, &['T', 't'])
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn log_16_the_present_thread_can_run_and_no_process_zero_is_in_any_state() {
-        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let own = own_thread();
         assert!(is_runnable(own) && !is_stopped(own) && !is_runnable(0) && !is_stopped(0));
     }
 
