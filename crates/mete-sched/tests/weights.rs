@@ -113,6 +113,19 @@ fn vtrr_7_weights_are_put_back_after_a_kill() {
 }
 
 #[test]
+fn vtrr_7_the_weight_of_a_group_that_was_named_by_a_relative_path_is_put_back_after_a_kill() {
+    let Some(group) = Group::new("relative") else { return };
+    let place = tempfile::tempdir().unwrap();
+    let (above, name) = (group.0.parent().unwrap(), group.0.file_name().unwrap());
+    let mut command = Command::new(SUBJECT);
+    command.args(["weigh", "300"]).arg(name).current_dir(above).env("METE_RUNTIME_DIR", place.path());
+    let mut scheduler = Running::start(&mut command);
+    assert_eq!((scheduler.hear(), group.value()), ("weighed".to_owned(), group.unit(300)));
+    scheduler.kill();
+    eventually("the weight is put back", || group.value() == group.unit(100));
+}
+
+#[test]
 fn vtrr_7_the_next_start_puts_weights_back_even_if_all_three_processes_were_stopped_or_killed() {
     let Some(group) = Group::new("left") else { return };
     let place = tempfile::tempdir().unwrap();
