@@ -24,7 +24,7 @@ enum what {
 
 /* A thread that the dispatcher gives the processor to. */
 struct client {
-	/* The time that it had the processor, up to when it got it last or left it last. */
+	/* The time that it had the processor, without the present stint. */
 	__u64 used_ns;
 	/* Since when it has the processor; 0 if it has not. */
 	__u64 since_ns;

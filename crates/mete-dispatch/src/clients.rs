@@ -71,7 +71,7 @@ impl Client {
 }
 
 /// All clients, by number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Clients(Vec<Option<Client>>);
 
 impl Clients {
@@ -99,8 +99,8 @@ impl Clients {
         self.get(number).filter(|client| client.adopted.thread == thread)
     }
 
-    pub fn numbers(&self) -> impl Iterator<Item = ClientId> + use<> {
-        let there: Vec<_> = (0..self.0.len()).filter(|&at| self.0[at].is_some()).map(ClientId::at).collect();
-        there.into_iter()
+    /// The numbers that clients have.
+    pub fn numbers(&self) -> Vec<ClientId> {
+        (0..self.0.len()).filter(|&at| self.0[at].is_some()).map(ClientId::at).collect()
     }
 }

@@ -158,7 +158,7 @@ impl Dispatcher {
         }
         self.domains.scan();
         let (gone, new) = self.members.changes(&self.domains);
-        let has_changed = !gone.is_empty() || !new.is_empty();
+        let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
             // The program in the kernel has forgotten a thread that has ended.
             let _ = self.skeleton.maps.clients_of_threads.delete(&thread.to_ne_bytes());
@@ -166,7 +166,7 @@ impl Dispatcher {
             self.tell(Message::Leave { number: member.number });
         }
         for candidate in new {
-            self.add(&candidate)?;
+            has_changed |= self.add(&candidate)?;
         }
         if has_changed {
             self.tell(Message::Processors(Box::new(self.members.processors())));
@@ -175,11 +175,12 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn add(&mut self, candidate: &Candidate) -> Result<(), DispatchError> {
+    /// Makes a thread a client. Whether it is one now: it may have ended, be in real time, or be one too many.
+    fn add(&mut self, candidate: &Candidate) -> Result<bool, DispatchError> {
         let Candidate { process, thread, domain, .. } = candidate;
-        let Some(classes) = &mut self.classes else { return Ok(()) };
-        let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(()) };
-        let Some(number) = self.members.add(candidate) else { return Ok(()) };
+        let Some(classes) = &mut self.classes else { return Ok(false) };
+        let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(false) };
+        let Some(number) = self.members.add(candidate) else { return Ok(false) };
         self.memory.clear(number);
         let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
         self.skeleton
@@ -192,7 +193,7 @@ impl Dispatcher {
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
         self.tell(Message::Join { number, adopted, domain, share, can_run });
-        Ok(())
+        Ok(true)
     }
 
     fn tell(&self, message: Message) {
@@ -278,7 +279,7 @@ fn of_policy(domain: DomainId) -> DomainIndex {
 }
 
 fn share(domain: &SharedDomain) -> Share {
-    domain.weight.and_then(Share::new).unwrap_or(ORDINARY)
+    Share::new(domain.weight_or_ordinary()).unwrap_or(ORDINARY)
 }
 
 /// The same shares to each other, as small as can be: some policies give as many quanta in a row.

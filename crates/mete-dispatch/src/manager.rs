@@ -15,12 +15,12 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use mete_log::clock::monotonic_ns;
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
 use mete_sched::actuator::Mask;
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::domains::process::{is_runnable, own_thread};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::clients::{Client, Clients, Standing};
 use crate::counts::Counts;
@@ -38,7 +38,7 @@ const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
 const LEAST_SLICE: Nanoseconds = Nanoseconds::from_micros(200);
 /// How long the manager sleeps at least: it runs before its clients, and would leave them nothing.
 const SHORTEST: Duration = Duration::from_micros(20);
-/// A client that cannot use its slice in so many times its length gives the processor up.
+/// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
 
 /// What the manager is told by the thread that looks for clients.
@@ -97,9 +97,7 @@ pub(crate) struct Manager {
 
 /// The present time, by the clock of the rows.
 pub(crate) fn now() -> Nanoseconds {
-    let time = clock_gettime(ClockId::Monotonic);
-    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    Nanoseconds::new(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+    Nanoseconds::new(monotonic_ns())
 }
 
 impl Manager {

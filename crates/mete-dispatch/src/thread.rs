@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use libbpf_rs::{MapHandle, RingBufferBuilder};
+use mete_log::clock::nanoseconds;
 use mete_policy::Nanoseconds;
 use mete_sched::actuator::Class;
 use mete_sched::actuator::classes::PRECEDENCE;
 use mete_sched::domains::process::own_thread;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, Timespec};
 
 use crate::counts::Counts;
 use crate::error::DispatchError;
@@ -66,7 +68,8 @@ pub(crate) fn run(
         longest = manager.step(&mut rows.borrow_mut())?;
         // Never waited for: who reads the counts has no real-time priority.
         if let Ok(mut counts) = shared.counts.try_lock() {
-            *counts = Counts { own_ns: own_time(), ..manager.counts };
+            *counts =
+                Counts { own_ns: Nanoseconds::new(nanoseconds(ClockId::ThreadCPUTime)), ..manager.counts };
         }
     }
     Ok(())
@@ -74,44 +77,30 @@ pub(crate) fn run(
 
 fn wait(files: &[BorrowedFd<'_>; 2], longest: Duration) -> Result<(), DispatchError> {
     let mut files = files.each_ref().map(|file| PollFd::new(file, PollFlags::IN));
-    let longest =
-        Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
-    match poll(&mut files, Some(&longest)) {
+    let longest = Timespec::try_from(longest).ok();
+    match poll(&mut files, longest.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(DispatchError::System { what: "wait", source: error.into() }),
     }
 }
 
-fn own_time() -> Nanoseconds {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    Nanoseconds::new(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
-}
-
 /// The bound of time for all real-time threads of this process; put back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Bound(libc::rlimit);
+pub(crate) struct Bound(Rlimit);
 
 impl Bound {
     pub fn set() -> io::Result<Bound> {
-        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the kernel writes the limit, which lives through the call.
-        if unsafe { libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut before) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let longest = LONGEST_RUN.as_micros() as libc::rlim_t;
-        let bound = libc::rlimit { rlim_cur: longest.min(before.rlim_max), ..before };
-        // SAFETY: the kernel reads the limit, which lives through the call.
-        match unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound) } {
-            0 => Ok(Bound(before)),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let before = getrlimit(Resource::Rttime);
+        let longest = LONGEST_RUN.as_micros() as u64;
+        let bound = before.maximum.map_or(longest, |most| most.min(longest));
+        setrlimit(Resource::Rttime, Rlimit { current: Some(bound), ..before })?;
+        Ok(Bound(before))
     }
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // SAFETY: the kernel reads the limit, which lives through the call. It cannot fail: the bound was no higher.
-        unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const self.0) };
+        // It cannot fail: every process may raise its limit up to the maximum, which stayed as it was.
+        let _ = setrlimit(Resource::Rttime, self.0);
     }
 }

@@ -113,11 +113,11 @@ impl Duty {
     /// The same, and meanwhile looks at something in this period.
     pub fn wait_and_look(&self, period: Duration, mut look: impl FnMut()) {
         self.report();
-        let period =
-            Timespec { tv_sec: period.as_secs().cast_signed(), tv_nsec: period.subsec_nanos().into() };
+        let period = Timespec::try_from(period).ok();
         let input = io::stdin();
         // What is there to be read is the end of the pipe. An error keeps it from looking, and not from waiting.
-        while let Ok(0) | Err(Errno::INTR) = poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&period)) {
+        while let Ok(0) | Err(Errno::INTR) = poll(&mut [PollFd::new(&input, PollFlags::IN)], period.as_ref())
+        {
             look();
         }
         let _ = io::stdin().read_to_end(&mut Vec::new());

@@ -64,7 +64,7 @@ pub(crate) fn sums(domains: &[SharedDomain], number: impl Fn(usize) -> f64) -> V
 
 /// The share of a domain.
 pub(crate) fn share(domain: &SharedDomain) -> Share {
-    domain.weight.and_then(Share::new).unwrap_or(ORDINARY)
+    Share::new(domain.weight_or_ordinary()).unwrap_or(ORDINARY)
 }
 
 #[cfg(test)]

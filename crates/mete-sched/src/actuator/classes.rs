@@ -4,6 +4,7 @@ use std::process::Command;
 
 use mete_log::DomainId;
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::class::Class;
 use super::ledger::Restored;
@@ -137,17 +138,11 @@ impl Adopted {
 /// twentieth of each second in any case.
 pub(super) fn take_precedence() {
     // The scheduler may have bounded the time of its own real-time threads. To put back many threads takes longer.
-    let mut bound = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the limit and then reads it; it lives through both calls.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut bound) == 0 {
-            bound.rlim_cur = bound.rlim_max;
-            libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound);
-        }
-    }
+    let bound = getrlimit(Resource::Rttime);
+    let _ = setrlimit(Resource::Rttime, Rlimit { current: bound.maximum, ..bound });
     let own = own_thread();
     let _ = Class::fifo(PRECEDENCE).give_to(own);
 }
 
-/// The real-time priority of the processes that put classes back, and of whoever chooses which threads are in front.
+/// The real-time priority of the processes that put classes back, and of the scheduler that puts threads in front.
 pub const PRECEDENCE: u32 = 50;

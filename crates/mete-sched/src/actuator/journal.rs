@@ -140,7 +140,7 @@ impl<L: Ledger> Journal<L> {
         self.undo_under(FlockOperation::LockExclusive)
     }
 
-    /// Undoes what is noted, and keeps it noted: it is done again by whoever noted it.
+    /// Undoes what is noted, and keeps the notes: the scheduler will make the same changes again.
     ///
     /// # Errors
     ///

@@ -38,6 +38,12 @@ impl SharedDomain {
     /// The greatest weight, which is the kernel's.
     pub const MOST: u32 = 10_000;
 
+    /// Its share in the unit of `cpu.weight`, or that of a domain of which none is said.
+    #[must_use]
+    pub fn weight_or_ordinary(&self) -> u32 {
+        self.weight.unwrap_or(SharedDomain::ORDINARY)
+    }
+
     /// Reads a domain with a share or without one. Its selectors may contain any bytes.
     ///
     /// # Errors

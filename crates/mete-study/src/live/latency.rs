@@ -90,7 +90,7 @@ fn line(of_means: &OfMeans) -> Value {
     })
 }
 
-/// How late at most the sleeper was in so many percent of all times.
+/// The percentiles of how late the sleeper was.
 fn series(of_means: &OfMeans) -> Option<Series> {
     let mut late: Vec<f64> = of_means.runs.iter().flat_map(|run| run.late_us.iter().copied()).collect();
     late.sort_by(f64::total_cmp);

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use mete_base::progress::Progress;
 use mete_bench::crew::{Crew, MemberWords, now_ns, sleep_ns};
 use mete_dispatch::{Counts, Dispatcher, Setup};
+use mete_log::clock::nanoseconds;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
 use mete_policy::by_name;
 use mete_sched::domains::SharedDomain;
+use rustix::time::ClockId;
 
 /// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +146,6 @@ impl Run {
         time: Duration,
         progress: &dyn Progress,
     ) -> Result<Run, Reason> {
-        // The last processor: the first one has most of what the machine does otherwise.
         let place = processor::quietest();
         let crew = Crew::start(&vec![Some(place); parts.len()], WORDS, play)?;
         for (nth, part) in parts.iter().enumerate() {
@@ -267,7 +268,7 @@ fn used(crew: &Crew, parts: &[Part], domains: usize) -> Vec<u64> {
 /// By how much a sleeper was late since it had woken this many times, in microseconds.
 fn late(words: &[std::sync::atomic::AtomicU64], since: u64) -> Vec<f64> {
     let until = words[WAKES].load(Ordering::Acquire);
-    // Only so many are kept.
+    // The newest ones are kept.
     let since = since.max(until.saturating_sub(MOST_LATE as u64));
     (since..until)
         .map(|nth| words[LATE + nth as usize % MOST_LATE].load(Ordering::Relaxed) as f64 / 1000.0)
@@ -302,8 +303,7 @@ fn compute(ns: u64) {
 
 /// The processor time of the calling process.
 fn own_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+    nanoseconds(ClockId::ThreadCPUTime)
 }
 
 #[cfg(test)]

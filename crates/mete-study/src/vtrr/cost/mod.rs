@@ -127,7 +127,7 @@ fn papers(found: &PolicyCosts) -> String {
     plot::lines_with_intervals(TITLE, &x, &y, &series, &quartiles)
 }
 
-/// All policies, up to the greatest number of clients. With so many lines, quartiles at each point would hide the
+/// All policies, up to the greatest number of clients. With a line for each policy, quartiles at each point would hide the
 /// lines.
 fn all(found: &PolicyCosts) -> String {
     let series: Vec<_> = CATALOG.iter().map(|entry| line(found, entry.name, MOST).0).collect();
