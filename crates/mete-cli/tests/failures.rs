@@ -287,15 +287,7 @@ fn as_nobody(arguments: &[&str]) -> Output {
         std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
-    loop {
-        match command.output() {
-            // A process that another test forks has the copy open for writing until it executes its program.
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            output => return output.unwrap(),
-        }
-    }
+    common::once_written(|| command.output())
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{Running, kernel_is_there, mete, objects, printed_by, program};
+use common::{Group, Running, kernel_is_there, mete, objects, printed_by, program};
 use predicates::prelude::*;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -250,33 +250,6 @@ fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and
     assert_eq!(running.wait().code(), Some(130));
     let said = std::fs::read_to_string(said.path()).unwrap();
     assert!(said.contains("\"later\" is empty so far") && said.contains("comm:mete-later-test"), "{said}");
-}
-
-/// A control group that is removed after the test; `None` if there can be none, with a word about why.
-struct Group(std::path::PathBuf);
-
-impl Group {
-    fn make(name: &str) -> Option<Group> {
-        let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
-        let of = |mount| std::path::Path::new(mount).join(format!("mete-{name}-{}", std::process::id()));
-        let is_group = |path: &std::path::PathBuf| path.with_file_name("cgroup.procs").exists();
-        let made =
-            mounts.map(of).into_iter().find(|path| is_group(path) && std::fs::create_dir(path).is_ok());
-        if made.is_none() {
-            println!("SKIPPED: no control group can be made here; run as root");
-        }
-        made.map(Group)
-    }
-
-    fn take(&self, pid: u32) {
-        std::fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        common::wait_until("the group is empty", || std::fs::remove_dir(&self.0).is_ok());
-    }
 }
 
 #[test]

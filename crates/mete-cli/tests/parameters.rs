@@ -36,6 +36,11 @@ struct Recorder {
 impl Recorder {
     /// Starts it; `None` if the kernel cannot be recorded here, or parameters cannot be files.
     fn start(options: &[&str]) -> Option<Recorder> {
+        Recorder::start_by(options, |_, _| ())
+    }
+
+    /// As [`Recorder::start`], with a command that may still be changed, for which there is a directory.
+    fn start_by(options: &[&str], change: impl FnOnce(&Path, &mut Command)) -> Option<Recorder> {
         if !can_run() {
             return None;
         }
@@ -46,7 +51,8 @@ impl Recorder {
         unsafe {
             command.pre_exec(|| Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?))
         };
-        let process = Running::start(command.args(options).stdout(Stdio::null()));
+        change(place.path(), command.args(options).stdout(Stdio::null()));
+        let process = Running::start(&mut command);
         let recorder = Recorder { place, process };
         wait_until("its parameters are there", || recorder.file("status").exists());
         Some(recorder)
@@ -363,7 +369,9 @@ fn klog_4_dead_tree_of_a_recorder_and_keepers_killed_together_is_taken_away_by_t
     have_own_mounts();
     let recorder = killed_with_its_keepers();
     assert!(recorder.is_mounted());
-    says(&mete(&["doctor"]).assert().success(), &format!("{} is unmounted now", recorder.tree().display()));
+    let mut doctor = mete(&["doctor"]);
+    let doctor = doctor.env("METE_RUNTIME_DIR", recorder.place.path()).assert().success();
+    says(&doctor, &format!("{} is unmounted now", recorder.tree().display()));
     assert!(!recorder.is_mounted() && !recorder.tree().exists());
 }
 
@@ -375,9 +383,14 @@ fn have_own_mounts() {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).unwrap();
 }
 
-/// A recorder that was stopped, so that it has started no other keepers in place of those that were killed.
+/// A recorder that was stopped, so that it has started no other keepers in place of those that were killed. Its notes
+/// are where only this test's commands look: another command of this user would remove the noted directory, and with
+/// it what is mounted there, in whichever namespace.
 fn killed_with_its_keepers() -> Recorder {
-    let mut recorder = Recorder::start(&[]).unwrap();
+    let notes_beside = |place: &Path, command: &mut Command| {
+        command.env("METE_RUNTIME_DIR", place);
+    };
+    let mut recorder = Recorder::start_by(&[], notes_beside).unwrap();
     // On a busy machine the last one may begin late. It would undo the mount after the others were killed.
     wait_until("its keepers are there", || keepers_of(recorder.process.pid()).len() == KEEPERS);
     recorder.process.signal(Signal::STOP);

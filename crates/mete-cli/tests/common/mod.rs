@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -159,6 +160,19 @@ fn take_usual_signals() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Starts a program that may be a copy that was made a moment ago: a process that another test forks has the copy open
+/// for writing until it executes its own program.
+pub fn once_written<T>(mut start: impl FnMut() -> io::Result<T>) -> T {
+    loop {
+        match start() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            started => return started.unwrap(),
+        }
+    }
+}
+
 /// A process that ends with the test.
 pub struct Running(pub Child);
 
@@ -173,7 +187,7 @@ impl Running {
 
     /// Starts it with the effects of signals that this process has.
     pub fn start_as_here(command: &mut Command) -> Running {
-        Running(command.spawn().unwrap())
+        Running(once_written(|| command.spawn()))
     }
 
     /// A process that does nothing until it is ended.
@@ -356,4 +370,40 @@ pub fn fuse_is_there() -> bool {
 pub fn events(trace: &std::path::Path) -> Vec<Value> {
     let shown = objects(&stdout(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]));
     shown.into_iter().filter(|object| object["kind"] == "event").collect()
+}
+
+/// A control group of a test, which goes with the test.
+pub struct Group(pub PathBuf);
+
+impl Group {
+    /// `None` where none can be made, with the reason printed.
+    pub fn make(name: &str) -> Option<Group> {
+        Group::make_in(&["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"], name)
+    }
+
+    /// One that can have a weight.
+    pub fn with_weight(name: &str) -> Option<Group> {
+        let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+        Group::make_in(&["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"], name)
+    }
+
+    fn make_in(mounts: &[&str], name: &str) -> Option<Group> {
+        let of = |mount: &&str| Path::new(mount).join(format!("mete-{name}-{}", std::process::id()));
+        let is_group = |path: &PathBuf| path.with_file_name("cgroup.procs").exists();
+        let made = mounts.iter().map(of).find(|path| is_group(path) && fs::create_dir(path).is_ok());
+        if made.is_none() {
+            println!("SKIPPED: no control group can be made here; run as root");
+        }
+        made.map(Group)
+    }
+
+    pub fn take(&self, pid: u32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        wait_until("the group is empty", || fs::remove_dir(&self.0).is_ok());
+    }
 }
