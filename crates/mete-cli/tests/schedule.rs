@@ -9,8 +9,8 @@ use std::process::{ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{
-    Running, has_two_processors, kernel_is_there, mask, mete, printed_by, program, said_by, says, set_mask,
-    wait_until,
+    Group, Running, has_two_processors, kernel_is_there, mask, mete, objects, printed_by, program, said_by,
+    says, set_mask, stdout, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -109,7 +109,7 @@ fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
     assert!(scheduler.wait().code() == Some(130) && stage.is_as_it_was());
     let restored =
         rest.iter().find(|object| object["kind"] == "restored").expect("a word on what was put back");
-    assert!(restored["threads"].as_u64() >= Some(1) && restored["failed"] == 0, "{restored}");
+    assert!(restored["restored"].as_u64() >= Some(1) && restored["failed"] == 0, "{restored}");
     assert!(rest.iter().any(|object| object["kind"] == "completeness"));
     common::assert_described(&rest);
     wait_until("the kernel has let go of all links", || {
@@ -183,6 +183,27 @@ fn log_6_a_driver_that_does_not_run_yet_is_waited_for() {
 }
 
 #[test]
+fn vtrr_7_what_was_given_and_what_was_put_back_is_reported_in_objects() {
+    let (Some(one), Some(other)) = (Group::with_weight("given"), Group::with_weight("other")) else { return };
+    let [first, second] = [(&one, 3), (&other, 1)].map(|(group, share)| {
+        let name = group.0.file_name().unwrap().to_str().unwrap();
+        format!("{}=cgroup:{},share={share}", &name[..7], group.0.display())
+    });
+    let vtrr = ["schedule", "--policy", "vtrr", "--json", "--by", "cgroup", "--for", "100ms"];
+    let text =
+        stdout(&[&vtrr[..], &["--domain", &format!("a{first}"), "--domain", &format!("b{second}")]].concat());
+    let objects = objects(&text);
+    let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["share", "share", "scheduler", "restored"], "{text}");
+    assert_eq!([&objects[0]["wanted_percent"], &objects[1]["wanted_percent"]], [75.0, 25.0]);
+    assert_eq!((&objects[2]["by"], &objects[2]["because"]), (&"cgroup".into(), &Value::Null));
+    assert_eq!(
+        (&objects[3]["what"], &objects[3]["restored"]),
+        (&"weights of control groups".into(), &2.into())
+    );
+}
+
+#[test]
 fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_moved() {
     let Some(stage) = DemoProcesses::open() else { return };
     let arguments = stage.arguments(&["--for", "200ms"]);
@@ -190,7 +211,7 @@ fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_mo
     let mut nowhere = program(&arguments);
     let output = nowhere.env("METE_RUNTIME_DIR", "/proc/nothing-is-made-here").output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("moves cannot be noted in a file ("), "{said}");
+    assert!(said.contains("changes cannot be noted in a file ("), "{said}");
     let output = program(&arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!said.contains("cannot be noted"), "{said}");

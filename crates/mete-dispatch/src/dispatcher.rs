@@ -229,6 +229,13 @@ impl Dispatcher {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The reason why classes stay as they are if this process and those that put classes back are killed at the same
+    /// moment; `None` if the next start of this program puts them back.
+    #[must_use]
+    pub fn unnamed(&self) -> Option<&io::Error> {
+        self.classes.as_ref()?.unnamed()
+    }
+
     /// Ends, puts all classes back, and reports how that went.
     pub fn finish(mut self) -> Restored {
         let _ = self.ended();

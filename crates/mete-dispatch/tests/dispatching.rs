@@ -168,6 +168,30 @@ fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were
 }
 
 #[test]
+fn vtrr_6_a_second_dispatcher_is_refused_until_the_first_has_ended() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let part = Part::on_one_processor(&["hogs", "2"]);
+    let place = tempfile::tempdir().unwrap();
+    let policy = "distributed-vtrr";
+    let first = Dispatching::start_in(place.path(), policy, 100, &domains(&[(&part, 1)]));
+    let mut second = Command::new(SUBJECT);
+    second.args(["dispatch", policy, "100"]).args(domains(&[(&part, 1)]));
+    let refused = second.env("METE_RUNTIME_DIR", place.path()).output().unwrap();
+    let said = String::from_utf8([refused.stdout, refused.stderr].concat()).unwrap();
+    assert!(said.contains(&format!("process {} changes scheduling classes", first.pid())), "{said}");
+    assert!(first.end().contains("failed: 0"));
+    assert!(part.classes().iter().all(|class| *class == Class::default()));
+    let third = Dispatching::start_in(place.path(), policy, 100, &domains(&[(&part, 1)]));
+    third.kill();
+    let fourth = Dispatching::start_in(place.path(), policy, 100, &domains(&[(&part, 1)]));
+    assert!(fourth.end().contains("failed: 0"));
+    assert!(part.classes().iter().all(|class| *class == Class::default()));
+}
+
+#[test]
 fn vtrr_6_real_time_threads_are_left_alone() {
     if !can_dispatch() {
         return;

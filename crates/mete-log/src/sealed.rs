@@ -166,7 +166,8 @@ impl Mapping {
     ///
     /// If `at` is no multiple of 8, or the mapping ends before the words do.
     pub fn words(&self, at: usize, count: usize) -> &[AtomicU64] {
-        assert!(at.is_multiple_of(8) && at + count * 8 <= self.bytes, "{count} words from byte {at} on");
+        let is_inside = at <= self.bytes && count <= (self.bytes - at) / 8;
+        assert!(at.is_multiple_of(8) && is_inside, "{count} words from byte {at} on");
         // SAFETY: the words are inside the mapping (checked above), aligned, mapped as long as `self` lives
         // (invariant), and accessed as atomics only.
         unsafe { core::slice::from_raw_parts(self.base.byte_add(at).cast().as_ptr(), count) }

@@ -153,7 +153,7 @@ pub(crate) fn prepare_and_hold(path: &Path) -> io::Result<Option<OwnedFd>> {
 
 /// Removes the own directory in `/tmp` if it is empty and no process is about to use it. Other places are
 /// cleared up by the system or the user that made them.
-pub(crate) fn remove_unused() {
+pub fn remove_unused() {
     let path = own();
     // A process that takes the lock from here on finds that the directory with the lock is gone.
     if path == without_run_time_directory(user())

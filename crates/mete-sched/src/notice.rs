@@ -65,7 +65,7 @@ impl Notice {
 /// The warning that is printed before anything is moved.
 pub fn not_for_the_next_start(why: &str) -> String {
     format!(
-        "moves cannot be noted in a file ({why}): if this process and the two that watch it are killed at the same \
+        "changes cannot be noted in a file ({why}): if this process and the two that watch it are killed at the same \
          moment, nothing is put back"
     )
 }

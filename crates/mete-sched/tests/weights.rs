@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::{Running, SUBJECT, eventually, skip};
 use mete_sched::actuator::{Restored, Weights};
@@ -152,6 +152,54 @@ fn vtrr_7_the_next_start_puts_weights_back_even_if_all_three_processes_were_stop
     signal(libc::SIGCONT);
     assert_eq!((stood, value), (group.unit(300), group.unit(100)), "{said:?}");
     assert!(String::from_utf8(said.stdout).unwrap().contains("weights: Restored { restored: 1"));
+}
+
+#[test]
+fn vtrr_7_a_group_that_another_scheduler_weighs_is_refused_until_that_one_has_ended() {
+    let (Some(shared), Some(own)) = (Group::new("shared"), Group::new("not-shared")) else { return };
+    let place = tempfile::tempdir().unwrap();
+    let first = weighing(&place, 300, &[shared.text()]);
+    let mut second = Command::new(SUBJECT);
+    second.args(["weigh", "200", own.text(), shared.text()]).env("METE_RUNTIME_DIR", place.path());
+    let refused = second.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains(&format!("process {}", first.pid())), "{said}");
+    // What it had changed before is put back, and the other's is as it was.
+    assert_eq!([own.value(), shared.value()], [own.unit(100), shared.unit(300)]);
+    first.kill();
+    let third = weighing(&place, 200, &[shared.text()]);
+    assert_eq!(shared.value(), shared.unit(200));
+    drop(third);
+    eventually("the weight is put back", || shared.value() == shared.unit(100));
+}
+
+#[test]
+fn vtrr_7_the_weight_of_a_group_that_was_renamed_meanwhile_is_put_back() {
+    let Some(mut group) = Group::new("before") else { return };
+    let inner = Group(group.0.join("inner"));
+    fs::create_dir(&inner.0).unwrap();
+    if group.file().ends_with("cpu.weight") {
+        return skip("control groups of version 2 cannot be renamed");
+    }
+    let mut weights = start();
+    weights.set(&group.0, 300).unwrap();
+    weights.set(&inner.0, 300).unwrap();
+    let after = group.0.with_file_name(format!("mete-test-after-{}", std::process::id()));
+    fs::rename(&group.0, &after).unwrap();
+    group.0 = after;
+    let inner = Group(group.0.join("inner"));
+    assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
+    assert_eq!([group.value(), inner.value()], [1024, 1024]);
+}
+
+#[test]
+fn vtrr_7_an_idle_group_is_refused_and_the_user_is_told_what_to_do() {
+    let Some(group) = Group::new("idle") else { return };
+    if fs::write(group.0.join("cpu.idle"), "1").is_err() {
+        return skip("this kernel has no idle control groups");
+    }
+    let said = start().set(&group.0, 300).unwrap_err().to_string();
+    assert!(said.contains("write 0 into its cpu.idle first"), "{said}");
 }
 
 #[test]

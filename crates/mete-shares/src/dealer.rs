@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use mete_dispatch::DispatchError;
 use mete_ext::{Ended, ExtError};
 use mete_policy::Entry;
-use mete_sched::actuator::{ActuatorError, Restored};
+use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::SharedDomain;
+use mete_sched::notice::not_for_the_next_start;
 
 use crate::account::Account;
 use crate::given::Work;
 use crate::group::{control_group, share, sums};
-use crate::means::Means;
+use crate::means::{Means, PutBack};
 use crate::{Did, Given};
 
 /// What a domain has that nothing is said about.
@@ -199,11 +200,18 @@ impl Dealer {
     /// What it did since it started.
     #[must_use]
     pub fn did(&self) -> Did {
-        Did::new(self.policy, self.means.name(), self.passed().as_secs_f64(), &self.means.work())
+        let did = Did::new(self.policy, self.means.name(), self.passed().as_secs_f64(), &self.means.work());
+        Did { because: self.because.as_ref().map(ToString::to_string), ..did }
     }
 
-    /// Puts back what was changed: what that was, and how it went; `None` if it needs no putting back.
-    pub fn finish(self) -> Option<(&'static str, Restored)> {
+    /// What the user should know about how it is put back what is changed, if not everything is as it should be.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()))
+    }
+
+    /// Puts back what was changed; `None` if it needs no putting back.
+    pub fn finish(self) -> Option<PutBack> {
         self.means.finish()
     }
 }

@@ -28,6 +28,8 @@ pub struct Did {
     pub policy: &'static str,
     /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`.
     pub by: &'static str,
+    /// Why it is not something that keeps shares more closely, if there is a reason.
+    pub because: Option<String>,
     /// How long that lasts, in seconds.
     pub time_s: f64,
     /// Tasks that were chosen to run next.

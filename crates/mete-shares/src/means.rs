@@ -1,6 +1,7 @@
 //! What deals: the one of the means that was taken.
 
 use std::fmt;
+use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::GroupScheduler;
@@ -16,6 +17,17 @@ pub(crate) enum Means {
     Ext(Box<GroupScheduler>),
     Weights(Weights),
     Dispatcher(Box<Dispatcher>),
+}
+
+/// What was put back at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutBack {
+    /// What that was, in words.
+    pub what: &'static str,
+    /// Where the user sees what could not be put back.
+    pub see: &'static str,
+    /// How it went.
+    pub restored: Restored,
 }
 
 impl Means {
@@ -55,12 +67,27 @@ impl Means {
         }
     }
 
-    /// Puts back what was changed: what that was, and how it went; `None` if it needs no putting back.
-    pub fn finish(self) -> Option<(&'static str, Restored)> {
+    /// Why what was changed would stay if this process and those that watch it were killed at the same moment.
+    pub fn unnamed(&self) -> Option<&io::Error> {
         match self {
             Means::Ext(_) => None,
-            Means::Weights(weights) => Some(("weights of control groups", weights.finish())),
-            Means::Dispatcher(dispatcher) => Some(("scheduling classes of threads", dispatcher.finish())),
+            Means::Weights(weights) => weights.unnamed(),
+            Means::Dispatcher(dispatcher) => dispatcher.unnamed(),
+        }
+    }
+
+    /// Puts back what was changed; `None` if it needs no putting back.
+    pub fn finish(self) -> Option<PutBack> {
+        match self {
+            Means::Ext(_) => None,
+            Means::Weights(weights) => {
+                let restored = weights.finish();
+                Some(PutBack { what: "weights of control groups", see: "cpu.weight or cpu.shares", restored })
+            }
+            Means::Dispatcher(dispatcher) => {
+                let restored = dispatcher.finish();
+                Some(PutBack { what: "scheduling classes", see: "chrt -p PID", restored })
+            }
         }
     }
 }

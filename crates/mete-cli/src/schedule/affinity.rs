@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
+use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
-use mete_command::{failure, interrupt};
 use mete_policy::{Move, Permille, ProcessorId, Role};
 use mete_sched::domains::of_policy;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use super::{AffinityOptions, ScheduleOptions};
+use super::{AffinityOptions, ScheduleOptions, print_restored};
 use crate::notice;
 use crate::notice::ToldNotices;
 use crate::parse::check_domains;
@@ -283,19 +283,7 @@ fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
     let Some(restored) = ended.restored else {
         return output.text("nothing was moved: this was a dry run");
     };
-    output.object(&Restoration { threads: restored.restored, failed: restored.failed })?;
-    output.text(format!("processor masks: {restored}"))?;
-    if restored.failed > 0 {
-        failure::say("some processor masks could not be put back: see taskset -p PID");
-    }
-    Ok(())
-}
-
-#[derive(Serialize)]
-#[serde(tag = "kind", rename = "restored")]
-struct Restoration {
-    threads: usize,
-    failed: usize,
+    print_restored("processor masks", restored, "taskset -p PID", output)
 }
 
 #[cfg(test)]

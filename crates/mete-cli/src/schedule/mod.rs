@@ -9,12 +9,15 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
+use mete_command::failure;
 use mete_command::output::Output;
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_policy::affinity::Settings;
 use mete_sched::DomainSpec;
+use mete_sched::actuator::Restored;
 use mete_sched::domains::SharedDomain;
 use mete_shares::By;
+use serde::Serialize;
 
 use crate::parse::{AFFINITY, domain, live_policy, shared_domain};
 
@@ -143,4 +146,27 @@ impl ScheduleOptions {
             _ => self.check_shares(),
         }
     }
+}
+
+/// Reports how putting back went, and where the user sees what could not be.
+fn print_restored(
+    what: &'static str,
+    restored: Restored,
+    see: &str,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    output.object(&PrintedBack { what, restored })?;
+    output.text(format!("{what}: {restored}"))?;
+    if restored.failed > 0 {
+        failure::say(&format!("some {what} could not be put back: see {see}"));
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename = "restored")]
+struct PrintedBack {
+    what: &'static str,
+    #[serde(flatten)]
+    restored: Restored,
 }

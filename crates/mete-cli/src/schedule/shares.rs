@@ -8,14 +8,14 @@ use anyhow::bail;
 use clap::Parser;
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
-use mete_command::interrupt;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
+use mete_command::{failure, interrupt};
 use mete_policy::{Entry, by_name};
-use mete_shares::{By, DealError, Dealer, Did, Ended, Given, control_group};
+use mete_shares::{By, DealError, Dealer, Did, Ended, Given, PutBack, control_group};
 
-use super::{AffinityOptions, ScheduleOptions};
+use super::{AffinityOptions, ScheduleOptions, print_restored};
 use crate::parse::check_domains;
 use crate::report::tables;
 
@@ -76,6 +76,7 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
+    dealer.warning().iter().for_each(|warning| failure::say(warning));
     let watched = watch(&mut dealer, options.time);
     let (passed, did) = (dealer.passed(), dealer.did());
     print(&dealer.given(), output)?;
@@ -86,8 +87,8 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
             seconds(passed)
         );
     }
-    if let Some((what, restored)) = dealer.finish() {
-        output.text(format!("{what}: {restored}"))?;
+    if let Some(PutBack { what, see, restored }) = dealer.finish() {
+        print_restored(what, restored, see, output)?;
     }
     watched?;
     let is_done = options.time.is_none_or(|time| passed >= time);

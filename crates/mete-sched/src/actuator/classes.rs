@@ -1,5 +1,6 @@
 //! Precedence by scheduling classes: a thread is in front of all ordinary ones, or behind them.
 
+use std::io;
 use std::process::Command;
 
 use mete_log::DomainId;
@@ -44,7 +45,7 @@ impl Classes {
     ///
     /// # Errors
     ///
-    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`], [`ActuatorError::Ruled`]
     pub fn start(priority: u32) -> Result<Classes, ActuatorError> {
         Classes::start_with(priority, watcher::this_program)
     }
@@ -53,12 +54,23 @@ impl Classes {
     ///
     /// # Errors
     ///
-    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`], [`ActuatorError::Ruled`]
     pub fn start_with(
         priority: u32,
         watcher: impl Fn() -> Command + Send + 'static,
     ) -> Result<Classes, ActuatorError> {
-        Ok(Classes { undoing: Undoing::start(watcher)?, front: Class::fifo(priority) })
+        let undoing = Undoing::start(watcher)?;
+        match undoing.other(|_| true) {
+            Some(other) => Err(ActuatorError::Ruled(other)),
+            None => Ok(Classes { undoing, front: Class::fifo(priority) }),
+        }
+    }
+
+    /// The reason why classes stay as they are if this process and both of its watchers are killed at the same moment;
+    /// see [`Affinity::unnamed`](super::Affinity::unnamed).
+    #[must_use]
+    pub fn unnamed(&self) -> Option<&io::Error> {
+        self.undoing.unnamed()
     }
 
     /// Notes what a thread has, so that its class may be changed. `None` if it has ended, or is in real time.

@@ -33,6 +33,8 @@ const MAGIC: std::ops::Range<usize> = 0..8;
 const BOOT: std::ops::Range<usize> = 8..44;
 const NAMESPACE: std::ops::Range<usize> = 48..56;
 const BEGIN: std::ops::Range<usize> = 56..64;
+/// The most bytes of records. What a scheduler that rules every thread of a large machine notes fits in many times.
+const MOST_BYTES: u64 = 64 << 20;
 /// How often to try to make a file. Another program may remove the directory just before the file is put into it.
 const TRIES: u32 = 10;
 
@@ -106,6 +108,13 @@ impl<L: Ledger> Journal<L> {
     /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an error,
     /// the part of the record that was written does not count: the next record takes its place.
     pub fn append(&mut self, record: &L::Record) -> io::Result<()> {
+        if self.end - self.begin >= MOST_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the journal is full"));
+        }
+        self.write(record)
+    }
+
+    fn write(&mut self, record: &L::Record) -> io::Result<()> {
         self.file.write_all_at(&record.to_bytes(), self.end)?;
         self.end += L::Record::BYTES as u64;
         Ok(())
@@ -121,13 +130,21 @@ impl<L: Ledger> Journal<L> {
     pub fn rewrite(&mut self, records: impl Iterator<Item = L::Record>) -> io::Result<()> {
         // The new records go behind the old ones; the one write of `begin` then switches over.
         let begin = self.end;
-        records.into_iter().try_for_each(|record| self.append(&record))?;
+        records.into_iter().try_for_each(|record| self.write(&record))?;
         self.file.write_all_at(&begin.to_le_bytes(), BEGIN.start as u64)?;
         self.begin = begin;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         // An error would only mean that the file takes more room.
         let _ = rustix::fs::fallocate(&self.file, flags, HEADER_BYTES, begin - HEADER_BYTES);
         Ok(())
+    }
+
+    /// What this user's other schedulers have noted that live, or whose watchers do, each with its number.
+    pub fn others(&self) -> impl Iterator<Item = (u32, L)> {
+        let left =
+            directory::all_own().into_iter().flat_map(|directory| files_left(&directory, L::EXTENSION));
+        let others = left.filter(|path| Some(path) != self.path.as_ref());
+        others.filter_map(|path| Some((named_for(&path)?.0, in_use(&path)?)))
     }
 
     /// Undoes what is noted, unless it was undone already; `None` then. If several processes call this, one works at
@@ -176,6 +193,7 @@ impl<L: Ledger> Journal<L> {
         if let Some(path) = &self.path {
             // An error is of no consequence: another process may have removed it.
             let _ = fs::remove_file(path);
+            directory::remove_unused();
         }
         Ok(restored)
     }
@@ -189,6 +207,8 @@ impl<L: Ledger> Journal<L> {
         let mut header = [0; HEADER_BYTES as usize];
         self.file.read_exact_at(&mut header, 0)?;
         let begin = number(&header[BEGIN]).max(HEADER_BYTES);
+        // Longer ones are nobody's: see `append`.
+        let length = length.min(begin.saturating_add(MOST_BYTES));
         let mut ledger = L::default();
         let mut bytes = vec![0; L::Record::BYTES];
         for at in (begin..length).step_by(L::Record::BYTES) {
@@ -272,15 +292,29 @@ fn left<L: Ledger>(path: PathBuf) -> io::Result<Option<Journal<L>>> {
     Ok(is_over.then(|| Journal::of(file, Some(path))))
 }
 
+/// The ledger in a file that a process looks after, in any namespace.
+fn in_use<L: Ledger>(path: &Path) -> Option<L> {
+    let file = open_left(path, OFlags::RDONLY).ok()??;
+    let is_deserted = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let (here, mut there) = (header(L::MAGIC).ok()?, [0; HEADER_BYTES as usize]);
+    file.read_exact_at(&mut there, 0).ok()?;
+    let is_readable = there[MAGIC] == here[MAGIC] && there[BOOT] == here[BOOT];
+    if is_deserted || !is_readable {
+        return None;
+    }
+    Journal::of(file, None).read().ok()?
+}
+
+/// The number and the start of the process after which a journal is named.
+fn named_for(path: &Path) -> Option<(u32, u64)> {
+    let (pid, start) = path.file_stem()?.to_str()?.split_once('-')?;
+    Some((pid.parse().ok()?, start.parse().ok()?))
+}
+
 /// Whether the scheduler has ended after which a journal of this namespace is named.
 fn has_ended(path: &Path) -> bool {
-    let name = path.file_stem().and_then(OsStr::to_str).and_then(|name| name.split_once('-'));
-    let number = |text: &str| text.parse::<u64>().ok();
-    let Some((Some(pid), Some(start))) = name.map(|(pid, start)| (number(pid), number(start))) else {
-        return false;
-    };
-    let found = u32::try_from(pid).ok().map(Process::find);
-    matches!(found, Some(Ok(found)) if found.as_ref().is_none_or(|found| found.start != start))
+    let Some((pid, start)) = named_for(path) else { return false };
+    matches!(Process::find(pid), Ok(found) if found.as_ref().is_none_or(|found| found.start != start))
 }
 
 #[cfg(test)]
@@ -331,6 +365,30 @@ mod tests {
                 .filter_map(|journal| journal.path)
                 .collect()
         }
+    }
+
+    #[test]
+    fn log_16_of_a_journal_that_is_longer_than_any_that_is_written_no_more_is_read() {
+        let place = JournalDirectory::new();
+        let (_, file) = place.leave("long", |_| ());
+        file.write_all_at(&record(7).to_bytes(), HEADER_BYTES).unwrap();
+        file.set_len(200 << 30).unwrap();
+        let journals = left_in::<ThreadLedger<Mask>>(place.0.path());
+        assert_eq!(threads(&journals[0]), [0, 7]);
+    }
+
+    #[test]
+    fn log_16_a_journal_in_use_is_seen_by_others_with_its_process() {
+        let place = JournalDirectory::new();
+        let (path, file) = place.leave("4711-815", |_| ());
+        file.write_all_at(&record(7).to_bytes(), HEADER_BYTES).unwrap();
+        assert!(in_use::<ThreadLedger<Mask>>(&path).is_none(), "no process looks after it");
+        rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+        let ledger = in_use::<ThreadLedger<Mask>>(&path).unwrap();
+        assert_eq!((named_for(&path), ledger.records().count()), (Some((4711, 815)), 1));
+        let (path, file) = place.leave("4711-816", |header| header[BOOT.start] ^= 1);
+        rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+        assert!(in_use::<ThreadLedger<Mask>>(&path).is_none(), "its process ended with the machine");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) trait Ledger: Default {
 }
 
 /// How putting back went, in numbers of what was changed: threads, or control groups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Restored {
     /// Those that are as they were before.
     pub restored: usize,

@@ -119,6 +119,10 @@ pub enum ActuatorError {
         /// The processor to which its threads were to be moved.
         processor: usize,
     },
+    /// Another scheduler of this user puts threads in front and behind. Two of them would take each other's changes for
+    /// the owners'.
+    #[error("process {0} changes scheduling classes of threads already; end that one first")]
+    Ruled(u32),
     /// The control group cannot be given a weight.
     #[error("the control group {}: {why}", path.display())]
     Group {

@@ -2,15 +2,17 @@
 
 use std::io;
 use std::process::Command;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use mete_keeper::Keepers;
 
 use super::journal::Journal;
 use super::ledger::{Ledger, Restored};
 use super::{ActuatorError, watcher};
+use crate::domains::process::Process;
 
-/// How long a change waits for a new watcher after both were killed. The logs are not read meanwhile; they have room
+/// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has ended. The logs are not read meanwhile; they have room
 /// for the rows of that time.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The journal is rewritten when it has at least this number of records, and twice the number that is needed.
@@ -45,6 +47,19 @@ impl<L: Ledger> Undoing<L> {
     /// Why the next start of this program would find nothing to undo; `None` if it would.
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.unnamed.as_ref()
+    }
+
+    /// The number of another scheduler of this user that lives and has noted something of this kind. One that has ended
+    /// is waited for: its watchers put back what it changed.
+    pub fn other(&self, is_in: impl Fn(&L) -> bool) -> Option<u32> {
+        let begin = Instant::now();
+        loop {
+            let other = self.book.journal.others().find(|(_, ledger)| is_in(ledger))?.0;
+            if matches!(Process::find(other), Ok(Some(_))) || begin.elapsed() > PATIENCE {
+                return Some(other);
+            }
+            sleep(PATIENCE / 10);
+        }
     }
 
     pub fn ledger(&self) -> &L {

@@ -1,9 +1,11 @@
 //! The file with a control group's weight: `cpu.weight` in version 2, `cpu.shares` in version 1.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, StatFs, fstatfs, openat, statfs};
 
 use crate::domains::{in_controller, is_cgroup, is_root};
 
@@ -12,6 +14,10 @@ const NAMES: [&str; 2] = ["cpu.weight", "cpu.shares"];
 /// What a group of version 1 has that nothing was said about, where one of version 2 has 100.
 const ORDINARY_SHARES: u64 = 1024;
 const ORDINARY_WEIGHT: u64 = 100;
+/// What `statfs` says of control groups, of version 2 and of version 1 (`linux/magic.h`).
+const MAGICS: [i64; 2] = [0x6367_7270, 0x0027_e0eb];
+/// How many groups are looked at to find one that was renamed.
+const MOST_LOOKED_AT: usize = 4096;
 const NO_CONTROLLER: &str = "it has no weight, because its parent does not distribute processor time: write +cpu into \
                              the parent's cgroup.subtree_control";
 
@@ -44,18 +50,74 @@ impl WeightFile {
         if self.path.ends_with(NAMES[0]) { weight } else { weight * ORDINARY_SHARES / ORDINARY_WEIGHT }
     }
 
-    /// Whether it is still the same file.
-    pub fn is_there(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
-    }
-
+    /// What it says.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `NotFound` if the group is gone.
     pub fn read(&self) -> io::Result<u64> {
-        let text = fs::read_to_string(&self.path)?;
+        let mut text = String::new();
+        self.open(OFlags::RDONLY)?.read_to_string(&mut text)?;
         text.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no number"))
     }
 
+    /// Has it say this.
+    ///
+    /// # Errors
+    ///
+    /// As [`WeightFile::read`].
     pub fn write(&self, value: u64) -> io::Result<()> {
-        fs::write(&self.path, value.to_string())
+        self.open(OFlags::WRONLY)?.write_all(value.to_string().as_bytes())
+    }
+
+    /// Whether the group is still there.
+    pub fn is_there(&self) -> bool {
+        self.open(OFlags::RDONLY).is_ok()
+    }
+
+    /// Opens this file and no other one, whatever is at its path by now and whoever has written that path: it may come
+    /// from a journal.
+    fn open(&self, access: OFlags) -> io::Result<File> {
+        match self.open_at(&self.path, access) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let renamed = self.renamed().ok_or(error)?;
+                self.open_at(&renamed, access)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_at(&self, path: &Path, access: OFlags) -> io::Result<File> {
+        if !path.is_absolute() || !NAMES.iter().any(|name| path.ends_with(name)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+        let found = file.metadata()?;
+        let is_it = (found.dev(), found.ino()) == (self.device, self.inode) && is_of_groups(&fstatfs(&file)?);
+        is_it.then_some(file).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Where the file is if its group, or one above it, was renamed, which version 1 allows.
+    fn renamed(&self) -> Option<PathBuf> {
+        let (name, folder) = (self.path.file_name()?, self.path.parent()?);
+        let above = folder.ancestors().skip(1).find(|above| above.is_dir())?;
+        if !statfs(above).is_ok_and(|found| is_of_groups(&found)) {
+            return None;
+        }
+        let mut folders = vec![above.to_owned()];
+        for nth in 0..MOST_LOOKED_AT {
+            let entries = fs::read_dir(folders.get(nth)?).into_iter().flatten().flatten();
+            for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+                let path = entry.path().join(name);
+                let found = fs::symlink_metadata(&path);
+                if found.is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode)) {
+                    return Some(path);
+                }
+                folders.push(entry.path());
+            }
+        }
+        None
     }
 
     /// What went wrong, for people.
@@ -64,10 +126,22 @@ impl WeightFile {
             io::ErrorKind::PermissionDenied => {
                 "; this needs root, or a group that was delegated to this user"
             }
+            io::ErrorKind::InvalidInput if self.is_idle() => {
+                "; an idle group has no weight: write 0 into its cpu.idle first"
+            }
             _ => "",
         };
         format!("{} cannot be {done}: {error}{advice}", self.path.display())
     }
+
+    /// Whether the group runs only when no other wants the processor.
+    fn is_idle(&self) -> bool {
+        fs::read_to_string(self.path.with_file_name("cpu.idle")).is_ok_and(|text| text.trim() == "1")
+    }
+}
+
+fn is_of_groups(found: &StatFs) -> bool {
+    MAGICS.contains(&found.f_type)
 }
 
 /// Why a directory has no such file, and what to do.

@@ -71,6 +71,11 @@ pub(in crate::actuator) struct WeightLedger {
 }
 
 impl WeightLedger {
+    /// Whether this file was changed, or is about to be.
+    pub(super) fn knows(&self, file: &WeightFile) -> bool {
+        self.files.contains_key(&(file.device, file.inode))
+    }
+
     /// What its owner has given the group: what it has now, unless that is ours.
     pub(super) fn original(&self, file: &WeightFile, present: u64) -> u64 {
         let changed = self.files.get(&(file.device, file.inode));
@@ -115,9 +120,9 @@ impl Ledger for WeightLedger {
         let mut result = Restored::default();
         for changed in self.files.values() {
             let count = match changed.put_back() {
-                _ if !changed.file.is_there() => &mut result.ended,
                 Ok(true) => &mut result.restored,
                 Ok(false) => &mut result.left_alone,
+                Err(_) if !changed.file.is_there() => &mut result.ended,
                 Err(_) => &mut result.failed,
             };
             *count += 1;
@@ -129,9 +134,6 @@ impl Ledger for WeightLedger {
 impl Changed {
     /// Puts the value back if it is ours. Whether it was.
     fn put_back(&self) -> io::Result<bool> {
-        if !self.file.is_there() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
         let is_ours = self.told.contains(&self.file.read()?);
         if is_ours {
             self.file.write(self.original)?;
@@ -142,6 +144,10 @@ impl Changed {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -151,5 +157,24 @@ mod tests {
         assert_eq!(WeightRecord::from_bytes(&record.to_bytes()), record);
         let path = "x".repeat(LONGEST).into();
         assert!(WeightRecord::new(&WeightFile { path, ..file }, 1, 2).unwrap_err().contains("longer"));
+    }
+
+    #[test]
+    fn vtrr_7_nothing_is_written_but_weights_of_control_groups_whatever_a_journal_says() {
+        let place = tempfile::tempdir().unwrap();
+        let cgroup = Path::new("/sys/fs/cgroup");
+        let procs = [cgroup.join("cpu/cgroup.procs"), cgroup.join("cgroup.procs")];
+        let other = procs.into_iter().find(|path| path.exists());
+        let own = place.path().join("cpu.weight");
+        fs::write(&own, "300").unwrap();
+        for path in [Some(own.clone()), other].into_iter().flatten() {
+            let found = fs::metadata(&path).unwrap();
+            let file = WeightFile { path, device: found.dev(), inode: found.ino() };
+            assert!(file.read().is_err() && file.write(100).is_err() && !file.is_there(), "{file:?}");
+            let mut ledger = WeightLedger::default();
+            ledger.note(WeightRecord::new(&file, 100, 300).unwrap());
+            assert_eq!(ledger.restore(), Restored { ended: 1, ..Restored::default() });
+        }
+        assert_eq!(fs::read_to_string(own).unwrap(), "300");
     }
 }
