@@ -23,9 +23,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
 /// most would be.
 pub fn few<'a>(written: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let limit = (written.len() / NEAR).clamp(1, 4);
-    // strsim takes no slices.
-    let vec = written.to_vec();
-    let distant = known.into_iter().map(|name| (strsim::generic_levenshtein(&vec, &name.to_vec()), name));
+    // Two letters that changed places count as one mistake.
+    let distant = known.into_iter().map(|name| (strsim::generic_damerau_levenshtein(written, name), name));
     let mut near: Vec<_> = distant.filter(|(distance, _)| *distance <= limit).collect();
     near.sort_unstable();
     near.dedup();
@@ -103,5 +102,6 @@ mod tests {
         // Three bytes apart: near to a name of nine letters, and not to one of six.
         assert_eq!(few(b"kitten", [&b"sitting"[..]]), [&b""[..]; 0]);
         assert_eq!(few(b"kittenish", [&b"sittingish"[..]]), [b"sittingish"]);
+        assert_eq!(few(b"wbe", [&b"web"[..]]), [b"web"]);
     }
 }

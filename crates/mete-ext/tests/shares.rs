@@ -119,12 +119,18 @@ fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_compet
         .status();
     assert!(status.unwrap().success());
     sleep(Duration::from_secs(1));
+    let b = Instant::now();
     let (before, [one, other]) = ([few.used(), beside.used()], [ran(members[0]), ran(members[1])]);
+    println!("reading {:?}", b.elapsed());
+    let slept = Instant::now();
     sleep(Duration::from_secs(10));
+    println!("slept {:?}", slept.elapsed());
     let (one, other) = (ran(members[0]) - one, ran(members[1]) - other);
+    println!("read {:?}", slept.elapsed());
     let given = [few.used() - before[0], beside.used() - before[1]];
     let permille = given[0] * 1000 / (given[0] + given[1]);
     assert!(permille.abs_diff(100) <= 5, "{given:?}, {:?}", scheduler.status());
+    println!("given {given:?}, one {one}, other {other}, {:?}", scheduler.status());
     // 3121 to 1024.
     let ratio = other as f64 / one as f64;
     assert!((2.8..=3.3).contains(&ratio), "{one} and {other} ns, {:?}", scheduler.status());

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use mete_base::nearest::nearest;
+
 use super::{DomainError, DomainSpec};
 
 /// A domain, and the share that it is to have.
@@ -24,6 +26,9 @@ pub enum ShareError {
     /// The share.
     #[error("{0:?} is no share: write a number from 0.01 to 100; 1 is what other control groups have")]
     Number(String),
+    /// What stands behind the selectors is nearly a share.
+    #[error("{0:?} selects nothing; did you mean share=NUMBER?")]
+    Misspelt(String),
     /// There is more than one.
     #[error("a domain has one share: write share=NUMBER once, behind its selectors")]
     Twice,
@@ -53,7 +58,8 @@ impl SharedDomain {
         let bytes = text.as_bytes();
         let found = bytes.windows(SHARE.len()).rposition(|part| part == SHARE);
         let Some(at) = found else {
-            return Ok(SharedDomain { spec: DomainSpec::parse(text)?, weight: None });
+            let spec = DomainSpec::parse(text).map_err(misspelt)?;
+            return Ok(SharedDomain { spec, weight: None });
         };
         if bytes[..at].windows(SHARE.len()).any(|part| part == SHARE) {
             return Err(ShareError::Twice);
@@ -63,6 +69,23 @@ impl SharedDomain {
             weight(number).ok_or_else(|| ShareError::Number(number.to_string_lossy().into_owned()))?;
         Ok(SharedDomain { spec: DomainSpec::parse(OsStr::from_bytes(&bytes[..at]))?, weight: Some(weight) })
     }
+}
+
+/// An error about a domain, or about the share that may have been meant.
+fn misspelt(error: DomainError) -> ShareError {
+    match error {
+        DomainError::Selector(text)
+            if !text.starts_with("share=")
+                && text.split_once(['=', ':']).is_some_and(|(key, _)| is_near_share(key)) =>
+        {
+            ShareError::Misspelt(text)
+        }
+        error => ShareError::Domain(error),
+    }
+}
+
+fn is_near_share(key: &str) -> bool {
+    nearest(key, ["share", "weight"]).is_some()
 }
 
 fn weight(share: &OsStr) -> Option<u32> {
@@ -94,6 +117,10 @@ mod tests {
             );
         }
         assert!(weight_of("web=pid:1,share=3,share=4").unwrap_err().contains("has one share"));
-        assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing"));
+        assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing: write"));
+        for near in ["shar=3", "shares=3", "weight=3", "share:3"] {
+            let said = weight_of(&format!("web=pid:1,{near}")).unwrap_err();
+            assert!(said.contains(near) && said.contains("did you mean share=NUMBER?"), "{said}");
+        }
     }
 }
