@@ -27,6 +27,8 @@ static __always_inline void charge(struct task_struct *p, __u32 client, struct t
 	__u64 used_ns = p->se.sum_exec_runtime - task->charged_ns;
 
 	task->charged_ns = p->se.sum_exec_runtime;
+	/* It has run: should it wait now, that begins now. */
+	task->queued_in = seconds;
 	queues_ran(client, used_ns, stop);
 }
 
@@ -255,6 +257,7 @@ void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args
 
 /* What decides on a domain's share: the weight of its cgroup, unless a share is set from outside. */
 struct domain_share {
+	__u64 cgroup; /* the kernel's number for it, which no other one gets */
 	__u32 weight;
 	__u32 set; /* 0: none */
 };
@@ -292,6 +295,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 		return -ENOMEM;
 	}
 	*number = domain;
+	shares[masked(domain, DOMAINS)].cgroup = cgrp->kn->id;
 	shares[masked(domain, DOMAINS)].weight = args->weight;
 	dvtrr_add_domain(&policy, masked(domain, DOMAINS), masked(parent, DOMAINS), args->weight);
 	return 0;
@@ -305,6 +309,7 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 	if (domain == DVTRR_ROOT)
 		return;
 	domains[masked(domain, DOMAINS)].is_known = 0;
+	shares[masked(domain, DOMAINS)].cgroup = 0;
 	shares[masked(domain, DOMAINS)].set = 0;
 	bpf_map_push_elem(&free_domains, &domain, 0);
 }
@@ -326,16 +331,22 @@ void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	adopt_share(domain);
 }
 
-/* What is handed to set_share(): a domain that has a share from outside, or (0) none any more. */
+/* What is handed to set_share(): a cgroup, and a share from outside, or (0) none any more. */
 struct set_share_arguments {
-	__u32 domain;
+	__u64 cgroup;
+	__u32 domain; /* its number */
 	__u32 share;
 };
 
 SEC("syscall")
 int set_share(struct set_share_arguments *arguments)
 {
-	shares[masked(arguments->domain, DOMAINS)].set = arguments->share;
+	struct domain_share *share = &shares[masked(arguments->domain, DOMAINS)];
+
+	/* It was removed since its number was looked up, and another one may have the number. */
+	if (share->cgroup != arguments->cgroup)
+		return -ENOENT;
+	share->set = arguments->share;
 	adopt_share(masked(arguments->domain, DOMAINS));
 	return 0;
 }

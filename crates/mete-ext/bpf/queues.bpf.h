@@ -10,10 +10,11 @@
 
 #include "scx.h"
 
-/* Powers of two, so that a mask bounds an index. */
+/* These are powers of two, so that a mask bounds an index. */
 #define CLIENTS 16384u
 #define DOMAINS 1024u
-#define PROCESSORS 16u
+/* As many as a mask of 64 bits has room for. */
+#define PROCESSORS 64u
 #define QUEUES (PROCESSORS * DOMAINS)
 /* Accounts and members: those of clients, and behind them of domains, in each processor's queues or once. */
 #define ENTITIES (CLIENTS + QUEUES)
@@ -80,7 +81,7 @@ struct task {
 	__u32 processor;
 	/* It is the one that runs there, whatever the policy has chosen meanwhile. */
 	__u32 is_current;
-	/* In which second it was queued last: the value of seconds then. */
+	/* In which second it was queued last, or ran: the value of seconds then. */
 	__u32 queued_in;
 };
 
@@ -278,10 +279,7 @@ __noinline int queues_lend(__u32 processor, __u32 domain)
 {
 	struct dvtrr policy = POLICY;
 
-	if (!dvtrr_lock(&policy, processor))
-		return 0;
-	dvtrr_lend(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
-	dvtrr_unlock(&policy);
+	dvtrr_lend_there(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
 	return 0;
 }
 
@@ -292,47 +290,28 @@ __noinline int queues_take_any(__u32 processor)
 	return dvtrr_take_any(&policy, masked(processor, PROCESSORS));
 }
 
-/* dvtrr_go_on(), in parts that the verifier looks at one by one. */
-static __always_inline void queues_go_on(__u32 processor, __u32 domain, __u32 tries)
+static __always_inline struct dvtrr_found found_of(__u64 halves)
 {
-	int search = queues_take_due(processor, domain), pass;
+	struct dvtrr_found found = { (__u32)halves, halves >> 32 };
 
-	if (search == DVTRR_NONE_DUE)
-		search = queues_relieve(processor, domain);
-	if (search == DVTRR_TAKEN)
-		processor_at(processor)->stolen++;
-	if (search == DVTRR_BARRED)
-		queues_lend(processor, domain);
-	if (search != DVTRR_NONE_DUE)
-		return;
-	pass = queues_pass(processor, domain, tries);
-	if (pass == DVTRR_LAGS)
-		queues_raise(processor, domain);
-	if (pass == DVTRR_ALONE && queues_take_due(processor, DVTRR_ROOT) != DVTRR_TAKEN)
-		queues_raise(processor, DVTRR_ROOT);
+	return found;
 }
 
-/* The client that runs next: dvtrr_pick(), in the same way. */
+#define DVTRR_LOOK(p, processor) found_of(queues_look(processor))
+#define DVTRR_TAKE_DUE(p, processor, home) queues_take_due(processor, home)
+#define DVTRR_RELIEVE(p, processor, home) queues_relieve(processor, home)
+#define DVTRR_LEND(p, processor, home) queues_lend(processor, home)
+#define DVTRR_PASS(p, processor, home, tries) queues_pass(processor, home, tries)
+#define DVTRR_RAISE(p, processor, home) queues_raise(processor, home)
+#define DVTRR_TAKE_ANY(p, processor) queues_take_any(processor)
+#include "dvtrr_choose.h"
+
+/* The client that runs next. */
 static __always_inline __u32 queues_pick(__u32 processor)
 {
-	__u32 client, domain, tries;
-	__u64 found;
+	struct dvtrr policy = POLICY;
 
-	for (tries = 0; CAN_LOOP; tries = dvtrr_after(tries)) {
-		found = queues_look(processor);
-		client = (__u32)found;
-		domain = found >> 32;
-		if (client != DVTRR_NONE)
-			return client;
-		if (domain != DVTRR_NONE) {
-			queues_go_on(processor, domain, tries);
-			continue;
-		}
-		if (!queues_take_any(processor))
-			return DVTRR_NONE;
-		processor_at(processor)->stolen++;
-	}
-	return DVTRR_NONE;
+	return dvtrr_pick(&policy, processor, &processor_at(processor)->stolen);
 }
 
 /*

@@ -42,6 +42,7 @@ enum {
 
 #define CLOCK_MONOTONIC 1
 
+#define ENOENT 2
 #define E2BIG 7
 #define ENOMEM 12
 
@@ -89,8 +90,13 @@ struct task_struct {
 	struct sched_ext_entity scx;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
 struct cgroup {
 	int level;
+	struct kernfs_node *kn;
 };
 
 enum scx_exit_kind {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
@@ -84,26 +85,28 @@ impl GroupScheduler {
     ///
     /// [`ExtError::Cgroup`] if the directory is no cgroup of version 2 that has a share of its own, and why.
     pub fn set_share(&self, cgroup: &Path, share: Option<Share>) -> Result<(), ExtError> {
-        let mut arguments =
-            [self.domain(cgroup)?, share.map_or(0, Share::get)].map(u32::to_ne_bytes).concat();
-        let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
-        self.skeleton.progs.set_share.test_run(input).map(drop).map_err(ExtError::Refused)
-    }
-
-    /// The number that the scheduler has given to a cgroup.
-    fn domain(&self, cgroup: &Path) -> Result<u32, ExtError> {
         let failed = |why: String| ExtError::Cgroup { path: cgroup.into(), why };
         let folder = File::open(cgroup).map_err(|error| failed(error.to_string()))?;
+        let inode = folder.metadata().map_err(|error| failed(error.to_string()))?.ino();
+        let numbers = [self.domain(&folder).map_err(failed)?, share.map_or(0, Share::get)];
+        let mut arguments = [&inode.to_ne_bytes()[..], &numbers.map(u32::to_ne_bytes).concat()].concat();
+        let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
+        let done = self.skeleton.progs.set_share.test_run(input).map_err(ExtError::Refused)?;
+        if done.return_value == 0 { Ok(()) } else { Err(failed("it has just been removed".into())) }
+    }
+
+    /// The number that the scheduler has given to a cgroup; an error says why it has none.
+    fn domain(&self, folder: &File) -> Result<u32, String> {
         let key = folder.as_raw_fd().to_ne_bytes();
         let found = self.skeleton.maps.domains_of_cgroups.lookup(&key, MapFlags::ANY);
         let value = match found {
             Ok(Some(value)) => value,
-            Ok(None) => return Err(failed(NO_CONTROLLER.into())),
-            Err(error) => return Err(failed(format!("{error:#}"))),
+            Ok(None) => return Err(NO_CONTROLLER.into()),
+            Err(error) => return Err(format!("{error:#}")),
         };
         let number = value.try_into().map_or(0, u32::from_ne_bytes);
         if number == ROOT {
-            return Err(failed("the root of all control groups competes with no other".into()));
+            return Err("the root of all control groups competes with no other".into());
         }
         Ok(number)
     }

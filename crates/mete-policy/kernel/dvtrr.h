@@ -8,30 +8,6 @@
 
 #include "dvtrr_pass.h"
 
-/* Has a processor go on whose members of this domain have all had what they were due. Takes locks. */
-static __always_inline void dvtrr_go_on(struct dvtrr *p, __u32 processor, __u32 home, __u32 tries)
-{
-	enum dvtrr_search search = dvtrr_take_due(p, processor, home);
-	enum dvtrr_pass pass;
-
-	if (search == DVTRR_NONE_DUE)
-		search = dvtrr_relieve(p, processor, home);
-	if (search == DVTRR_BARRED) {
-		if (!dvtrr_lock(p, processor))
-			return;
-		dvtrr_lend(p, processor, home);
-		dvtrr_unlock(p);
-	}
-	if (search != DVTRR_NONE_DUE)
-		return;
-	pass = dvtrr_pass(p, processor, home, tries);
-	if (pass == DVTRR_LAGS)
-		dvtrr_raise(p, processor, home);
-	/* Others may wait elsewhere, and if they have had what they were due, a new round is due. */
-	if (pass == DVTRR_ALONE && dvtrr_take_due(p, processor, DVTRR_ROOT) != DVTRR_TAKEN)
-		dvtrr_raise(p, processor, DVTRR_ROOT);
-}
-
 /* What a processor found in its queues: a client; nothing; or a domain all of whose members have had what is theirs. */
 struct dvtrr_found {
 	__u32 client;
@@ -70,26 +46,6 @@ static __always_inline struct dvtrr_found dvtrr_look(struct dvtrr *p, __u32 proc
 	}
 	dvtrr_unlock(p);
 	return found;
-}
-
-/* The client that runs next on a processor; DVTRR_NONE if none waits. Takes locks. */
-static __always_inline __u32 dvtrr_pick(struct dvtrr *p, __u32 processor)
-{
-	struct dvtrr_found found;
-	__u32 tries;
-
-	if (processor >= p->processors)
-		return DVTRR_NONE;
-	for (tries = 0; DVTRR_CAN_LOOP; tries++) {
-		found = dvtrr_look(p, processor);
-		if (found.client != DVTRR_NONE)
-			return found.client;
-		if (found.domain != DVTRR_NONE)
-			dvtrr_go_on(p, processor, found.domain, tries);
-		else if (!dvtrr_take_any(p, processor))
-			return DVTRR_NONE;
-	}
-	return DVTRR_NONE;
 }
 
 static __always_inline void dvtrr_end_run(struct dvtrr *p, __u32 number, __u32 processor)

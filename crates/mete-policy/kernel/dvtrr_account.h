@@ -46,6 +46,25 @@ static __always_inline void dvtrr_forgive(struct dvtrr_account *account, __u64 l
 		dvtrr_replace(&account->used, used, most);
 }
 
+/*
+ * Has a domain count the share that a member has now, if it stands in a queue. The share may change while another processor
+ * does this, or has the member stand: whichever comes later sees the other, and one of them counts the difference.
+ */
+static __always_inline void dvtrr_count_share(struct dvtrr_account *account, struct dvtrr_domain *domain)
+{
+	__u64 standing, counted, share;
+
+	while (DVTRR_CAN_LOOP) {
+		standing = account->standing;
+		share = account->share;
+		counted = standing >> DVTRR_COUNTED;
+		if (!(__u32)standing || counted == share)
+			return;
+		if (dvtrr_replace(&account->standing, standing, share << DVTRR_COUNTED | (__u32)standing))
+			dvtrr_add(&domain->total, share - counted);
+	}
+}
+
 /* Another share of a member of this domain; what is due to it, as time, stays. */
 static __always_inline void dvtrr_change_share(struct dvtrr_account *account, struct dvtrr_domain *domain,
 					       __u64 share)
@@ -55,8 +74,7 @@ static __always_inline void dvtrr_change_share(struct dvtrr_account *account, st
 
 	if (before == share || !dvtrr_replace(&account->share, before, share))
 		return;
-	if (account->places)
-		dvtrr_add(&domain->total, share - before);
+	dvtrr_count_share(account, domain);
 	if (lag > DVTRR_MOST_KEPT)
 		lag = DVTRR_MOST_KEPT;
 	if (lag < -DVTRR_MOST_KEPT)

@@ -106,7 +106,7 @@ static __always_inline int dvtrr_replace(__u64 *word, __u64 before, __u64 after)
 	return 1;
 }
 
-#include "dvtrr.h"
+#include "dvtrr_choose.h"
 
 /* What precedes each array in the caller's memory keeps it aligned for the widest of its numbers. */
 #define ALIGNED(bytes) (((bytes) + sizeof(__u64) - 1) / sizeof(__u64) * sizeof(__u64))
@@ -204,6 +204,14 @@ __u32 mete_dvtrr_hasten(struct dvtrr *p, __u32 number)
 	return dvtrr_hasten(p, number);
 }
 
+/* Whether a client that waits runs next on its processor, whatever runs there now. */
+__u32 mete_dvtrr_is_next(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	return client && client->state == DVTRR_READY && dvtrr_is_next(p, number, client->processor);
+}
+
 /* Where a blocked client wakes: where it was, or on the first processor that it may run on. */
 static void place(struct dvtrr *p, struct dvtrr_client *client, __u64 barred)
 {
@@ -229,7 +237,9 @@ __u32 mete_dvtrr_wake(struct dvtrr *p, __u32 number)
 
 __u32 mete_dvtrr_pick(struct dvtrr *p, __u32 processor)
 {
-	return dvtrr_pick(p, processor);
+	__u64 taken = 0;
+
+	return dvtrr_pick(p, processor, &taken);
 }
 
 /* Whether a client runs ahead of its turn, or waits for that. */

@@ -141,19 +141,35 @@ static __always_inline void dvtrr_hide(struct dvtrr *p, __u32 number, __u32 proc
 static __always_inline void dvtrr_add_place(struct dvtrr *p, struct dvtrr_account *account,
 					    struct dvtrr_domain *domain)
 {
-	if (dvtrr_add(&account->places, 1))
+	__u64 before = 0, after = 0;
+
+	while (DVTRR_CAN_LOOP) {
+		before = account->standing;
+		after = (__u32)before ? before + 1 : account->share << DVTRR_COUNTED | 1;
+		if (dvtrr_replace(&account->standing, before, after))
+			break;
+	}
+	if ((__u32)before)
 		return;
 	dvtrr_forfeit(account, domain->limit, p->quantum_ns);
 	dvtrr_add(&domain->members, 1);
-	dvtrr_add(&domain->total, account->share);
+	dvtrr_add(&domain->total, after >> DVTRR_COUNTED);
+	dvtrr_count_share(account, domain);
 }
 
 static __always_inline void dvtrr_remove_place(struct dvtrr_account *account, struct dvtrr_domain *domain)
 {
-	if (dvtrr_add(&account->places, -1ull) != 1)
+	__u64 before = 0;
+
+	while (DVTRR_CAN_LOOP) {
+		before = account->standing;
+		if (dvtrr_replace(&account->standing, before, (__u32)before == 1 ? 0 : before - 1))
+			break;
+	}
+	if ((__u32)before != 1)
 		return;
 	dvtrr_add(&domain->members, -1ull);
-	dvtrr_add(&domain->total, -account->share);
+	dvtrr_add(&domain->total, -(before >> DVTRR_COUNTED));
 }
 
 /* Counts a client, and each domain above whose first client here it is, as members of their queues. */

@@ -273,6 +273,15 @@ static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 h
 	}
 }
 
+/* The same. Takes a lock. */
+static __always_inline void dvtrr_lend_there(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	if (!dvtrr_lock(p, processor))
+		return;
+	dvtrr_lend(p, processor, home);
+	dvtrr_unlock(p);
+}
+
 /* On how many other processors members of a domain run. A hint. */
 static __always_inline __u32 dvtrr_count_running(struct dvtrr *p, __u32 processor, __u32 home)
 {

@@ -71,9 +71,13 @@ struct dvtrr_client {
 /* What a client or a domain has had: virtual time, which wraps around. */
 struct dvtrr_account {
 	__u64 used;
-	__u64 places; /* in how many processors' queues it stands */
+	/* In how many processors' queues it stands, and above DVTRR_COUNTED the share that its domain counts for that. */
+	__u64 standing;
 	__u64 share;
 };
+
+/* Where a share begins in that number. No share is longer than what is left of it. */
+#define DVTRR_COUNTED 32
 
 struct dvtrr_domain {
 	__u32 parent;

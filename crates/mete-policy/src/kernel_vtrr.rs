@@ -25,6 +25,7 @@ unsafe extern "C" {
     fn mete_dvtrr_set_share(state: *mut State, client: u32, share: u32);
     fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
     fn mete_dvtrr_hasten(state: *mut State, client: u32) -> u32;
+    fn mete_dvtrr_is_next(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
@@ -66,6 +67,13 @@ impl KernelVtrr {
     pub fn hasten(&mut self, client: ClientId) -> bool {
         // SAFETY: as for the calls of the policy below.
         unsafe { mete_dvtrr_hasten(self.state(), client.get()) != 0 }
+    }
+
+    /// Whether a client that waits runs next on its processor, because it is the only one that waits there, or that goes
+    /// ahead: the kernel may be told of that at once. It is only said where it is certain.
+    pub fn is_next(&mut self, client: ClientId) -> bool {
+        // SAFETY: as for the calls of the policy below.
+        unsafe { mete_dvtrr_is_next(self.state(), client.get()) != 0 }
     }
 
     fn state(&mut self) -> *mut State {

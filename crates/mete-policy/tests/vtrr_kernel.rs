@@ -117,4 +117,55 @@ proptest! {
         let next = kernel.iter().filter(|&&(_, waited, _)| waited && processors == 1);
         prop_assert!(next.into_iter().all(|&(chosen, _, picked)| picked == Some(chosen)));
     }
+
+    #[test]
+    fn vtrr_6_one_that_the_kernel_is_told_to_run_next_is_the_one_that_the_policy_chooses(
+        wakes in prop::collection::vec((0..9_u32, 1..3_000_000_u64, any::<bool>()), 50..300),
+    ) {
+        let mut policy = nested();
+        let mut runs: Option<ClientId> = None;
+        for (client, ran_ns, blocks) in wakes {
+            let client = ClientId::new(client);
+            let _ = policy.wake(client, Nanoseconds::ZERO);
+            let next = policy.is_next(client).then_some(client).filter(|next| Some(*next) != runs);
+            if let Some(running) = runs.take() {
+                // Its own turn may come again before that of one that only waits.
+                let blocks = blocks || next.is_some();
+                let stop = if blocks { Stop::Blocked } else { Stop::Expired };
+                policy.ran(running, Nanoseconds::new(ran_ns), stop, Nanoseconds::ZERO);
+            }
+            runs = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).map(|picked| picked.client);
+            prop_assert!(next.is_none() || runs == next, "{next:?} and not {runs:?}");
+        }
+    }
+}
+
+#[test]
+fn vtrr_6_only_one_that_waits_alone_is_told_to_run_next() {
+    let mut policy = nested();
+    let [first, second, third] = [0, 3, 6].map(ClientId::new);
+    let mut wake = |client| {
+        let _ = policy.wake(client, Nanoseconds::ZERO);
+        policy.is_next(client)
+    };
+    assert!(wake(first));
+    assert!(!wake(second));
+    let picked = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).map(|picked| picked.client);
+    assert_eq!((picked, policy.is_next(first), policy.is_next(second)), (Some(first), false, true));
+    let _ = policy.wake(third, Nanoseconds::ZERO);
+    assert_eq!([second, third].map(|client| policy.is_next(client)), [false, false]);
+}
+
+/// Nine clients: three in the root, three in a domain, three in one below that.
+fn nested() -> KernelVtrr {
+    let setup = Setup { domains: 3, quantum_ns: Nanoseconds::new(1_000_000), ..Setup::for_clients(9) };
+    let mut policy = KernelVtrr::new(&setup);
+    for domain in 1..3 {
+        policy.add_domain(DomainIndex::new(domain), DomainIndex::new(domain - 1), Share::ONE);
+    }
+    for client in 0..9 {
+        let domain = DomainIndex::new(client as u16 % 3);
+        policy.add(ClientId::new(client), domain, Share::ONE, Nanoseconds::ZERO);
+    }
+    policy
 }
