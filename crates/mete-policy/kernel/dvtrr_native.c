@@ -204,6 +204,19 @@ __u32 mete_dvtrr_hasten(struct dvtrr *p, __u32 number)
 	return dvtrr_hasten(p, number);
 }
 
+/* The constants, in the order in which the test of src/distributed/mod.rs has them; 0 behind the last. */
+__s64 mete_dvtrr_constant(__u32 nth)
+{
+	static const __s64 all[] = {
+		DVTRR_SCALE,     DVTRR_MOST_NS,  DVTRR_MOST,      DVTRR_MOST_KEPT,    DVTRR_MOST_OWED,
+		DVTRR_LOOKED_AT, DVTRR_LENT_TO,  DVTRR_SEARCHED,  DVTRR_LAG,          DVTRR_PASSED_OVER,
+		DVTRR_POSITIVE,  DVTRR_NEGATIVE, DVTRR_THRESHOLD, DVTRR_LEAST_BELIEF, DVTRR_MOST_BELIEF,
+		DVTRR_LONG_RUN,  DVTRR_RATIO,    DVTRR_SAVED,     DVTRR_MOST_DEBT,    DVTRR_MOST_RAN_NS,
+	};
+
+	return nth < sizeof(all) / sizeof(*all) ? all[nth] : 0;
+}
+
 /* Whether a client that waits runs next on its processor, whatever runs there now. */
 __u32 mete_dvtrr_is_next(struct dvtrr *p, __u32 number)
 {

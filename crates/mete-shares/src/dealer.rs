@@ -132,9 +132,9 @@ impl Dealer {
                 Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
                     return Err(DealError::NothingNamed(absent));
                 }
-                Err(DealError::Ext(
-                    missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. }),
-                )) => (Means::weights(&domains)?, Some(missing)),
+                Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. }))) => {
+                    (Means::weights(&domains)?, Some(missing))
+                }
                 means => (means?, None),
             },
         };

@@ -7,13 +7,13 @@ use crate::{Nanoseconds, Share};
 pub(super) struct Virtual(u64);
 
 /// The parts of a nanosecond.
-const SCALE: u32 = 12;
+pub(super) const SCALE: u32 = 12;
 /// More time than any run takes, and little enough for the arithmetic.
-const MOST_NS: u64 = 1 << 40;
+pub(super) const MOST_NS: u64 = 1 << 40;
 /// More virtual time than any member has had too much: a difference beyond it has wrapped around.
-const MOST: i64 = 1 << 56;
+pub(super) const MOST: i64 = 1 << 56;
 /// The most virtual time that a member keeps as due or owed when its share changes: times any share, it fits 64 bits.
-const MOST_KEPT: i64 = 1 << 42;
+pub(super) const MOST_KEPT: i64 = 1 << 42;
 
 impl Virtual {
     pub(super) const ZERO: Virtual = Virtual(0);

@@ -12,22 +12,22 @@ use super::{DistributedVtrr, Member, ROOT};
 use crate::{ClientId, Nanoseconds, ProcessorId, Stop};
 
 /// What a short run and a long run add to the belief that a client runs briefly, and what it has to exceed (§5).
-const POSITIVE: i16 = 5;
-const NEGATIVE: i16 = 20;
-const THRESHOLD: i16 = 20;
+pub(super) const POSITIVE: i16 = 5;
+pub(super) const NEGATIVE: i16 = 20;
+pub(super) const THRESHOLD: i16 = 20;
 /// The belief stays between these.
-const RANGE: (i16, i16) = (-100, 300);
+pub(super) const RANGE: (i16, i16) = (-100, 300);
 /// A run is long when it takes more than this part of a quantum.
-const LONG_RUN: u64 = 2;
+pub(super) const LONG_RUN: u64 = 2;
 /// The part of its domain's time that clients may use ahead of their turn. The paper has an eighth, for which its
 /// domains' shares pay; here the domain itself does.
-const RATIO: i64 = 2;
+pub(super) const RATIO: i64 = 2;
 /// How many quanta a domain can save up for that, or be in arrears with.
-const SAVED: u64 = 10;
+pub(super) const SAVED: u64 = 10;
 /// How many quanta a member may have had too much while its clients go ahead.
-const MOST_DEBT: u64 = 4;
+pub(super) const MOST_DEBT: u64 = 4;
 /// More time than any run takes, and little enough for the sums.
-const MOST_NS: u64 = 1 << 40;
+pub(super) const MOST_NS: u64 = 1 << 40;
 
 /// How a client runs when it wakes, as far as it was seen.
 #[derive(Clone, Copy, Debug, Default)]

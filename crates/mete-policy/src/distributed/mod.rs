@@ -1,5 +1,6 @@
 //! Distributed group virtual-time round robin: a queue for each processor and domain, and shares that hold across all
-//! processors. No decision needs what another processor writes, but for one number in each domain on its way.
+//! processors. What processors share are numbers: accounts, and for each domain how far its members may go. A decision
+//! changes the queues of another processor only to take a client out of them.
 //!
 //! Each client and each domain has an account of virtual time: the time that it has used, on all processors, divided by
 //! its share. Each domain has a *limit*: members whose virtual time is before it are due. A processor gives its due
@@ -234,7 +235,7 @@ impl DistributedVtrr {
         self.accounts[self.account_number(member)].used.is_before(limit)
     }
 
-    /// The members from a client up to the one that stands in the root's queue.
+    /// The member above another one: the domain in whose queue that one stands. None is above the root's members.
     fn above(&self, member: Member, processor: ProcessorId) -> Option<Member> {
         let home = self.home(member);
         (home != ROOT).then(|| self.local(processor, home))
@@ -360,5 +361,46 @@ impl Policy for DistributedVtrr {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("clients taken from other processors", self.moves);
         each("limits raised", self.raises);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{account, boosting, passing, queue, search};
+
+    // SAFETY: it takes a number and answers one.
+    unsafe extern "C" {
+        safe fn mete_dvtrr_constant(nth: u32) -> i64;
+    }
+
+    /// Most of these would show in the decisions that the twins have to take alike, but not all.
+    #[test]
+    fn vtrr_6_the_constants_of_the_twin_in_c_are_the_same() {
+        let (least, most) = boosting::RANGE;
+        let own = [
+            account::SCALE.into(),
+            account::MOST_NS as i64,
+            account::MOST,
+            account::MOST_KEPT,
+            queue::MOST_OWED as i64,
+            search::LOOKED_AT as i64,
+            search::LENT_TO as i64,
+            search::SEARCHED as i64,
+            passing::LAG as i64,
+            passing::PASSED_OVER.len() as i64,
+            boosting::POSITIVE.into(),
+            boosting::NEGATIVE.into(),
+            boosting::THRESHOLD.into(),
+            least.into(),
+            most.into(),
+            boosting::LONG_RUN as i64,
+            boosting::RATIO,
+            boosting::SAVED as i64,
+            boosting::MOST_DEBT as i64,
+            boosting::MOST_NS as i64,
+            0,
+        ];
+        let theirs = (0..).map(|nth| mete_dvtrr_constant(nth));
+        assert!(theirs.zip(own).all(|(theirs, own)| theirs == own), "{own:?}");
     }
 }

@@ -6,51 +6,49 @@
 //! Whether they can is seen by its account: if it lags behind by more than they are about to use, they cannot, and others of
 //! its members run as well. The domain's own share comes before the shares inside it.
 
-use super::search::Search;
 use super::{DistributedVtrr, Member, ROOT};
 use crate::{DomainIndex, Nanoseconds, ProcessorId};
 
 /// How often a domain is passed over before a decision, and for members that are due so many quanta: the more often, the more.
-const PASSED_OVER: [u64; 6] = [1, 1, 4, 4, 16, 16];
+pub(super) const PASSED_OVER: [u64; 6] = [1, 1, 4, 4, 16, 16];
 
 /// A domain lags behind when it is due this part of a quantum more than its members are about to use. With less of it, a
 /// domain loses none of its own share; with more, shares inside it are closer.
-const LAG: u64 = 4;
+pub(super) const LAG: u64 = 4;
+
+/// What came of passing over a domain.
+pub(super) enum Pass {
+    /// It lags behind, so others of its members run, too.
+    Lags,
+    Passed,
+    /// No other domain waits here.
+    Alone,
+}
 
 impl DistributedVtrr {
-    /// Whether a domain, or the one above it, leaves its turn here to others: members of it that are due so many quanta
-    /// run on other processors, and can use what it is due as well, in time. If they cannot, it lags behind.
-    pub(super) fn is_passed_over(
-        &mut self,
-        processor: ProcessorId,
-        domain: DomainIndex,
-        tries: usize,
-    ) -> bool {
-        let Some(&quanta) = PASSED_OVER.get(tries) else { return false };
+    /// A domain, or the one above it, leaves its turn here to others, if members of it that are due some quanta run on other
+    /// processors, and can use what it is due as well, in time. If they cannot, it lags behind. The more often domains were
+    /// passed over before this decision, the more such members have to be due.
+    pub(super) fn pass(&mut self, processor: ProcessorId, domain: DomainIndex, tries: usize) -> Pass {
+        let Some(&quanta) = PASSED_OVER.get(tries) else { return Pass::Lags };
         let runs = self.others(processor).any(|other| self.has_to_go_on(other, domain, quanta));
         if domain == ROOT || !runs {
-            return false;
+            return Pass::Lags;
         }
         let mut member = self.local(processor, domain);
         while let Some(above) = self.above(member, processor).filter(|_| self.is_alone(member, processor)) {
             member = above;
         }
         if self.lags(member, processor) {
-            return false;
+            return Pass::Lags;
         }
         if self.is_alone(member, processor) {
-            if self.domains[ROOT.index()].members <= 1 || tries > 1 {
-                return false;
-            }
-            // Others may wait elsewhere, and if they have had what they were due, a new round is due.
-            if !matches!(self.take_due(processor, ROOT), Search::Taken) {
-                self.raise(processor, ROOT);
-            }
-            return true;
+            let others_may_wait = self.domains[ROOT.index()].members > 1 && tries <= 1;
+            return if others_may_wait { Pass::Alone } else { Pass::Lags };
         }
         let number = self.queue_number(processor, self.home(member));
         self.stand_behind(member, number, self.queues[number].waiting());
-        true
+        Pass::Passed
     }
 
     /// Whether no other member of its queue waits.

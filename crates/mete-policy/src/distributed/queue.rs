@@ -5,7 +5,7 @@ use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// How many quanta a member has to make up for at most. Where a kernel lets a client run on for seconds, because its
 /// processor is being taken away or stood still, the other members of its domain would wait for as many.
-const MOST_OWED: u64 = 256;
+pub(super) const MOST_OWED: u64 = 256;
 
 /// What a processor finds in a domain's queue.
 enum Turn {

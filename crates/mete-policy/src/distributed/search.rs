@@ -2,18 +2,19 @@
 
 use super::account::Virtual;
 use super::line::Line;
+use super::passing::Pass;
 use super::queue::Found;
 use super::{DistributedVtrr, Domain, Member, Queue, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
 /// those that are in its processor's way just now.
-const LOOKED_AT: usize = 4;
+pub(super) const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
-const LENT_TO: usize = 16;
+pub(super) const LENT_TO: usize = 16;
 
 /// How many steps a processor that is idle takes through another one's queues, to find a client that may run here.
-const SEARCHED: usize = 256;
+pub(super) const SEARCHED: usize = 256;
 
 /// What came of looking for a client to take from another processor.
 pub(super) enum Search {
@@ -21,6 +22,14 @@ pub(super) enum Search {
     NoneDue,
     /// Members elsewhere are due, and no client that would help them may run here.
     Barred,
+}
+
+/// What is due and waits at another processor.
+enum Due {
+    None,
+    /// Members none of whose clients may run here, as far as they were looked at.
+    Barred,
+    Client(ClientId),
 }
 
 impl DistributedVtrr {
@@ -71,13 +80,13 @@ impl DistributedVtrr {
         let mut search = Search::NoneDue;
         for other in self.others(processor) {
             let ahead = self.ahead_at(other, processor).filter(|_| domain == ROOT);
-            match ahead.map(Some).or_else(|| self.due_at(other, domain, processor)) {
-                Some(Some(client)) => {
+            match ahead.map_or_else(|| self.due_at(other, domain, processor), Due::Client) {
+                Due::Client(client) => {
                     self.take(client, other, processor);
                     return Search::Taken;
                 }
-                Some(None) => search = Search::Barred,
-                None => {}
+                Due::Barred => search = Search::Barred,
+                Due::None => {}
             }
         }
         search
@@ -116,16 +125,15 @@ impl DistributedVtrr {
         above.find(|&member| self.home(member) == domain)
     }
 
-    /// A client of a member that is due and waits in another processor's queue of a domain, and that may run here;
-    /// `Some(None)` if there are only others.
-    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Option<Option<ClientId>> {
+    /// What is due in another processor's queue of a domain.
+    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
         let queue = &self.queues[self.queue_number(other, domain)];
         let limit = self.domains[domain.index()].limit;
         let candidates =
             self.first_of(&queue.lines[queue.due]).chain(self.first_of(&queue.lines[queue.waiting()]));
         let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
-        due.peek()?;
-        Some(due.find_map(|member| self.client_under(other, member, here)))
+        let none = if due.peek().is_some() { Due::Barred } else { Due::None };
+        due.find_map(|member| self.client_under(other, member, here)).map_or(none, Due::Client)
     }
 
     /// A client that waits under a member of another processor's queue, if it may run here.
@@ -200,11 +208,13 @@ impl DistributedVtrr {
         match search {
             Search::Taken => {}
             Search::Barred => self.lend(processor, domain),
-            Search::NoneDue => {
-                if !self.is_passed_over(processor, domain, tries) {
-                    self.raise(processor, domain);
-                }
-            }
+            Search::NoneDue => match self.pass(processor, domain, tries) {
+                Pass::Lags => self.raise(processor, domain),
+                Pass::Passed => {}
+                // Others may wait elsewhere, and if they have had what they were due, a new round is due.
+                Pass::Alone if matches!(self.take_due(processor, ROOT), Search::Taken) => {}
+                Pass::Alone => self.raise(processor, ROOT),
+            },
         }
     }
 
