@@ -1,5 +1,6 @@
 //! The scheduler as a value: loaded, ruling, gone.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -53,6 +54,21 @@ pub struct Ended {
     pub message: String,
     /// What the kernel printed of all processors and all tasks that waited.
     pub dump: String,
+}
+
+/// In the kernel's words, with what it printed.
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ended { reason, message, dump } = self;
+        f.write_str(reason)?;
+        if !message.is_empty() {
+            write!(f, ": {message}")?;
+        }
+        if !dump.is_empty() {
+            write!(f, "\nThe kernel's report:\n{dump}")?;
+        }
+        Ok(())
+    }
 }
 
 impl GroupScheduler {

@@ -40,6 +40,8 @@ pub struct Did {
     pub missed: Option<u64>,
     /// Tasks that went ahead of all others because they had waited for seconds. By sched_ext.
     pub hastened: Option<u64>,
+    /// Tasks that the policy had lost from sight and found again; there should be none. By sched_ext.
+    pub found: Option<u64>,
     /// Tasks that gave way at once to one that woke. By the dispatcher.
     pub preempted: Option<u64>,
     /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
@@ -68,6 +70,7 @@ impl Did {
                 stolen: Some(status.stolen),
                 missed: Some(status.missed),
                 hastened: Some(status.hastened),
+                found: Some(status.found),
                 ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
                 ..did
             },

@@ -13,7 +13,7 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
 use mete_command::{failure, interrupt};
 use mete_policy::{Entry, by_name};
-use mete_shares::{By, DealError, Dealer, Did, Ended, Given, PutBack, control_group};
+use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, control_group};
 
 use super::{AffinityOptions, ScheduleOptions, print_restored};
 use crate::parse::check_domains;
@@ -81,11 +81,8 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     let (passed, did) = (dealer.passed(), dealer.did());
     print(&dealer.given(), output)?;
     print_did(&did, passed, output)?;
-    if let Some(Ended { reason, message, .. }) = dealer.ended() {
-        bail!(
-            "the kernel has ended the scheduler after {}, and rules again itself: {reason}: {message}",
-            seconds(passed)
-        );
+    if let Some(ended) = dealer.ended() {
+        bail!("the kernel has ended the scheduler after {}, and rules again itself: {ended}", seconds(passed));
     }
     if let Some(PutBack { what, see, restored }) = dealer.finish() {
         print_restored(what, restored, see, output)?;
