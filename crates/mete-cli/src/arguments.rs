@@ -5,7 +5,7 @@ use mete_command::command_line::Mistake;
 use mete_command::lab::{BenchOptions, DemoOptions, StudyOptions};
 
 use crate::parse::check_domains;
-use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, trace};
+use crate::{doctor, generate, log, parameters, record, replay, schedule, schema, sim, status, trace};
 
 /// Measure what schedulers need to know, and schedule by it
 #[derive(Debug, Parser)]
@@ -56,9 +56,11 @@ pub enum Subcommand {
     Schema(schema::SchemaOptions),
     /// Record what a schema describes into a trace: every event of the kernel, and how many are lost
     Record(record::RecordOptions),
-    /// Change parameters of a running recorder: what is recorded, how much is kept free
+    /// Say how running schedulers and recorders are: shares wanted and given, decisions, losses
+    Status(status::StatusOptions),
+    /// Change parameters of a running recorder or scheduler: what is recorded, which share a domain has
     Set(parameters::SetOptions),
-    /// Print parameters of a running recorder
+    /// Print parameters of a running recorder or scheduler
     Get(parameters::GetOptions),
     /// Print a recorded trace: every event, every gap, of all processors in one order
     Show(trace::ShowOptions),

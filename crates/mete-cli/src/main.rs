@@ -27,6 +27,7 @@ mod report;
 mod schedule;
 mod schema;
 mod sim;
+mod status;
 mod sweep;
 mod trace;
 
@@ -68,6 +69,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Study(_) => Err(lab::become_program("mete-lab", Some("study"))),
         Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Record(options) => record::run(&options, &mut Output::new(options.json)),
+        Subcommand::Status(options) => status::run(&mut Output::new(options.json)).map(done),
         Subcommand::Set(options) => parameters::set(&options).map(done),
         Subcommand::Get(options) => parameters::get(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Show(options) => trace::show(&options),

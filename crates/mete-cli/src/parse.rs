@@ -1,12 +1,13 @@
 //! Parsers of the values of options that name policies and domains.
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_base::nearest::question;
 use mete_command::command_line::Mistake;
 use mete_policy::{CATALOG, Entry, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_sched::{DomainSpec, Domains};
+use mete_shares::Config;
 
 /// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
 pub fn policy(name: &str) -> Result<&'static Entry, String> {
@@ -42,6 +43,16 @@ pub fn live_policy(name: &str) -> Result<String, String> {
 /// A domain. Its selectors may hold any bytes, because names of programs and paths need not be valid UTF-8.
 pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
     OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
+}
+
+/// A file with shares. Its policy has to be one that can deal them out.
+pub fn config() -> impl TypedValueParser<Value = Config> {
+    PathBufValueParser::new().try_map(|path| {
+        let config = Config::read(&path).map_err(|error| error.to_string())?;
+        let policy = config.policy.as_deref();
+        policy.map_or(Ok(()), |name| known_policy(name, CATALOG.iter().map(|entry| entry.name)).map(drop))?;
+        Ok::<_, String>(config)
+    })
 }
 
 /// Whether each of these domains has a name of its own.

@@ -533,7 +533,8 @@ fn klog_4_parameters_never_hide_the_sockets_of_programs() {
         let options = ["record", "--schema", "scheduler", "-o", &path("trace"), "--parameters", &path(at)];
         let mut refused = mete(&[&options[..], &["--", "true"]].concat());
         let said = said_by(&refused.env("METE_RUNTIME_DIR", path("run/sockets")).assert().code(1));
-        assert!(said.starts_with("mete: programs with probes have their sockets in "), "{at}: {said}");
+        // Before it, the command may say that it has cleared up after a recorder that another test has killed.
+        assert!(said.contains("mete: programs with probes have their sockets in "), "{at}: {said}");
         assert!(!Path::new(&path("trace")).exists(), "{at}: nothing is recorded");
     }
     let beside = path("run/mete-parameters");
@@ -702,7 +703,7 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
     assert_described(std::slice::from_ref(&object));
     assert_eq!(object, serde_json::json!({"kind": "parameter", "name": "enable", "value": "1"}));
     let other = said(mete(&["get", "--recorder", "/nowhere"]).assert().code(1));
-    assert!(other.contains("no recorder is called /nowhere"), "{other}");
+    assert!(other.contains("none is called /nowhere"), "{other}");
     recorder.end();
 }
 

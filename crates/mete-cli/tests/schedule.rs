@@ -203,6 +203,80 @@ fn vtrr_7_what_was_given_and_what_was_put_back_is_reported_in_objects() {
     );
 }
 
+/// A scheduler whose shares are files.
+struct Dealing {
+    place: tempfile::TempDir,
+    process: Running,
+}
+
+impl Dealing {
+    /// Gives these groups a share of 3 and of 1, as a file says it; `None` where it cannot be.
+    fn start(groups: [&Group; 2]) -> Option<Dealing> {
+        if !common::fuse_is_there() {
+            return None;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let config = place.path().join("shares.toml");
+        let [web, batch] = groups.map(|group| group.0.display());
+        let text = format!(
+            "by = 'cgroup'\nparameters = '{}'\n\
+             [[domain]]\nname = 'web'\nselectors = ['cgroup:{web}']\nshare = 3\n\
+             [[domain]]\nname = 'batch'\nselectors = ['cgroup:{batch}']\n",
+            place.path().join("tree").display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let mut command = program(&["schedule", "--json", "--config", config.to_str().unwrap()]);
+        let process = Running::start(command.stdout(Stdio::null()));
+        let dealing = Dealing { place, process };
+        wait_until("its parameters are there", || dealing.file("status").exists());
+        Some(dealing)
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.place.path().join("tree").join(name)
+    }
+
+    /// The command, about this scheduler.
+    fn asks(&self, arguments: &[&str]) -> assert_cmd::Command {
+        let of = format!("--scheduler={}", self.process.pid());
+        mete(&[&arguments[..1], &[of.as_str()], &arguments[1..]].concat())
+    }
+}
+
+#[test]
+fn vtrr_7_shares_from_a_file_are_shown_and_set_while_they_are_dealt() {
+    let (Some(web), Some(batch)) = (Group::with_weight("web"), Group::with_weight("batch")) else { return };
+    let Some(mut dealing) = Dealing::start([&web, &batch]) else { return };
+    assert_eq!([web.weight(), batch.weight()], [300, 100]);
+    let settings = printed_by(&dealing.asks(&["get"]).assert().success());
+    assert_eq!(settings, "shares/web=3\nshares/batch=1\n");
+    dealing.asks(&["set", "shares/batch=2"]).assert().success();
+    std::fs::write(dealing.file("shares/web"), "0.5").unwrap();
+    assert_eq!([web.weight(), batch.weight()], [50, 200]);
+    for (wrong, why) in
+        [("shares/web=0", "no share"), ("shares/wbe=1", "shares/web"), ("status=1", "read only")]
+    {
+        let said = said_by(&dealing.asks(&["set", wrong]).assert().code(1));
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!([web.weight(), batch.weight()], [50, 200]);
+    let status = stdout(&["status"]);
+    for line in ["policy: vtrr by cgroup", "domain web: share 0.5, 20.00 % wanted", "refused: shares/web=0"] {
+        assert!(status.contains(line), "{status}");
+    }
+    // Other tests' recorders may be among them.
+    let objects = objects(&stdout(&["status", "--json"]));
+    let pid = u64::from(dealing.process.pid());
+    common::assert_described(&objects);
+    let own = objects.iter().skip_while(|object| object["pid"] != pid);
+    let shares: Vec<_> = own.filter(|object| object["kind"] == "share").collect();
+    assert_eq!([&shares[0]["domain"], &shares[1]["domain"]], ["web", "batch"]);
+    dealing.process.signal(Signal::INT);
+    dealing.process.wait();
+    assert_eq!([web.weight(), batch.weight()], [100, 100]);
+    assert!(!dealing.file("").exists());
+}
+
 #[test]
 fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_moved() {
     let Some(stage) = DemoProcesses::open() else { return };

@@ -49,6 +49,15 @@ impl Output {
         if self.is_json { self.write(&serde_json::to_vec(object)?) } else { Ok(()) }
     }
 
+    /// Prints a line that is an object already. Prints nothing unless results are wanted as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedPipe`], or the system's answer.
+    pub fn object_line(&mut self, line: &str) -> anyhow::Result<()> {
+        if self.is_json { self.write(line.as_bytes()) } else { Ok(()) }
+    }
+
     /// Flushed line by line, so that a reader of a pipe is up to date.
     fn write(&mut self, line: &[u8]) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();

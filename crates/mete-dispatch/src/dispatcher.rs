@@ -52,6 +52,9 @@ impl Default for Setup {
 pub struct Dispatcher {
     domains: Domains,
     members: Members,
+    /// What each domain has, and the rest.
+    shares: Vec<Share>,
+    rest: Share,
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
     of_threads: Vec<Share>,
@@ -110,12 +113,15 @@ impl Dispatcher {
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let (sender, messages) = channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
-        let rest = rest_permille(&shares, setup.rest);
-        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, rest);
+        let rest = setup.rest;
+        let permille = rest_permille(&shares, rest);
+        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, permille);
         let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
             of_threads: reduced(&shares),
+            shares,
+            rest,
             used: vec![Nanoseconds::ZERO; domains.len()],
             domains,
             members: Members::with_room(MOST_CLIENTS),
@@ -194,6 +200,22 @@ impl Dispatcher {
         let domain = of_policy(*domain);
         self.tell(Message::Join { number, adopted, domain, share, can_run });
         Ok(true)
+    }
+
+    /// Gives a domain, the one at this place among those that it was started with, another share.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer domains.
+    pub fn set_share(&mut self, nth: usize, share: Share) {
+        self.shares[nth] = share;
+        self.of_threads = reduced(&self.shares);
+        let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
+        let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
+        let domain = of_policy(DomainId::new((FIRST.index() + nth) as u16));
+        let rest_permille = rest_permille(&self.shares, self.rest);
+        self.tell(Message::Shares { domain, share, clients, rest_permille });
+        self.ring();
     }
 
     fn tell(&self, message: Message) {

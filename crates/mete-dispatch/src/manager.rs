@@ -50,6 +50,8 @@ pub(crate) enum Message {
     Leave { number: ClientId },
     /// The processors on which clients may run.
     Processors(Box<Mask>),
+    /// Another share of a domain, and what the clients of all domains and the rest have then.
+    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)>, rest_permille: u64 },
 }
 
 /// A processor, and the client that has it.
@@ -169,6 +171,11 @@ impl Manager {
             }
             Message::Leave { number } => self.end(number, now),
             Message::Processors(mask) => self.use_processors(&mask, now),
+            Message::Shares { domain, share, clients, rest_permille } => {
+                self.policy.set_domain_share(domain, share, now);
+                clients.into_iter().for_each(|(client, share)| self.policy.set_share(client, share, now));
+                self.slots.iter_mut().for_each(|slot| slot.rest.set_share(rest_permille));
+            }
         }
     }
 

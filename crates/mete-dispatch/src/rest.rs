@@ -55,6 +55,11 @@ impl Rest {
         }
     }
 
+    /// They have another share from now on.
+    pub fn set_share(&mut self, permille: u64) {
+        self.share_permille = permille;
+    }
+
     /// One of them waits.
     pub fn wait(&mut self) {
         self.waits = true;

@@ -1,8 +1,8 @@
 //! What the tests of this crate observe. All of them end with their input, and after some minutes in any case.
 //!
 //! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a share for the rest of the machine, prints
-//!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. At the
-//!   end of its input it prints what was put back.
+//!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. A
+//!   line with a domain's place and a share, in hundredths, sets that first. At the end of its input it prints what was put back.
 //! * `recover` puts back what dispatchers have left behind that were killed together with their watchers.
 //! * `hogs THREADS` computes.
 //! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
@@ -52,8 +52,8 @@ fn say(text: &str) -> Outcome {
 }
 
 /// Calls this for each line of the input.
-fn each_line(mut act: impl FnMut() -> Outcome) -> Outcome {
-    io::stdin().lock().lines().try_for_each(|line| line.map_err(Into::into).and_then(|_| act()))
+fn each_line(mut act: impl FnMut(&str) -> Outcome) -> Outcome {
+    io::stdin().lock().lines().try_for_each(|line| line.map_err(Into::into).and_then(|line| act(&line)))
 }
 
 fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
@@ -77,9 +77,12 @@ fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
             sleep(Duration::from_millis(20));
         }
     });
-    each_line(|| {
-        let dispatcher = dispatcher.lock().expect("no panic");
-        let Some(dispatcher) = dispatcher.as_ref() else { return Ok(()) };
+    each_line(|line| {
+        let mut dispatcher = dispatcher.lock().expect("no panic");
+        let Some(dispatcher) = dispatcher.as_mut() else { return Ok(()) };
+        if let Some((nth, share)) = line.split_once(' ') {
+            dispatcher.set_share(nth.parse()?, Share::new(share.parse()?).ok_or("no share")?);
+        }
         let used: Vec<_> = dispatcher.used().iter().map(|used| (used.get() / 1000).to_string()).collect();
         say(&format!("{} clients {} {:?}", used.join(" "), dispatcher.clients(), dispatcher.counts()))
     })?;
@@ -102,7 +105,7 @@ fn hogs(threads: usize) -> Outcome {
     }
     thread::spawn(|| compute(LAST));
     say("here")?;
-    each_line(|| Ok(()))
+    each_line(|_| Ok(()))
 }
 
 fn sleeper() -> Outcome {
@@ -118,7 +121,7 @@ fn sleeper() -> Outcome {
         }
     });
     say("here")?;
-    each_line(|| {
+    each_line(|_| {
         let mut late = std::mem::take(&mut *late.lock().expect("no panic"));
         late.sort_unstable();
         let part = |permille: usize| late.get(late.len() * permille / 1000).copied().unwrap_or_default();
@@ -134,5 +137,5 @@ fn forks() -> Outcome {
         }
     });
     say("here")?;
-    each_line(|| Ok(()))
+    each_line(|_| Ok(()))
 }

@@ -168,6 +168,29 @@ fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were
 }
 
 #[test]
+fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    // With groups; and without, where each thread has its domain's share.
+    for policy in ["distributed-vtrr", "stride"] {
+        let parts = [1, 1].map(|_| Part::on_one_processor(&["hogs", "1"]));
+        let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+        let mut dispatching = Dispatching::start(policy, 100, &domains(&all));
+        // In hundredths of an ordinary share.
+        for (share, wanted) in [(300, 0.75), (50, 1.0 / 3.0)] {
+            dispatching.set_share(0, share);
+            dispatching.used_after(Duration::from_millis(200));
+            let used = dispatching.used_after(Duration::from_secs(2));
+            let part = used[0] / (used[0] + used[1]);
+            assert!((part - wanted).abs() < 0.03, "{policy}: {used:?} and not {wanted}");
+        }
+        assert!(dispatching.end().contains("failed: 0"));
+    }
+}
+
+#[test]
 fn vtrr_6_a_second_dispatcher_is_refused_until_the_first_has_ended() {
     if !can_dispatch() {
         return;

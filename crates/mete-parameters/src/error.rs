@@ -24,6 +24,19 @@ pub enum MountError {
     /// The directory contains files, which would be hidden.
     #[error("{path} is not empty, and what is in it would be hidden; name a directory that is empty or does not exist", path = .0.display())]
     NotEmpty(PathBuf),
+    /// The parameters would hide the sockets of programs with probes.
+    #[error(
+        "programs with probes have their sockets in {}, which parameters at {} would hide; name another directory, such as {}",
+        sockets.display(),
+        at.display(),
+        sockets.with_file_name("recorder").display()
+    )]
+    Hides {
+        /// Where the sockets are.
+        sockets: PathBuf,
+        /// Where the parameters would be mounted.
+        at: PathBuf,
+    },
     /// Another tree is mounted there.
     #[error("the parameters of process {pid} are at {path} already; name another directory", path = path.display())]
     Taken {

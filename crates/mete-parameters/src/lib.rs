@@ -44,6 +44,9 @@
 //! ```
 
 mod attach;
+mod chosen;
+pub mod client;
+mod desk;
 mod directory;
 mod error;
 mod file;
@@ -52,13 +55,18 @@ mod made;
 mod mount;
 pub mod mounts;
 mod notes;
+mod place;
 mod recovery;
 mod serve;
 mod source;
 mod tree;
 
+pub use chosen::{ChoiceError, chosen, running};
+pub use client::{ParameterError, Parameters};
+pub use desk::{Asker, Desk, Request, desk};
 pub use error::MountError;
 pub use file::{Access, File, Refusal, Store};
 pub use mount::{Mounted, is_possible};
 pub use mounts::{FoundTree, Root, found};
+pub use place::refuse_hiding;
 pub use recovery::recover;

@@ -1,7 +1,6 @@
 //! Why a recording cannot begin, go on or end well.
 
 use std::io;
-use std::path::PathBuf;
 
 use mete_base::size;
 use mete_kernel::KernelError;
@@ -73,19 +72,6 @@ pub enum RecordingError {
     /// Buffers of another size were asked for, and there are none of the kernel.
     #[error("only the kernel's buffers can change their size, and nothing of the kernel is recorded")]
     NoKernelBuffers,
-    /// The parameters would hide the sockets of programs with probes.
-    #[error(
-        "programs with probes have their sockets in {}, which parameters at {} would hide; name another directory, such as {}",
-        sockets.display(),
-        at.display(),
-        sockets.with_file_name("recorder").display()
-    )]
-    HidesSockets {
-        /// Where the sockets are.
-        sockets: PathBuf,
-        /// Where the parameters would be mounted.
-        at: PathBuf,
-    },
     /// An event's file would have the name of another parameter.
     #[error(
         "the file of event {0} would have the name of the parameter {0}; give the event another name, or leave out --parameters"

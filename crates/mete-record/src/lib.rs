@@ -23,7 +23,6 @@
 //! schema has points there.
 
 mod bound;
-mod desk;
 mod error;
 mod flight;
 mod notice;
@@ -36,7 +35,6 @@ mod session;
 mod summary;
 mod switches;
 
-pub use desk::{Asker, Desk, Request, desk};
 pub use error::RecordingError;
 pub use notice::{DumpReason, Notice};
 pub use parameters::{Parameters, mount, parse_low_water};

@@ -1,15 +1,14 @@
 //! The parameters of a recording as files (KLogger §4.3, §4.4).
 
 use std::fmt::{Display, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mete_base::{sentence, size};
 use mete_kernel::record::size_log2;
-use mete_parameters::{Access, File, Mounted, Refusal, keeper};
+use mete_parameters::{Access, Asker, File, Mounted, Refusal, Request, keeper, refuse_hiding};
 use mete_probe::directory;
 use mete_trace::Report;
 
-use crate::desk::{Asker, Request};
 use crate::error::RecordingError;
 use crate::session::Session;
 use crate::switches::Switches;
@@ -41,34 +40,13 @@ const OWN: [(&str, Access); 6] = [
 ///
 /// # Errors
 ///
-/// [`RecordingError::HidesSockets`], [`RecordingError::EventIsParameter`], [`RecordingError::Mount`]
+/// [`RecordingError::EventIsParameter`], [`RecordingError::Mount`]
 pub fn mount(at: &Path, session: &Session, asker: Asker) -> Result<Mounted, RecordingError> {
-    refuse_sockets(at, &directory::all())?;
+    refuse_hiding(at, &directory::all())?;
     let notes = directory::own();
     // Without that directory nothing is noted; the parameters work all the same.
     let notes = directory::prepare(&notes).is_ok().then_some(notes);
     Ok(Mounted::new(notes.as_deref(), at, files(session)?, asker, keeper::this_program)?)
-}
-
-/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then
-/// no program could be found, and none could remove its socket at its end.
-fn refuse_sockets(at: &Path, sockets: &[PathBuf]) -> Result<(), RecordingError> {
-    let at = resolved(at);
-    match sockets.iter().find(|sockets| resolved(sockets).starts_with(&at)) {
-        Some(hidden) => Err(RecordingError::HidesSockets { sockets: hidden.clone(), at }),
-        None => Ok(()),
-    }
-}
-
-/// Without links, as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = absolute.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-    let Some((part, there)) = there else { return absolute };
-    match absolute.strip_prefix(part) {
-        Ok(rest) if !rest.as_os_str().is_empty() => there.join(rest),
-        _ => there,
-    }
 }
 
 /// The file of each event stands beside the others, as in the paper.

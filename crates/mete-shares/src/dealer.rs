@@ -7,7 +7,7 @@ use mete_dispatch::DispatchError;
 use mete_ext::{Ended, ExtError};
 use mete_policy::Entry;
 use mete_sched::actuator::ActuatorError;
-use mete_sched::domains::SharedDomain;
+use mete_sched::domains::{ShareError, SharedDomain};
 use mete_sched::notice::not_for_the_next_start;
 
 use crate::account::Account;
@@ -89,6 +89,15 @@ pub enum DealError {
     /// Without sched_ext, nothing can be done for domains that are not named.
     #[error("{0}; without it, shares go to domains that are named: give --domain NAME=SELECTOR,share=NUMBER")]
     NothingNamed(ExtError),
+    /// There is no domain of that name.
+    #[error("there is no domain {name:?}")]
+    NoDomain {
+        /// What was written.
+        name: String,
+    },
+    /// Another share cannot be this.
+    #[error(transparent)]
+    NoShare(ShareError),
     /// The policy is not in the catalogue.
     #[error("the catalogue of policies lacks the dispatcher's")]
     NoPolicy,
@@ -104,6 +113,9 @@ pub struct Dealer {
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
     begin: Instant,
+    /// When a share was set last, and what each domain had used then: what is given counts from there.
+    since: Instant,
+    before: Vec<Option<Duration>>,
 }
 
 impl Dealer {
@@ -141,7 +153,8 @@ impl Dealer {
         let policy = policy.map_or("vtrr", |policy| policy.name);
         let groups = domains.iter().filter_map(control_group);
         let accounts = if are_groups { groups.map(Account::open).collect() } else { Vec::new() };
-        Ok(Dealer { means, policy, because, domains, accounts, begin: Instant::now() })
+        let (begin, before) = (Instant::now(), vec![None; domains.len()]);
+        Ok(Dealer { means, policy, because, domains, accounts, begin, since: begin, before })
     }
 
     /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out. To be called
@@ -155,6 +168,35 @@ impl Dealer {
             Means::Dispatcher(dispatcher) => Ok(dispatcher.look()?),
             Means::Ext(_) | Means::Weights(_) => Ok(()),
         }
+    }
+
+    /// Gives a domain another share. What domains are given counts from here.
+    ///
+    /// # Errors
+    ///
+    /// [`DealError::NoDomain`], [`DealError::NoShare`], or what the means answers; it has the share that it had then.
+    pub fn set_share(&mut self, domain: &str, share: &str) -> Result<(), DealError> {
+        let nth = self.domains.iter().position(|known| known.spec.name == domain);
+        let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into() })?;
+        let weight = SharedDomain::weight_of(share.as_ref()).map_err(DealError::NoShare)?;
+        let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
+        self.means.set_share(nth, &changed)?;
+        self.domains[nth] = changed;
+        self.before = self.ran();
+        self.since = Instant::now();
+        Ok(())
+    }
+
+    /// The domains, with their shares.
+    #[must_use]
+    pub fn domains(&self) -> &[SharedDomain] {
+        &self.domains
+    }
+
+    /// For how long it has dealt by the present shares.
+    #[must_use]
+    pub fn passed_since_change(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// How long it has dealt.
@@ -175,7 +217,7 @@ impl Dealer {
     /// What each domain was to have and what it has got.
     #[must_use]
     pub fn given(&self) -> Vec<Given> {
-        let ran = self.ran();
+        let ran = self.ran_since_change();
         let seconds = |nth: usize| ran[nth].map_or(0.0, |ran| ran.as_secs_f64());
         let shares = sums(&self.domains, |nth| weight(&self.domains[nth]));
         let all = sums(&self.domains, seconds);
@@ -187,6 +229,12 @@ impl Dealer {
             ran_ns: ran[nth].map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
         };
         self.domains.iter().enumerate().map(given).collect()
+    }
+
+    /// The processor time of each domain by the present shares.
+    fn ran_since_change(&self) -> Vec<Option<Duration>> {
+        let both = self.ran().into_iter().zip(&self.before);
+        both.map(|(ran, before)| Some(ran?.saturating_sub(before.unwrap_or_default()))).collect()
     }
 
     /// The processor time of each domain.

@@ -27,14 +27,17 @@ pub(crate) struct Group<'a> {
     pub share: Share,
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
+    /// The control group that a domain is.
+    pub fn of(domain: &'a SharedDomain) -> Result<Group<'a>, DealError> {
+        let path =
+            control_group(domain).ok_or_else(|| DealError::NoGroup { name: domain.spec.name.clone() })?;
+        Ok(Group { path, share: share(domain) })
+    }
+
     /// The control groups that domains are.
-    pub fn all(domains: &[SharedDomain]) -> Result<Vec<Group<'_>>, DealError> {
-        let group = |domain| match control_group(domain) {
-            Some(path) => Ok(Group { path, share: share(domain) }),
-            None => Err(DealError::NoGroup { name: domain.spec.name.clone() }),
-        };
-        let groups = domains.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+    pub fn all(domains: &'a [SharedDomain]) -> Result<Vec<Group<'a>>, DealError> {
+        let groups = domains.iter().map(Group::of).collect::<Result<Vec<_>, _>>()?;
         for (nth, group) in groups.iter().enumerate() {
             let identity = group.identity();
             let same = |other: &Group<'_>| identity.is_some() && other.identity() == identity;

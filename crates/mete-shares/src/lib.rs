@@ -31,11 +31,14 @@
 #![cfg(target_os = "linux")]
 
 mod account;
+pub mod config;
 mod dealer;
 mod given;
 mod group;
 mod means;
+pub mod parameters;
 
+pub use config::{Config, ConfigError};
 pub use dealer::{By, DealError, Dealer};
 pub use given::{Did, Given};
 pub use group::control_group;

@@ -11,7 +11,7 @@ use mete_sched::domains::SharedDomain;
 
 use crate::DealError;
 use crate::given::Work;
-use crate::group::Group;
+use crate::group::{Group, share};
 
 pub(crate) enum Means {
     Ext(Box<GroupScheduler>),
@@ -64,6 +64,20 @@ impl Means {
             Means::Ext(scheduler) => Work::Ext(scheduler.status()),
             Means::Weights(_) => Work::Kernels,
             Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts()),
+        }
+    }
+
+    /// Gives a domain, the one at this place among those that it was started with, another share.
+    pub fn set_share(&mut self, nth: usize, domain: &SharedDomain) -> Result<(), DealError> {
+        let group = || Group::of(domain);
+        match self {
+            Means::Ext(scheduler) => Ok(scheduler.set_share(group()?.path, Some(group()?.share))?),
+            Means::Weights(weights) => Ok(weights.set(group()?.path, group()?.share.get())?),
+            Means::Dispatcher(dispatcher) => {
+                let share = mete_policy::Share::new(share(domain).get()).unwrap_or(mete_policy::Share::ONE);
+                dispatcher.set_share(nth, share);
+                Ok(())
+            }
         }
     }
 

@@ -26,10 +26,9 @@ use mete_command::user::{User, UserOption};
 use mete_command::value::{duration, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_kernel::record::size_log2;
-use mete_parameters::Mounted;
+use mete_parameters::{Asker, Desk, Mounted, desk};
 use mete_record::{
-    Asker, Desk, FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, desk,
-    parse_low_water,
+    FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, parse_low_water,
 };
 use mete_sched::DomainSpec;
 use mete_trace::layout::{DEFAULT_BYTES, DEFAULT_LOW_WATER_PERCENT};

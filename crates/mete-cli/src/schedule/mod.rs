@@ -3,6 +3,7 @@
 mod affinity;
 mod shares;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use mete_policy::affinity::Settings;
 use mete_sched::DomainSpec;
 use mete_sched::actuator::Restored;
 use mete_sched::domains::SharedDomain;
-use mete_shares::By;
+use mete_shares::{By, Config};
 use serde::Serialize;
 
-use crate::parse::{AFFINITY, domain, live_policy, shared_domain};
+use crate::parse::{AFFINITY, config, domain, live_policy, shared_domain};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
@@ -27,13 +28,23 @@ use crate::parse::{AFFINITY, domain, live_policy, shared_domain};
 pub struct ScheduleOptions {
     /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr
     /// gives domains their shares of processor time; any other one of mete sim --list does so by the dispatcher
-    #[arg(long, value_name = "NAME", default_value = AFFINITY, value_parser = live_policy)]
-    policy: String,
+    /// [default: affinity, or with --config vtrr]
+    #[arg(long, value_name = "NAME", value_parser = live_policy)]
+    policy: Option<String>,
     /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups,
     /// dispatcher are scheduling classes of threads, auto is the first of these that can serve the domains
-    #[arg(long, default_value = "auto", hide_possible_values = true,
+    /// [default: auto]
+    #[arg(long, hide_possible_values = true,
         value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name).unwrap_or_default()))]
-    by: By,
+    by: Option<By>,
+    /// A file with domains, their shares, and what --policy, --by and --parameters say: see docs/recipes/shares.md. What
+    /// is on the command line comes first
+    #[arg(long, value_name = "FILE", value_parser = config())]
+    config: Option<Config>,
+    /// Mount the shares as files on this directory, for mete set and mete status; it must be empty or not exist. Not
+    /// with affinity
+    #[arg(long, value_name = "DIR")]
+    parameters: Option<PathBuf>,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
@@ -104,6 +115,7 @@ Examples:
   sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
   sudo mete schedule --driver db=pid:12 --client web=comm:nginx --margin 50
   sudo mete schedule --policy vtrr --domain web=cgroup:/web,share=3
+  sudo mete schedule --config shares.toml --parameters /run/mete-shares
   sudo mete schedule --policy vtrr --domain a=pid:12,share=3 --domain b=pid:13
 
 affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
@@ -124,22 +136,41 @@ of any processes in front of all others. Everything is as before at the end, als
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    match options.policy.as_str() {
+    match options.policy() {
         AFFINITY => affinity::run(options, output),
         _ => shares::run(options, output),
     }
 }
 
 impl ScheduleOptions {
+    fn policy(&self) -> &str {
+        let of_config = self.config.as_ref().map(|config| config.policy.as_deref().unwrap_or("vtrr"));
+        self.policy.as_deref().or(of_config).unwrap_or(AFFINITY)
+    }
+
+    fn by(&self) -> By {
+        self.by.or(self.config.as_ref().and_then(|config| config.by)).unwrap_or_default()
+    }
+
+    fn parameters(&self) -> Option<&Path> {
+        self.parameters.as_deref().or(self.config.as_ref().and_then(|config| config.parameters.as_deref()))
+    }
+
+    /// All domains, in the order in which they take precedence.
+    fn domains(&self) -> Vec<SharedDomain> {
+        let of_config = self.config.iter().flat_map(|config| &config.domains);
+        self.domains.iter().chain(of_config).cloned().collect()
+    }
+
     /// Whether the options go together.
     ///
     /// # Errors
     ///
     /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), Mistake> {
-        match self.policy.as_str() {
-            AFFINITY if self.by != By::Auto => {
-                let mistake = "--by says how shares are enforced: write --policy vtrr, too";
+        match self.policy() {
+            AFFINITY if self.by.is_some() || self.parameters.is_some() => {
+                let mistake = "--by and --parameters are for shares: write --policy vtrr, too";
                 Err((ErrorKind::ArgumentConflict, mistake.into()))
             }
             AFFINITY => self.check_affinity(),

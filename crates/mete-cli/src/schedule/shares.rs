@@ -1,7 +1,6 @@
 //! `mete schedule --policy vtrr`: domains have their shares, by whatever this kernel offers.
 
 use std::process::ExitCode;
-use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,7 +11,9 @@ use mete_command::output::Output;
 use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
 use mete_command::{failure, interrupt};
+use mete_parameters::{Desk, desk};
 use mete_policy::{Entry, by_name};
+use mete_shares::parameters::{self, Parameters};
 use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, control_group};
 
 use super::{AffinityOptions, ScheduleOptions, print_restored};
@@ -25,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 impl ScheduleOptions {
     /// The policy, if it is another one than group VTRR, for which the kernel has means of its own.
     fn other_policy(&self) -> Option<&'static Entry> {
-        by_name(&self.policy).filter(|policy| policy.name != "vtrr")
+        by_name(self.policy()).filter(|policy| policy.name != "vtrr")
     }
 
     /// Whether shares can be dealt out to these domains.
@@ -46,13 +47,13 @@ impl ScheduleOptions {
                            other policies act as soon as they start, and have none of them";
             return Err((ErrorKind::ArgumentConflict, mistake.into()));
         }
-        let by = self.by;
+        let (by, domains) = (self.by(), self.domains());
         if let Some(policy) = self.other_policy().filter(|_| by.is_for_groups()) {
             let mistake = format!("only the dispatcher runs {}: leave --by out", policy.name);
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if let Some(other) =
-            self.domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none())
+            domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none())
         {
             let mistake = format!(
                 "--by ext and --by cgroup give shares to control groups: {} has to be just one of them, {0}=cgroup:/PATH,share=NUMBER",
@@ -61,28 +62,36 @@ impl ScheduleOptions {
             return Err((ErrorKind::ValueValidation, mistake));
         }
         let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || self.other_policy().is_some();
-        if self.domains.is_empty() && needs_domain {
+        if domains.is_empty() && needs_domain {
             let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
             return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
         }
-        let specs: Vec<_> = self.domains.iter().map(|domain| domain.spec.clone()).collect();
+        let specs: Vec<_> = domains.into_iter().map(|domain| domain.spec).collect();
         check_domains(&specs)
     }
 }
 
 /// Deals until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
 pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let mut dealer = Dealer::start(options.by, options.other_policy(), options.domains.clone())?;
+    let mut dealer = Dealer::start(options.by(), options.other_policy(), options.domains())?;
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
     dealer.warning().iter().for_each(|warning| failure::say(warning));
-    let watched = watch(&mut dealer, options.time);
+    let (asker, desk) = desk();
+    let tree = options.parameters().map(|at| parameters::mount(at, &dealer, asker)).transpose()?;
+    let watched = watch(&mut dealer, &desk, options.time);
+    // In this order: first requests are refused, then the files disappear.
+    drop(desk);
+    drop(tree);
     let (passed, did) = (dealer.passed(), dealer.did());
     print(&dealer.given(), output)?;
     print_did(&did, passed, output)?;
     if let Some(ended) = dealer.ended() {
-        bail!("the kernel has ended the scheduler after {}, and rules again itself: {ended}", seconds(passed));
+        bail!(
+            "the kernel has ended the scheduler after {}, and rules again itself: {ended}",
+            seconds(passed)
+        );
     }
     if let Some(PutBack { what, see, restored }) = dealer.finish() {
         print_restored(what, restored, see, output)?;
@@ -92,7 +101,8 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     Ok(interrupt::ended(is_done))
 }
 
-fn watch(dealer: &mut Dealer, time: Option<Duration>) -> Result<(), DealError> {
+fn watch(dealer: &mut Dealer, desk: &Desk, time: Option<Duration>) -> Result<(), DealError> {
+    let mut parameters = Parameters::default();
     let progress = Progress::of_time("scheduling", time);
     loop {
         dealer.look()?;
@@ -105,7 +115,7 @@ fn watch(dealer: &mut Dealer, time: Option<Duration>) -> Result<(), DealError> {
         let decisions =
             did.decisions.map_or_else(String::new, |number| format!("{} decisions, ", grouped(number)));
         progress.show(passed, format!("{:.0} s, {decisions}Ctrl-C ends", passed.as_secs_f64()));
-        sleep(left.min(LOOK));
+        desk.serve(left.min(LOOK), |request| parameters.answer(dealer, request));
     }
 }
 

@@ -397,6 +397,12 @@ impl Group {
         made.map(Group)
     }
 
+    /// In the unit of `cpu.weight`.
+    pub fn weight(&self) -> u64 {
+        let read = |name: &str| fs::read_to_string(self.0.join(name)).ok()?.trim().parse::<u64>().ok();
+        read("cpu.weight").or_else(|| Some(read("cpu.shares")? * 100 / 1024)).unwrap()
+    }
+
     pub fn take(&self, pid: u32) {
         fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
     }

@@ -72,7 +72,11 @@ impl Talking {
     }
 
     fn ask(&mut self) -> String {
-        writeln!(self.process.stdin.as_mut().unwrap()).unwrap();
+        self.say("")
+    }
+
+    fn say(&mut self, line: &str) -> String {
+        writeln!(self.process.stdin.as_mut().unwrap(), "{line}").unwrap();
         self.hear()
     }
 }
@@ -167,6 +171,11 @@ impl Dispatching {
     pub fn used(&mut self) -> Vec<f64> {
         let answer = self.0.ask();
         answer.split(' ').map_while(|number| number.parse().ok()).collect()
+    }
+
+    /// Gives the domain at this place another share.
+    pub fn set_share(&mut self, nth: usize, share: u32) {
+        self.0.say(&format!("{nth} {share}"));
     }
 
     /// One of its counts.

@@ -49,6 +49,15 @@ impl SharedDomain {
         self.weight.unwrap_or(SharedDomain::ORDINARY)
     }
 
+    /// The weight of a share.
+    ///
+    /// # Errors
+    ///
+    /// [`ShareError::Number`]
+    pub fn weight_of(share: &OsStr) -> Result<u32, ShareError> {
+        weight(share).ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
+    }
+
     /// Reads a domain with a share or without one. Its selectors may contain any bytes.
     ///
     /// # Errors
@@ -65,8 +74,7 @@ impl SharedDomain {
             return Err(ShareError::Twice);
         }
         let number = OsStr::from_bytes(&bytes[at + SHARE.len()..]);
-        let weight =
-            weight(number).ok_or_else(|| ShareError::Number(number.to_string_lossy().into_owned()))?;
+        let weight = SharedDomain::weight_of(number)?;
         Ok(SharedDomain { spec: DomainSpec::parse(OsStr::from_bytes(&bytes[..at]))?, weight: Some(weight) })
     }
 }

@@ -1,10 +1,10 @@
-//! Where requests of the parameter files are answered: in the thread that records, between two looks at the recording.
-//! So nothing changes behind its back, and there is no lock.
+//! Requests are answered by the thread that does the program's work, between two steps of it. So nothing changes behind
+//! its back, and there is no lock.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use mete_parameters::{Refusal, Store};
+use crate::file::{Refusal, Store};
 
 /// A request, and where the answer goes.
 pub struct Request {
@@ -25,7 +25,7 @@ impl Request {
 /// The files' side: it asks, and waits for the answer.
 pub struct Asker(Sender<Request>);
 
-/// The recording's side, where requests are answered. Dropped, it refuses all that is asked from then on.
+/// The program's side, where requests are answered. Dropped, it refuses all that is asked from then on.
 pub struct Desk(Receiver<Request>);
 
 /// Both sides.
@@ -36,11 +36,11 @@ pub fn desk() -> (Asker, Desk) {
 
 impl Asker {
     fn ask(&self, path: &str, value: Option<&str>) -> Result<String, Refusal> {
-        // With room for the one answer, so that the recording never waits for the process that asks.
+        // With room for the one answer, so that the program never waits for the process that asks.
         let (answer, answered) = sync_channel(1);
         let request = Request { path: path.to_owned(), value: value.map(str::to_owned), answer };
         self.0.send(request).map_err(|_| Refusal::over())?;
-        // The recording may end while the request waits; then no answer comes.
+        // The program may end while the request waits; then no answer comes.
         answered.recv().unwrap_or_else(|_| Err(Refusal::over()))
     }
 }
@@ -56,7 +56,7 @@ impl Store for Asker {
 }
 
 impl Desk {
-    /// Answers requests for this long.
+    /// Answers requests for this long, and those that are there already in any case.
     pub fn serve(&self, time: Duration, mut answer: impl FnMut(&Request) -> Result<String, Refusal>) {
         let end = Instant::now() + time;
         loop {

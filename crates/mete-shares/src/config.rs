@@ -1,0 +1,178 @@
+//! Shares from a file (TOML): what the options of `mete schedule` say, for a service that starts with the machine.
+//!
+//! ```toml
+//! policy = "vtrr"                    # left out, it is vtrr
+//! by = "auto"                        # left out, it is auto
+//! parameters = "/run/mete-shares"    # left out, nothing is mounted
+//!
+//! [[domain]]
+//! name = "web"
+//! selectors = ["cgroup:/web"]
+//! share = 3                          # left out, it is 1
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mete_sched::domains::{ShareError, SharedDomain};
+use serde::Deserialize;
+
+use crate::By;
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The policy's name.
+    pub policy: Option<String>,
+    /// By what shares are enforced.
+    pub by: Option<By>,
+    /// Where the parameters are mounted.
+    pub parameters: Option<PathBuf>,
+    /// The domains, in the order in which they take precedence.
+    pub domains: Vec<SharedDomain>,
+}
+
+/// Why a file is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// It is not in the form above; the message names the line.
+    #[error("{}: {source}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What was expected where.
+        source: Box<toml::de::Error>,
+    },
+    /// There is no such means.
+    #[error("{}: there is no means {by:?}: there are {}", path.display(), By::NAMES.join(", "))]
+    NoMeans {
+        /// The file.
+        path: PathBuf,
+        /// What was written.
+        by: String,
+    },
+    /// A domain or its share is wrong.
+    #[error("{}: domain {name:?}: {source}", path.display())]
+    Domain {
+        /// The file.
+        path: PathBuf,
+        /// The domain.
+        name: String,
+        /// What is wrong with it.
+        source: ShareError,
+    },
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    policy: Option<String>,
+    by: Option<String>,
+    parameters: Option<PathBuf>,
+    #[serde(default, rename = "domain")]
+    domains: Vec<WrittenDomain>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDomain {
+    name: String,
+    selectors: Vec<String>,
+    share: Option<f64>,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`]
+    pub fn read(path: &Path) -> Result<Config, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        Config::parse(&text, path)
+    }
+
+    /// Reads the text of a file that has this path.
+    fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+        let form = |source| ConfigError::Form { path: path.into(), source: Box::new(source) };
+        let Written { policy, by, parameters, domains } = toml::from_str(text).map_err(form)?;
+        let by = by.map(|by| By::named(&by).ok_or_else(|| ConfigError::NoMeans { path: path.into(), by }));
+        let domains = domains.into_iter().map(|domain| domain.read(path)).collect::<Result<_, _>>()?;
+        Ok(Config { policy, by: by.transpose()?, parameters, domains })
+    }
+}
+
+impl WrittenDomain {
+    /// As the command line would have it, so that both have the same form and the same errors.
+    fn read(self, path: &Path) -> Result<SharedDomain, ConfigError> {
+        let share = self.share.map_or_else(String::new, |share| format!(",share={share}"));
+        let text = format!("{}={}{share}", self.name, self.selectors.join(","));
+        SharedDomain::parse(text.as_ref()).map_err(|source| ConfigError::Domain {
+            path: path.into(),
+            name: self.name,
+            source,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, "shares.toml".as_ref()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn vtrr_7_a_file_says_what_options_say() {
+        let text = "
+            policy = 'stride'
+            by = 'dispatcher'
+            parameters = '/run/x'
+            [[domain]]
+            name = 'web'
+            selectors = ['pid:1', 'comm:nginx']
+            share = 2.5
+            [[domain]]
+            name = 'rest'
+            selectors = ['user:0']
+        ";
+        let domain = |text: &str| SharedDomain::parse(text.as_ref()).unwrap();
+        let expected = Config {
+            policy: Some("stride".into()),
+            by: Some(By::Dispatcher),
+            parameters: Some("/run/x".into()),
+            domains: vec![domain("web=pid:1,comm:nginx,share=2.5"), domain("rest=user:0")],
+        };
+        assert_eq!(parse(text), Ok(expected));
+        assert_eq!(parse(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn vtrr_7_what_is_wrong_in_a_file_is_named_with_its_place() {
+        let domain = |rest: &str| format!("[[domain]]\nname = 'web'\n{rest}");
+        for (text, expected) in [
+            ("polisy = 'vtrr'".into(), "polisy"),
+            ("by = 'cgroups'".into(), "there is no means \"cgroups\""),
+            (domain("selectors = ['pid:1']\nshare = 0"), "\"web\": \"0\" is no share"),
+            (domain("selectors = ['pid:1']\nshares = 1"), "line 4"),
+            (domain("selectors = ['nothing']"), "selects nothing"),
+            (domain("selectors = []"), "domain \"web\""),
+            (domain(""), "selectors"),
+            ("[[domain]".into(), "line 1"),
+        ] {
+            let said = parse(&text).unwrap_err();
+            assert!(said.contains("shares.toml") && said.contains(expected), "{text}: {said}");
+        }
+    }
+}
