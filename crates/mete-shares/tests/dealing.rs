@@ -90,6 +90,8 @@ fn domain(group: &Path, share: u32) -> String {
 struct Dealing {
     process: Child,
     output: BufReader<ChildStdout>,
+    /// Its journals lie in a place of its own, so that it does not see another dispatcher of this user.
+    _place: tempfile::TempDir,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -97,11 +99,13 @@ impl Dealing {
     /// And what it says first.
     fn start(by: &str, groups: &[String]) -> (Dealing, String) {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = tempfile::tempdir().unwrap();
         let mut command = Command::new(SUBJECT);
+        command.env("METE_RUNTIME_DIR", place.path());
         let command = command.arg(by).args(groups).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let mut dealing = Dealing { process, output, _alone: alone };
+        let mut dealing = Dealing { process, output, _place: place, _alone: alone };
         let said = dealing.hear();
         (dealing, said)
     }

@@ -135,22 +135,27 @@ impl Part {
 }
 
 /// A dispatcher in a process of its own.
-pub struct Dispatching(Talking);
+pub struct Dispatching {
+    talking: Talking,
+    /// Its journals lie in a place of its own, so that it does not see another dispatcher of this user.
+    _place: Option<tempfile::TempDir>,
+}
 
 impl Dispatching {
     pub fn start(policy: &str, rest: u32, domains: &[String]) -> Dispatching {
-        Dispatching::begin(&mut Command::new(SUBJECT), policy, rest, domains)
+        let place = tempfile::tempdir().unwrap();
+        let mut dispatching = Dispatching::start_in(place.path(), policy, rest, domains);
+        dispatching._place = Some(place);
+        dispatching
     }
 
-    /// With its journals in a place of its own.
+    /// With its journals in this place.
     pub fn start_in(place: &Path, policy: &str, rest: u32, domains: &[String]) -> Dispatching {
-        Dispatching::begin(Command::new(SUBJECT).env("METE_RUNTIME_DIR", place), policy, rest, domains)
-    }
-
-    fn begin(command: &mut Command, policy: &str, rest: u32, domains: &[String]) -> Dispatching {
+        let mut command = Command::new(SUBJECT);
+        command.env("METE_RUNTIME_DIR", place);
         let mut talking = Talking::start(command.args(["dispatch", policy, &rest.to_string()]).args(domains));
         assert_eq!(talking.hear(), "dispatching");
-        Dispatching(talking)
+        Dispatching { talking, _place: None }
     }
 
     /// What the domains have used, in microseconds, in a stretch in which they used this much together.
@@ -169,29 +174,29 @@ impl Dispatching {
 
     /// What the domains have used since it began, in microseconds.
     pub fn used(&mut self) -> Vec<f64> {
-        let answer = self.0.ask();
+        let answer = self.talking.ask();
         answer.split(' ').map_while(|number| number.parse().ok()).collect()
     }
 
     /// Gives the domain at this place another share.
     pub fn set_share(&mut self, nth: usize, share: u32) {
-        self.0.say(&format!("{nth} {share}"));
+        self.talking.say(&format!("{nth} {share}"));
     }
 
     /// One of its counts.
     pub fn counted(&mut self, what: &str) -> u64 {
-        let answer = self.0.ask();
+        let answer = self.talking.ask();
         let (_, rest) = answer.split_once(&format!("{what}: ")).unwrap();
         rest.split(',').next().unwrap().parse().unwrap()
     }
 
     pub fn pid(&self) -> u32 {
-        self.0.process.id()
+        self.talking.process.id()
     }
 
     /// The processes that put back what it changed.
     pub fn watchers(&self) -> Vec<u32> {
-        let mark = format!("/{}-", self.0.process.id());
+        let mark = format!("/{}-", self.talking.process.id());
         let is_watcher = |pid: &u32| {
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             arguments.windows(mark.len()).any(|part| part == mark.as_bytes())
@@ -200,12 +205,12 @@ impl Dispatching {
     }
 
     pub fn kill(mut self) {
-        self.0.process.kill().unwrap();
+        self.talking.process.kill().unwrap();
     }
 
     /// Ends it, and says what it put back.
     pub fn end(mut self) -> String {
-        drop(self.0.process.stdin.take());
-        self.0.hear()
+        drop(self.talking.process.stdin.take());
+        self.talking.hear()
     }
 }
