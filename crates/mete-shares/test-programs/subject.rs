@@ -1,5 +1,6 @@
 //! `auto|ext|cgroup|dispatcher NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and waits. For each line on its input it prints what
-//! acts, whether it rules, and for each group what was wanted and given, in percent; at the end of its input, what was put back.
+//! acts, whether it rules, and for each group what was wanted and given, in percent; a line `NAME=SHARE` sets a share first. At the
+//! end of its input it prints what was put back.
 
 use std::io::{self, BufRead, Write};
 
@@ -20,10 +21,12 @@ fn main() -> Outcome {
     }
 }
 
-fn deal(dealer: Dealer) -> Outcome {
+fn deal(mut dealer: Dealer) -> Outcome {
     say(&dealer.to_string())?;
     for line in io::stdin().lock().lines() {
-        line?;
+        if let Some((name, share)) = line?.split_once('=') {
+            dealer.set_share(name, share)?;
+        }
         let did = dealer.did();
         let given: Vec<_> = dealer.given().iter().map(percents).collect();
         say(&format!("{} {} {}", did.by, did.ended.as_deref().unwrap_or("rules"), given.join(" ")))?;

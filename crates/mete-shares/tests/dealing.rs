@@ -118,7 +118,11 @@ impl Dealing {
 
     /// What acts, whether it rules, and for each group what was wanted and given.
     fn ask(&mut self) -> Vec<String> {
-        writeln!(self.process.stdin.as_mut().unwrap(), "how").unwrap();
+        self.say("how")
+    }
+
+    fn say(&mut self, line: &str) -> Vec<String> {
+        writeln!(self.process.stdin.as_mut().unwrap(), "{line}").unwrap();
         self.hear().split(' ').map(str::to_owned).collect()
     }
 
@@ -146,23 +150,27 @@ fn time_is_counted() -> bool {
     std::env::var_os("METE_VM_TESTS").is_some()
 }
 
-/// Two groups that compete with 1 and 3 hogs get two parts and one part, wherever the kernel accounts for groups and
-/// time does not depend on what else the machine does.
+/// Two groups that compete with 1 and 3 hogs get two parts and one part, and when shares are set, others; wherever the
+/// kernel accounts for groups and time does not depend on what else the machine does.
 fn gives_two_to_one(by: &str, expected: &str) {
     let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
     let (few, many) = (few.hogs(1), many.hogs(3));
     let (mut dealing, said) = Dealing::start(by, &[few.with(2), many.with(1)]);
     assert!(!said.starts_with("refused"), "{said}");
-    dealing.ask();
-    sleep(Duration::from_secs(3));
-    let answer = dealing.ask();
-    assert_eq!(answer[..2], [expected, "rules"]);
-    let percents = |nth: usize| answer[nth + 2].split_once(':').unwrap();
-    assert_eq!((percents(0).0, percents(1).0), ("66.67", "33.33"));
-    match percents(0).1.parse::<f64>() {
-        Ok(given) if time_is_counted() => assert!((given - 66.67).abs() < 2.0, "{answer:?}"),
-        Ok(given) => assert!(given > 0.0 && given < 100.0, "{answer:?}"),
-        Err(_) => println!("the kernel accounts for no group here"),
+    let first = |group: &Group| group.with(1).split('=').next().unwrap().to_owned();
+    for (share, wanted) in [(None, ["66.67", "33.33"]), (Some("0.5"), ["33.33", "66.67"])] {
+        dealing.say(&share.map_or("how".into(), |share| format!("{}={share}", first(&few))));
+        sleep(Duration::from_secs(3));
+        let answer = dealing.ask();
+        assert_eq!(answer[..2], [expected, "rules"]);
+        let percents = |nth: usize| answer[nth + 2].split_once(':').unwrap();
+        assert_eq!([percents(0).0, percents(1).0], wanted);
+        let wanted: f64 = wanted[0].parse().unwrap();
+        match percents(0).1.parse::<f64>() {
+            Ok(given) if time_is_counted() => assert!((given - wanted).abs() < 2.0, "{answer:?}"),
+            Ok(given) => assert!(given > 0.0 && given < 100.0, "{answer:?}"),
+            Err(_) => println!("the kernel accounts for no group here"),
+        }
     }
     drop(dealing);
     assert_eq!([few.weight(), many.weight()], [100, 100]);
