@@ -49,13 +49,15 @@ into = install -D -m $(1) -t '$(DESTDIR)$(PREFIX)/$(2)' $(3)
 
 programs := $(addprefix $(target)/,mete mete-demo mete-demo-part mete-lab)
 
-install: build ## the programs, man pages, completions, the C library: make install PREFIX=/usr/local
+install: build ## the programs, man pages, completions, a unit for systemd, the C library: make install PREFIX=/usr/local
 	@$(RUN) cargo build --release --package mete-probe --lib
 	@$(target)/mete generate man --out target/man >/dev/null
 	@$(target)/mete generate completions --out target/completions >/dev/null
 	$(call into,755,bin,$(programs))
 	strip --strip-debug $(patsubst $(target)/%,'$(DESTDIR)$(PREFIX)/bin/%',$(programs))
 	$(call into,644,share/man/man1,target/man/*.1)
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
+	sed 's|@PREFIX@|$(PREFIX)|' packaging/mete-schedule.service.in >'$(DESTDIR)$(PREFIX)/lib/systemd/system/mete-schedule.service'
 	install -D -m 644 target/completions/mete.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mete'
 	$(call into,644,share/zsh/site-functions,target/completions/_mete)
 	$(call into,644,share/fish/vendor_completions.d,target/completions/mete.fish)

@@ -22,6 +22,16 @@ part_if_present() {
 	fi
 }
 
+# The unit as it is installed, with a program that is there.
+unit() {
+	local folder status=0
+	folder=$(mktemp -d)
+	sed 's|@PREFIX@/bin/mete|/bin/true|' packaging/mete-schedule.service.in >"$folder/mete-schedule.service"
+	systemd-analyze verify --man=no "$folder/mete-schedule.service" || status=$?
+	rm -r "$folder"
+	return "$status"
+}
+
 # Not the generated ones: vmlinux.h, and the programs of schemata.
 mapfile -t c_files < <(git ls-files '*.c' '*.h' ':!:*vmlinux*' ':!:*/bpf/schemas/*')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run scripts/vm/init scripts/vm/modules-init)
@@ -46,6 +56,7 @@ part "fuzz targets" env CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/fuzz
 	cargo check --manifest-path fuzz/Cargo.toml
 # Other versions format differently; 19 is the one that the code was formatted by.
 part_if_present clang-format-19 "C formatting" clang-format-19 --dry-run -Werror "${c_files[@]}"
+part_if_present systemd-analyze "the unit for systemd" unit
 part_if_present shellcheck "scripts" shellcheck -x -S warning "${scripts[@]}"
 
 for name in "${failed[@]}"; do
