@@ -116,14 +116,18 @@ pub struct DemoStage {
 }
 
 impl DemoStage {
-    /// Starts two drivers, on the first two of `processors`, and the hogs.
-    pub fn open(processors: &[usize], hogs: usize) -> Result<DemoStage> {
+    /// A stage on which nobody is.
+    pub fn empty() -> Result<DemoStage> {
         let program = part_program()?;
         let folder = Folder::create()?;
         let (board, board_file) =
             Board::create().context("cannot make the memory in which the demo counts")?;
-        let mut stage =
-            DemoStage { program, board, board_file, drivers: Vec::new(), hogs: Vec::new(), folder };
+        Ok(DemoStage { program, board, board_file, drivers: Vec::new(), hogs: Vec::new(), folder })
+    }
+
+    /// Starts two drivers, on the first two of `processors`, and the hogs.
+    pub fn open(processors: &[usize], hogs: usize) -> Result<DemoStage> {
+        let mut stage = DemoStage::empty()?;
         for (number, &processor) in processors.iter().take(DRIVERS).enumerate() {
             let driver = stage.start_driver(number, processor)?;
             stage.drivers.push(driver);
@@ -190,6 +194,36 @@ impl DemoStage {
             }
             command.args(["--place", &(FIRST_CLIENT + number).to_string()])
         })
+    }
+
+    /// Starts threads that compute on a processor, with a server among them if there is to be one.
+    pub fn start_crowd(
+        &self,
+        name: &str,
+        threads: usize,
+        processor: usize,
+        answers: bool,
+    ) -> Result<CastProcess> {
+        self.start(name, |command| {
+            let (threads, processor) = (threads.to_string(), processor.to_string());
+            command.args(["crowd", "--threads", &threads, "--processor", &processor]);
+            if answers {
+                command.arg("--socket").arg(self.server());
+            }
+            command
+        })
+    }
+
+    /// Starts the process that asks the server in a crowd. What it counts is the first client's tally.
+    pub fn start_asker(&self) -> Result<CastProcess> {
+        self.start("asker", |command| {
+            command.arg("asker").arg("--socket").arg(self.server());
+            command.args(["--place", &FIRST_CLIENT.to_string()])
+        })
+    }
+
+    fn server(&self) -> PathBuf {
+        self.folder.path.join("server.sock")
     }
 
     fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<CastProcess> {

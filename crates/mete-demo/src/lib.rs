@@ -1,5 +1,6 @@
 //! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
-//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
+//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains. In a
+//! second act, crowds of threads have shares of a processor, with and without the dispatcher (`second_act.rs`).
 //!
 //! ```text
 //!   play ──▶ cast ──▶ drivers, clients, hogs (part/, processes of their own) ── count ──▶ board
@@ -23,6 +24,8 @@ pub mod part;
 mod play;
 mod report;
 mod requests;
+mod second_act;
+mod share_show;
 mod show;
 mod summary;
 

@@ -1,5 +1,6 @@
 //! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
-//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
+//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains. Then
+//! comes the second act.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ use crate::alternate::{Alternated, alternate};
 use crate::cast::{CastProcess, DemoStage, Tally, own_processors, usual_hogs};
 use crate::observe::{Observed, Observer};
 use crate::report::{self, Story};
+use crate::second_act::{self, SecondAct};
+use crate::share_show;
 use crate::show::{
     Show, announce, completeness, in_short, machine, matrix_table, print_stretch, sources, summary_table,
 };
@@ -58,8 +61,13 @@ pub fn run(options: &DemoOptions, out: &mut Output) -> Result<ExitCode> {
     if show.stretches.is_empty() {
         return Ok(interrupt::ended_without_results("no stretch is over, so there is nothing to show"));
     }
-    conclude(options, &stage, &show, report, out)?;
-    Ok(interrupt::ended(show.stretches.len() == options.rounds as usize * StretchKind::ALL.len()))
+    let machine = machine(&stage);
+    // Its processes would compete with those of the second act.
+    drop(stage);
+    let second_act = second_act::play(options, &show, out)?;
+    conclude(options, &machine, &show, &second_act, report, out)?;
+    let first_is_over = show.stretches.len() == options.rounds as usize * StretchKind::ALL.len();
+    Ok(interrupt::ended(first_is_over && second_act.is_over(options)))
 }
 
 fn cannot_write(report: &Path) -> String {
@@ -162,14 +170,15 @@ fn wait(observer: &mut Option<Observer>, length: Duration, kind: StretchKind, sh
 
 fn conclude(
     options: &DemoOptions,
-    stage: &DemoStage,
+    machine: &str,
     show: &Show,
+    second_act: &SecondAct,
     report: Draft,
     out: &mut Output,
 ) -> Result<()> {
     let story = Story {
         command: &std::env::args().collect::<Vec<_>>().join(" "),
-        machine: &machine(stage),
+        machine,
         sources: &sources(show, options),
         stretch_s: options.stretch.as_secs_f64(),
         clients: &show.clients,
@@ -178,6 +187,7 @@ fn conclude(
         moves: &show.moves,
         date: &mete_measure::machine::Machine::here().date,
         quotients: &show.quotients,
+        second_act,
     };
     // If the report cannot be written, the tables are printed all the same, and the error comes last.
     let written = report.finish(&report::html(&story, &show.stretches));
@@ -190,6 +200,14 @@ fn conclude(
     }
     if !show.logged.matrix.is_empty() {
         out.text(completeness(&show.stretches))?;
+    }
+    match second_act {
+        SecondAct::Impossible(why) => out.text(format!("\nThere was no second act: {why}."))?,
+        SecondAct::Played(stretches) if stretches.is_empty() => {}
+        SecondAct::Played(stretches) => {
+            out.text(format!("\n{}\n", share_show::table(stretches)))?;
+            share_show::verdict(stretches).map_or(Ok(()), |sentence| out.text(sentence))?;
+        }
     }
     written.with_context(|| cannot_write(&options.report))?;
     out.text(format!("The report, with plots: {}", options.report.display()))

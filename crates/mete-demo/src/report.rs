@@ -7,6 +7,8 @@ use mete_measure::statistics::Interval;
 use mete_plot::{Matrix, Strip, escape, grouped};
 
 use crate::observe::Moved;
+use crate::second_act::SecondAct;
+use crate::share_show;
 use crate::summary::{Spread, Stretch, StretchKind, change, spread};
 
 /// What the report shows in addition to the stretches.
@@ -31,6 +33,8 @@ pub struct Story<'a> {
     pub moves: &'a [Moved],
     /// Requests with logging divided by requests without, pair by pair.
     pub quotients: &'a [f64],
+    /// What came of the second act.
+    pub second_act: &'a SecondAct,
 }
 
 const STYLE: &str = "
@@ -67,6 +71,7 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
     }
     decisions(&mut page, story);
     table(&mut page, stretches);
+    page.push_str(&share_show::html(story.second_act));
     let _ = write!(
         page,
         "<h2>Where and when it was made</h2><p>{}, {}<br><code>{}</code></p></html>",
@@ -238,6 +243,7 @@ mod tests {
                 in_words: "a to processor 1".to_owned(),
             }],
             quotients: &[0.99; 6],
+            second_act: &SecondAct::Impossible("it is not asked for".into()),
         };
         let page = html(&story, &stretches);
         assert!(!page.contains("http") && !page.contains("src="));

@@ -152,7 +152,7 @@ fn fix(stage: &DemoStage, clients: &[CastProcess], processors: &[usize]) -> Resu
     Ok(())
 }
 
-fn pin(part: &CastProcess, processor: usize) -> Result<()> {
+pub(crate) fn pin(part: &CastProcess, processor: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(processor);
     Ok(sched_setaffinity(Pid::from_raw(part.pid() as i32), &set)?)

@@ -11,6 +11,7 @@ use mete_command::table::{Head, Table, grouped};
 
 use crate::cast::{DRIVERS, DemoStage};
 use crate::observe::{Moved, Observed};
+use crate::second_act;
 use crate::summary::{Stretch, StretchKind, spread};
 
 /// What is kept from stretch to stretch.
@@ -29,7 +30,8 @@ pub struct Show {
 
 impl Show {
     pub fn new(options: &DemoOptions, settle: Duration) -> Show {
-        let total = (settle * 2 + options.stretch * 3) * options.rounds;
+        let first_act = (settle * 2 + options.stretch * 3) * options.rounds;
+        let total = first_act + (second_act::SETTLE + options.stretch) * 2 * second_act::rounds(options);
         Show {
             progress: if options.json { Progress::none() } else { Progress::of_time("demo", Some(total)) },
             began: Instant::now(),
@@ -57,6 +59,11 @@ impl Show {
             self.logged = observed;
         }
         self.stretches.push(stretch);
+    }
+
+    /// The same in the second act.
+    pub fn tick_act(&self, ruler: &str) {
+        self.progress.show(self.began.elapsed(), ruler.to_owned());
     }
 
     pub fn tick(&self, kind: StretchKind, message: &str) {

@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use std::{io, thread};
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle};
+use mete_base::processors;
 use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
-use mete_sched::actuator::{Classes, Restored, watcher};
+use mete_sched::actuator::{Classes, Mask, Restored, watcher};
 use mete_sched::domains::process::is_runnable;
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
@@ -198,7 +199,8 @@ impl Dispatcher {
         let can_run = is_runnable(*thread);
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
-        self.tell(Message::Join { number, adopted, domain, share, can_run });
+        let allowed = allowed(*thread);
+        self.tell(Message::Join { number, adopted, domain, share, allowed, can_run });
         Ok(true)
     }
 
@@ -356,9 +358,16 @@ fn check_processors() -> Result<usize, DispatchError> {
     if found > MOST_PROCESSORS {
         return Err(DispatchError::TooManyProcessors { found, most: MOST_PROCESSORS });
     }
-    // As many clients are chosen as processors can run.
-    let online = thread::available_parallelism().map_or(1, usize::from);
-    Ok(online.min(found))
+    // A client is chosen for each processor, up to the last one that runs.
+    let last = processors::online(found).into_iter().max().unwrap_or(0);
+    Ok(last + 1)
+}
+
+/// The processors that a thread may run on, a bit each: those that a policy can be told of, or all.
+fn allowed(thread: u32) -> u64 {
+    let mask = Mask::of_thread(thread).unwrap_or_default();
+    let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
+    if bits == 0 { u64::MAX } else { bits }
 }
 
 fn system(what: &'static str, source: io::Error) -> DispatchError {

@@ -1,7 +1,7 @@
 //! The manager: the thread that asks the policy, and has the kernel carry out what it answers.
 //!
-//! Each processor is a slot. The policy names a client for each; the client is put in front of all ordinary threads, and
-//! the kernel finds it a processor. All other clients stand behind all ordinary threads: what those leave, the kernel
+//! Each processor is a slot. The policy names a client for each, one that may run there if the policy knows bounds; the
+//! client is put in front of all ordinary threads, and the kernel finds it a processor. All other clients stand behind all ordinary threads: what those leave, the kernel
 //! gives to them, and they are charged for it.
 //!
 //! ```text
@@ -45,7 +45,14 @@ const MOST_SLICES: u64 = 8;
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A thread that is to be dispatched.
-    Join { number: ClientId, adopted: Adopted, domain: DomainIndex, share: Share, can_run: bool },
+    Join {
+        number: ClientId,
+        adopted: Adopted,
+        domain: DomainIndex,
+        share: Share,
+        allowed: u64,
+        can_run: bool,
+    },
     /// One that no longer is: it has ended, or belongs to no domain any more.
     Leave { number: ClientId },
     /// The processors on which clients may run.
@@ -57,6 +64,8 @@ pub(crate) enum Message {
 /// A processor, and the client that has it.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
+    /// Whether any client may run on this processor.
+    is_used: bool,
     chosen: Option<Chosen>,
     /// The client that stands in front for it until another one does.
     held: Option<ClientId>,
@@ -84,8 +93,6 @@ pub(crate) struct Manager {
     pub messages: Receiver<Message>,
     clients: Clients,
     slots: Vec<Slot>,
-    /// The number of slots that are filled.
-    used_slots: usize,
     /// Where the manager's thread may run.
     everywhere: Mask,
     /// When the policy's periodic interrupt is next, if it wants one.
@@ -111,15 +118,14 @@ impl Manager {
         processors: usize,
         rest_permille: u64,
     ) -> Manager {
-        let slot =
-            Slot { chosen: None, held: None, paused_until: None, rest: Rest::new(rest_permille, now()) };
+        let rest = Rest::new(rest_permille, now());
+        let slot = Slot { is_used: true, chosen: None, held: None, paused_until: None, rest };
         Manager {
             policy,
             memory,
             messages,
             clients: Clients::with_room(most_clients),
             slots: vec![slot; processors],
-            used_slots: processors,
             everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
             next_tick: None,
             expected: now(),
@@ -158,8 +164,9 @@ impl Manager {
 
     fn hear(&mut self, message: Message, now: Nanoseconds) {
         match message {
-            Message::Join { number, adopted, domain, share, can_run } => {
+            Message::Join { number, adopted, domain, share, allowed, can_run } => {
                 self.policy.add(number, domain, share, now);
+                self.policy.set_allowed(number, allowed);
                 let mut client = Client::new(adopted);
                 client.can_run = can_run;
                 let stands = client.stand(Standing::Behind);
@@ -179,14 +186,19 @@ impl Manager {
         }
     }
 
-    /// As many clients are chosen as processors can run. Where it is one, the manager runs there, too: to wake a
+    /// A client is chosen for each processor that any may run on. Where it is one, the manager runs there, too: to wake a
     /// processor from another one costs more than all else that it does.
     fn use_processors(&mut self, mask: &Mask, now: Nanoseconds) {
         let own = own_thread();
-        let number = mask.processors().count();
-        self.used_slots = number.clamp(1, self.slots.len());
-        (self.used_slots..self.slots.len()).for_each(|slot| self.stop(slot, Stop::Preempted, now));
-        let place = if number == 1 { mask } else { &self.everywhere };
+        // Without clients no processor is used, and one does no harm.
+        let is_none = mask.processors().next().is_none_or(|first| first >= self.slots.len());
+        for at in 0..self.slots.len() {
+            self.slots[at].is_used = mask.has(at) || is_none && at == 0;
+            if !self.slots[at].is_used {
+                self.stop(at, Stop::Preempted, now);
+            }
+        }
+        let place = if mask.processors().count() == 1 { mask } else { &self.everywhere };
         // An error costs time only.
         let _ = place.give_to(own);
     }
@@ -297,8 +309,8 @@ impl Manager {
         // One that was missed is not made up for.
         self.next_tick =
             Some(now.saturating_add(period).saturating_sub(now.saturating_sub(next).min(period)));
-        for slot in 0..self.used_slots {
-            if self.policy.tick(ProcessorId::at(slot), now) {
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].is_used && self.policy.tick(ProcessorId::at(slot), now) {
                 self.stop(slot, Stop::Preempted, now);
             }
         }
@@ -329,7 +341,7 @@ impl Manager {
     /// Asks the policy for the client of an empty slot.
     fn fill(&mut self, slot: usize, now: Nanoseconds) {
         // Each client that turns out to have blocked is told, and is not named again.
-        while slot < self.used_slots && self.slots[slot].chosen.is_none() {
+        while self.slots[slot].is_used && self.slots[slot].chosen.is_none() {
             let Some(decision) = self.policy.pick(ProcessorId::at(slot), now) else { return };
             self.counts.decisions += 1;
             let number = decision.client;

@@ -83,6 +83,9 @@ impl Members {
 /// The process that all others depend on. It is dispatched by no mistake in a selector.
 const FIRST_PROCESS: u32 = 1;
 
+/// How processes are called that put back what was changed, or unmount what was mounted, when this one ends.
+const KEEPERS: [&[u8]; 2] = [b"mete-restore", b"mete-keeper"];
+
 /// All threads that belong to domains and may be dispatched.
 fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
@@ -99,11 +102,10 @@ fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
 }
 
 /// Whether a process may be dispatched: it is none of the kernel's, not the first one, and neither this program nor one
-/// that puts back what schedulers changed.
+/// that clears up behind it.
 fn is_dispatched(process: &Process) -> bool {
-    let own = std::process::id();
-    let is_ours = [process.pid, process.parent].contains(&own)
-        || process.comm.as_encoded_bytes().starts_with(b"mete-restore");
+    let is_keeper = KEEPERS.iter().any(|keeper| process.comm.as_encoded_bytes().starts_with(keeper));
+    let is_ours = process.pid == std::process::id() || is_keeper;
     !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours
 }
 
@@ -119,10 +121,12 @@ mod tests {
             return;
         };
         assert!(!is_dispatched(&first) && !is_dispatched(&this));
-        let child = Process { pid: own + 1, parent: own, ..this.clone() };
         let other = Process { pid: own + 1, parent: FIRST_PROCESS, comm: "server".into(), ..this };
-        assert!(!is_dispatched(&child) && is_dispatched(&other));
-        assert!(!is_dispatched(&Process { is_kernel: true, ..other.clone() }));
-        assert!(!is_dispatched(&Process { comm: "mete-restore-2".into(), ..other }));
+        let child = Process { parent: own, ..other.clone() };
+        assert!(is_dispatched(&other) && is_dispatched(&child));
+        assert!(!is_dispatched(&Process { is_kernel: true, ..other }));
+        for keeper in ["mete-restore-2", "mete-keeper"] {
+            assert!(!is_dispatched(&Process { comm: keeper.into(), ..child.clone() }));
+        }
     }
 }

@@ -168,6 +168,23 @@ fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were
 }
 
 #[test]
+fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is_not() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let bound = ["1", "3"].map(|threads| Part::on_one_processor(&["hogs", threads]));
+    let sleeper = Part::anywhere(&["sleeper"]);
+    let all: Vec<_> = bound.iter().zip([3, 1]).chain([(&sleeper, 1)]).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    dispatching.used_after(Duration::from_millis(200));
+    let used = dispatching.used_after(Duration::from_secs(2));
+    let part = used[0] / (used[0] + used[1]);
+    assert!((part - 0.75).abs() < 0.03, "{used:?}");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
+#[test]
 fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     if !can_dispatch() {
         return;

@@ -154,6 +154,12 @@ pub trait Policy {
     /// Changes a client's share, whatever it is doing.
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds);
 
+    /// Says which of the first 64 processors a client may run on, a bit each; on all, if nothing is said. One that waits at
+    /// another processor stays there, until its owner has it block and wake. Policies that know no bounds ignore it.
+    fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        let _ = (client, processors);
+    }
+
     /// A client became runnable. `Some(processor)`: the client that runs there should give way at once. The
     /// owner stops it, reports that by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. Until
     /// then the processor is promised: another client that wakes gets the same answer only if it is better
@@ -207,6 +213,7 @@ macro_rules! each_policy_call {
             Add add(client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) -> ();
             Remove remove(client: ClientId, now: Nanoseconds) -> ();
             SetShare set_share(client: ClientId, share: Share, now: Nanoseconds) -> ();
+            SetAllowed set_allowed(client: ClientId, processors: u64) -> ();
             Wake wake(client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;
             Pick pick(processor: ProcessorId, now: Nanoseconds) -> Option<Decision>;
             Ran ran(client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) -> ();

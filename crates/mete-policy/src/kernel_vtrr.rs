@@ -57,12 +57,6 @@ impl KernelVtrr {
         policy
     }
 
-    /// As [`DistributedVtrr::set_allowed`](crate::DistributedVtrr::set_allowed).
-    pub fn set_allowed(&mut self, client: ClientId, processors: u64) {
-        // SAFETY: as for the calls of the policy below.
-        unsafe { mete_dvtrr_set_allowed(self.state(), client.get(), processors) };
-    }
-
     /// As [`DistributedVtrr::hasten`](crate::DistributedVtrr::hasten).
     pub fn hasten(&mut self, client: ClientId) -> bool {
         // SAFETY: as for the calls of the policy below.
@@ -121,6 +115,11 @@ impl Policy for KernelVtrr {
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         // SAFETY: see above.
         unsafe { mete_dvtrr_set_share(self.state(), client.get(), share.get()) };
+    }
+
+    fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        // SAFETY: as above.
+        unsafe { mete_dvtrr_set_allowed(self.state(), client.get(), processors) };
     }
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {

@@ -223,7 +223,7 @@ impl Machine {
         let mut machine = Machine::new(processors, domains);
         for (client, mask) in (0..).zip(masks) {
             machine.policy.remove(client, 0);
-            machine.policy.set_allowed(ClientId::new(client), *mask);
+            mete_policy::Policy::set_allowed(&mut machine.policy, ClientId::new(client), *mask);
         }
         let mut client = 0;
         for (domain, (_, weights)) in (1..).zip(domains) {

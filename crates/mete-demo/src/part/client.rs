@@ -42,7 +42,7 @@ fn exchange(driver: &mut UnixStream, request: &[u8], answer: &mut [u8]) -> io::R
 }
 
 /// Connects; waits a moment if the driver does not listen yet.
-fn connect(path: &PathBuf) -> io::Result<UnixStream> {
+pub fn connect(path: &PathBuf) -> io::Result<UnixStream> {
     let give_up = Instant::now() + Duration::from_secs(5);
     loop {
         match UnixStream::connect(path) {

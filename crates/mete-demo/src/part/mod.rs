@@ -2,10 +2,13 @@
 //! to a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
 //!
 //! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
-//! mostly to one driver, and computes a little in between. A *hog* computes. Driver and client count what they do in
-//! pages that they share with the demo, see `board.rs`.
+//! mostly to one driver, and computes a little in between. A *hog* computes. In the second act, a *crowd* computes in
+//! several threads, and an *asker* asks the server among them. Those that count what they do share pages with the demo, see
+//! `board.rs`.
 
+mod asker;
 mod client;
+mod crowd;
 mod driver;
 mod work;
 
@@ -52,6 +55,27 @@ enum DemoPart {
     },
     /// Compute.
     Hog,
+    /// Compute in several threads on one processor, and answer among them.
+    Crowd {
+        /// How many threads compute.
+        #[arg(long)]
+        threads: usize,
+        /// The processor to stay on.
+        #[arg(long)]
+        processor: usize,
+        /// Where to listen; without it, nothing is answered.
+        #[arg(long)]
+        socket: Option<PathBuf>,
+    },
+    /// Send requests to the server in a crowd, with pauses.
+    Asker {
+        /// The server's socket.
+        #[arg(long)]
+        socket: PathBuf,
+        /// The place on the board.
+        #[arg(long)]
+        place: usize,
+    },
 }
 
 /// Plays the part that the command line names.
@@ -73,6 +97,10 @@ fn play(arguments: Arguments) -> std::io::Result<()> {
         }
         DemoPart::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
         DemoPart::Hog => work::compute(),
+        DemoPart::Crowd { threads, processor, socket } => {
+            crowd::gather(threads, processor, socket.as_deref())
+        }
+        DemoPart::Asker { socket, place } => asker::ask(&socket, board()?.counts(place)),
     }
 }
 

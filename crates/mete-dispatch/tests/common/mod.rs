@@ -97,7 +97,16 @@ impl Part {
         let mask = mete_sched::actuator::Mask::of_thread(std::process::id()).unwrap();
         let processor = mask.processors().next().unwrap().to_string();
         let mut command = Command::new("taskset");
-        let mut talking = Talking::start(command.args(["-c", &processor, SUBJECT]).args(arguments));
+        Part::start(command.args(["-c", &processor, SUBJECT]).args(arguments))
+    }
+
+    /// One that may run on every processor of this process.
+    pub fn anywhere(arguments: &[&str]) -> Part {
+        Part::start(Command::new(SUBJECT).args(arguments))
+    }
+
+    fn start(command: &mut Command) -> Part {
+        let mut talking = Talking::start(command);
         assert_eq!(talking.hear(), "here");
         Part(talking)
     }

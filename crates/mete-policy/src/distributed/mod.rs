@@ -171,14 +171,6 @@ impl DistributedVtrr {
         policy
     }
 
-    /// Says which of the first 64 processors a client may run on, a bit each. One that waits at another processor stays
-    /// there, until its owner has it block and wake.
-    pub fn set_allowed(&mut self, client: ClientId, processors: u64) {
-        if let Some(allowed) = self.allowed.get_mut(client.index()) {
-            *allowed = processors;
-        }
-    }
-
     /// Has a client that waits for its turn go ahead of all others for a quantum, which its domain pays. This is for a client
     /// whose share is so small that the caller cannot let it wait for its turn. Whether it waited for that.
     pub fn hasten(&mut self, client: ClientId) -> bool {
@@ -312,6 +304,12 @@ impl Policy for DistributedVtrr {
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         if self.roster.set_share(client, share) != ClientState::Absent {
             self.change_share(client.index(), self.roster.domain(client), share);
+        }
+    }
+
+    fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        if let Some(allowed) = self.allowed.get_mut(client.index()) {
+            *allowed = processors;
         }
     }
 
