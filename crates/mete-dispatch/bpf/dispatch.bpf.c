@@ -61,29 +61,55 @@ struct row form_of_rows;
 
 static __always_inline struct client *client_of(__u32 thread, __u32 *number)
 {
-	__u32 *found = bpf_map_lookup_elem(&clients_of_threads, &thread);
+	__u32 *found = bpf_map_lookup_elem(&clients_of_threads, &thread), client;
 
-	if (!found || *found >= MOST_CLIENTS)
+	if (!found)
 		return 0;
-	*number = *found;
-	return &clients[*found];
+	/* Read once: the element may be given to another thread meanwhile. */
+	client = *(volatile __u32 *)found;
+	if (client >= MOST_CLIENTS)
+		return 0;
+	*number = client;
+	return &clients[client & (MOST_CLIENTS - 1)];
 }
 
-/* Writes a row, and wakes the dispatcher if it has to act upon it. */
-static __always_inline void tell(enum what what, __u32 number, __u32 thread, __u64 now, int is_urgent)
+/* The account of a client that gets the processor, and of one that loses it. */
+static __always_inline void begin_stint(struct client *client, __u64 now)
+{
+	__s64 used_ns = (__s64)client->account >> 1;
+
+	*(volatile __u64 *)&client->account = (__u64)(used_ns - (__s64)now) << 1 | 1;
+}
+
+static __always_inline void end_stint(struct client *client, __u64 since_ns, __u64 now)
+{
+	__s64 used_ns = (__s64)client->account >> 1;
+
+	if (client->account & 1)
+		used_ns += now;
+	else
+		/* It became a client while it had the processor. */
+		used_ns += now - (since_ns > client->joined_ns ? since_ns : client->joined_ns);
+	*(volatile __u64 *)&client->account = (__u64)used_ns << 1;
+}
+
+/* Writes a row, and wakes the dispatcher if it has to act upon it. Whether there was room. */
+static __always_inline int tell(enum what what, __u32 number, __u32 thread, __u32 at, __u64 now,
+				int is_urgent)
 {
 	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
 
 	if (!row) {
 		__sync_fetch_and_add(&lost, 1);
-		return;
+		return 0;
 	}
 	row->time_ns = now;
 	row->what = what;
 	row->number = number;
 	row->thread = thread;
-	row->unused = 0;
+	row->processor = at;
 	bpf_ringbuf_submit(row, is_urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return 1;
 }
 
 /* Whether a task that is no client has to wait where a chosen client runs. Real-time tasks have their own precedence. */
@@ -93,7 +119,7 @@ static __always_inline int is_rest(struct task_struct *task)
 }
 
 /* A task that is no client has become able to run on a processor, or has lost it. */
-static __always_inline void rest_waits(__u32 at, __u64 now)
+static __always_inline void rest_waits(__u32 at)
 {
 	struct processor *processor;
 	__u32 number;
@@ -102,10 +128,9 @@ static __always_inline void rest_waits(__u32 at, __u64 now)
 		return;
 	processor = &processors[at];
 	number = processor->client;
-	if (number >= MOST_CLIENTS || !clients[number].is_chosen || processor->is_told)
+	if (number >= MOST_CLIENTS || !clients[number & (MOST_CLIENTS - 1)].is_chosen || processor->is_told)
 		return;
-	processor->is_told = 1;
-	tell(WAITED, at, 0, now, 1);
+	processor->is_told = tell(WAITED, number, 0, at, bpf_ktime_get_ns(), 1);
 }
 
 SEC("tp_btf/sched_switch")
@@ -123,37 +148,37 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	processor = &processors[at];
 	client = client_of(prev->pid, &number);
 	if (client) {
-		if (client->since_ns)
-			client->used_ns += now - client->since_ns;
-		client->since_ns = 0;
+		end_stint(client, processor->since_ns, now);
 		if (!preempt && prev_state)
-			tell(BLOCKED, number, prev->pid, now, client->is_chosen);
-	} else if (prev->pid) {
-		processor->rest_ns += now - processor->since_ns;
-		lost_it = (preempt || !prev_state) && is_rest(prev);
+			tell(BLOCKED, number, prev->pid, at, now, client->is_chosen);
+	} else if (is_rest(prev)) {
+		if (processor->since_ns)
+			processor->rest_ns += now - processor->since_ns;
+		lost_it = preempt || !prev_state;
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
 	client = client_of(next->pid, &number);
 	if (client) {
 		client->processor = at;
-		client->since_ns = now;
+		begin_stint(client, now);
 	}
-	processor->client = number;
+	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
+	if (client || next->prio >= MAX_RT_PRIO)
+		processor->client = number;
 	if (client && lost_it)
-		rest_waits(at, now);
+		rest_waits(at);
 	return 0;
 }
 
 static __always_inline int woke(struct task_struct *task)
 {
 	__u32 number;
-	__u64 now = bpf_ktime_get_ns();
 
 	if (client_of(task->pid, &number))
-		tell(WOKE, number, task->pid, now, 1);
+		tell(WOKE, number, task->pid, task->thread_info.cpu, bpf_ktime_get_ns(), 1);
 	else if (is_rest(task))
-		rest_waits(task->thread_info.cpu, now);
+		rest_waits(task->thread_info.cpu);
 	return 0;
 }
 
@@ -178,6 +203,6 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!client)
 		return 0;
 	bpf_map_delete_elem(&clients_of_threads, &thread);
-	tell(ENDED, number, thread, bpf_ktime_get_ns(), client->is_chosen);
+	tell(ENDED, number, thread, task->thread_info.cpu, bpf_ktime_get_ns(), client->is_chosen);
 	return 0;
 }

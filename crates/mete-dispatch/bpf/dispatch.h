@@ -18,16 +18,19 @@ enum what {
 	WOKE = 1,
 	BLOCKED = 2,
 	ENDED = 3,
-	/* A task that is no client waits behind a client; the row has the processor. */
+	/* A task that is no client waits behind this client, on the row's processor. */
 	WAITED = 4,
 };
 
 /* A thread that the dispatcher gives the processor to. */
 struct client {
-	/* The time that it had the processor, without the present stint. */
-	__u64 used_ns;
-	/* Since when it has the processor; 0 if it has not. */
-	__u64 since_ns;
+	/*
+	 * Twice the time that it had the processor, or while it has it, twice that less the time at which it got it, and 1.
+	 * One word, so that whoever reads it while it is written counts no stint twice.
+	 */
+	__u64 account;
+	/* When it became a client. */
+	__u64 joined_ns;
 	/* The processor that it has or had last. */
 	__u32 processor;
 	/* Whether the dispatcher has given it the processor: then it is told at once that the thread blocks. */
@@ -35,11 +38,11 @@ struct client {
 };
 
 struct processor {
-	/* The time that tasks had which are no clients, but for the idle task. */
+	/* The time that ordinary tasks had which are no clients. */
 	__u64 rest_ns;
-	/* Since when the present task has the processor. */
+	/* Since when the present task has the processor; 0 before the first switch that was seen. */
 	__u64 since_ns;
-	/* The client that has the processor, or NO_CLIENT. */
+	/* The client that has the processor, or had it before the real-time task that has it now; or NO_CLIENT. */
 	__u32 client;
 	/* Whether the dispatcher knows already that another task waits here. */
 	__u32 is_told;
@@ -48,11 +51,11 @@ struct processor {
 struct row {
 	__u64 time_ns;
 	enum what what;
-	/* The number of the client, or of the processor. */
+	/* The number of the client. */
 	__u32 number;
-	/* The thread's number: a client's number is given to another thread in time. */
+	/* The thread's number: a client's number is given to another thread in time. WAITED has none. */
 	__u32 thread;
-	__u32 unused;
+	__u32 processor;
 };
 
 #endif

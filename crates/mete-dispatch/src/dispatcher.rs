@@ -14,7 +14,6 @@ use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::{Classes, Mask, Restored, watcher};
-use mete_sched::domains::process::is_runnable;
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -23,6 +22,7 @@ use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
 use crate::members::{Candidate, Members};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
+use crate::rest::PPM;
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
 
@@ -62,6 +62,8 @@ pub struct Dispatcher {
     /// What the former members of each domain used.
     used: Vec<Nanoseconds>,
     classes: Option<Classes>,
+    /// How putting back went, if it could not go on.
+    restored: Option<Restored>,
     sender: Sender<Message>,
     bell: Arc<OwnedFd>,
     shared: Arc<Shared>,
@@ -115,8 +117,8 @@ impl Dispatcher {
         let (sender, messages) = channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
         let rest = setup.rest;
-        let permille = rest_permille(&shares, rest);
-        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, permille);
+        let ppm = rest_ppm(&shares, rest);
+        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, ppm);
         let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
@@ -127,6 +129,7 @@ impl Dispatcher {
             domains,
             members: Members::with_room(MOST_CLIENTS),
             classes: None,
+            restored: None,
             sender,
             bell,
             shared,
@@ -158,10 +161,13 @@ impl Dispatcher {
     ///
     /// # Errors
     ///
-    /// [`DispatchError::Refused`], [`DispatchError::Classes`]; classes are put back when the dispatcher is dropped.
+    /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
-        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
-            return self.ended();
+        let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        if is_over {
+            let ended = self.ended();
+            self.put_back();
+            return ended.and(Err(DispatchError::Over));
         }
         self.domains.scan();
         let (gone, new) = self.members.changes(&self.domains);
@@ -188,19 +194,17 @@ impl Dispatcher {
         let Some(classes) = &mut self.classes else { return Ok(false) };
         let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(false) };
         let Some(number) = self.members.add(candidate) else { return Ok(false) };
-        self.memory.clear(number);
+        let mask = Mask::of_thread(*thread).unwrap_or_default();
+        self.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
         let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
         self.skeleton
             .maps
             .clients_of_threads
             .update(&key, &value, MapFlags::ANY)
             .map_err(DispatchError::Attach)?;
-        // Only now: what happens after this is told by a row.
-        let can_run = is_runnable(*thread);
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
-        let allowed = allowed(*thread);
-        self.tell(Message::Join { number, adopted, domain, share, allowed, can_run });
+        self.tell(Message::Join { number, adopted, domain, share, allowed: allowed(&mask) });
         Ok(true)
     }
 
@@ -215,8 +219,8 @@ impl Dispatcher {
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
         let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
         let domain = of_policy(DomainId::new((FIRST.index() + nth) as u16));
-        let rest_permille = rest_permille(&self.shares, self.rest);
-        self.tell(Message::Shares { domain, share, clients, rest_permille });
+        let rest_ppm = rest_ppm(&self.shares, self.rest);
+        self.tell(Message::Shares { domain, share, clients, rest_ppm });
         self.ring();
     }
 
@@ -263,7 +267,14 @@ impl Dispatcher {
     /// Ends, puts all classes back, and reports how that went.
     pub fn finish(mut self) -> Restored {
         let _ = self.ended();
-        self.classes.take().map(Classes::finish).unwrap_or_default()
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Restored {
+        if let Some(classes) = self.classes.take() {
+            self.restored = Some(classes.finish());
+        }
+        self.restored.unwrap_or_default()
     }
 
     /// Ends the manager; an error if it has ended before.
@@ -323,9 +334,10 @@ fn common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
-fn rest_permille(shares: &[Share], rest: Share) -> u64 {
+/// The rest's part of all shares, in millionths.
+fn rest_ppm(shares: &[Share], rest: Share) -> u64 {
     let all: u64 = shares.iter().chain([&rest]).map(|share| u64::from(share.get())).sum();
-    1000 * u64::from(rest.get()) / all
+    PPM * u64::from(rest.get()) / all
 }
 
 /// Starts the manager's thread, and waits until it has its priority.
@@ -363,9 +375,8 @@ fn check_processors() -> Result<usize, DispatchError> {
     Ok(last + 1)
 }
 
-/// The processors that a thread may run on, a bit each: those that a policy can be told of, or all.
-fn allowed(thread: u32) -> u64 {
-    let mask = Mask::of_thread(thread).unwrap_or_default();
+/// The processors of a mask, a bit each: those that a policy can be told of, or all.
+fn allowed(mask: &Mask) -> u64 {
     let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
     if bits == 0 { u64::MAX } else { bits }
 }

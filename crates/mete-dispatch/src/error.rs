@@ -5,7 +5,7 @@ use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::DomainError;
 use rustix::io::Errno;
 
-/// Why the dispatcher could not be started, or has ended. Nothing is changed then.
+/// Why the dispatcher could not be started, or has ended. Nothing is changed then, or all is put back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DispatchError {
@@ -38,6 +38,9 @@ pub enum DispatchError {
         /// The kernel's answer.
         source: Errno,
     },
+    /// It has ended before, and said why.
+    #[error("the dispatcher has ended")]
+    Over,
     /// A process in a container has other numbers than the kernel's own.
     #[error(
         "the dispatcher sees threads by other numbers than the kernel does: run it outside of the container"

@@ -1,5 +1,5 @@
-//! The dispatcher: a policy outside the kernel gives threads the processor, on any Linux kernel with eBPF (design
-//! decision D9).
+//! The dispatcher: a policy outside the kernel gives threads the processor, on Linux from 5.18 on with type
+//! information and eBPF (design decision D9).
 //!
 //! ```text
 //!   threads ──(switches, wake-ups: rows, mapped memory)──▶ manager ──▶ policy: who runs next, for how long
@@ -9,8 +9,8 @@
 //!
 //! The [policy](mete_policy::Policy) is any of the catalogue, the same that the simulator runs. It names a client for each
 //! processor. That thread is put in front of all ordinary ones (`SCHED_FIFO`), and all other clients behind them
-//! (`SCHED_IDLE`). So a decision costs system calls, where [`mete-ext`](https://docs.rs/mete-ext) costs a hundred
-//! instructions; it needs no sched_ext.
+//! (`SCHED_IDLE`). So a decision costs system calls, where `mete-ext` costs about a thousand instructions; it
+//! needs no sched_ext.
 //!
 //! Principles:
 //!
@@ -18,7 +18,8 @@
 //!    was chosen or ran on what others left.
 //! 2. **The rest of the machine has its share.** A chosen client steps back when a task waits that is no client, as long
 //!    as those have not had their share (see [`Setup::rest`]).
-//! 3. **Nothing outlives the process.** Every thread's class is put back, however the dispatcher ends. If its thread
+//! 3. **Nothing outlives the process.** Every thread's class is put back, however the dispatcher ends, within what
+//!    [`ENFORCES`](mete_sched::actuator::classes::ENFORCES) says. If its thread
 //!    runs without a pause for a fifth of a second, the kernel ends it.
 //!
 //! ```no_run

@@ -30,6 +30,8 @@ use crate::rest::Rest;
 
 /// How long the manager sleeps at most.
 const LONGEST: Duration = Duration::from_millis(100);
+/// How often all clients are looked at.
+const BETWEEN_LOOKS: Nanoseconds = Nanoseconds::from_secs(1);
 /// If the manager comes later than that, its process was stopped, or the machine.
 const LONGEST_ABSENCE: Nanoseconds = Nanoseconds::from_millis(30);
 /// A slice of which less is left is used up.
@@ -45,20 +47,13 @@ const MOST_SLICES: u64 = 8;
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A thread that is to be dispatched.
-    Join {
-        number: ClientId,
-        adopted: Adopted,
-        domain: DomainIndex,
-        share: Share,
-        allowed: u64,
-        can_run: bool,
-    },
+    Join { number: ClientId, adopted: Adopted, domain: DomainIndex, share: Share, allowed: u64 },
     /// One that no longer is: it has ended, or belongs to no domain any more.
     Leave { number: ClientId },
     /// The processors on which clients may run.
     Processors(Box<Mask>),
     /// Another share of a domain, and what the clients of all domains and the rest have then.
-    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)>, rest_permille: u64 },
+    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)>, rest_ppm: u64 },
 }
 
 /// A processor, and the client that has it.
@@ -69,9 +64,17 @@ struct Slot {
     chosen: Option<Chosen>,
     /// The client that stands in front for it until another one does.
     held: Option<ClientId>,
-    /// Until when the client stands among ordinary threads.
-    paused_until: Option<Nanoseconds>,
+    /// While the client stands among ordinary threads.
+    pause: Option<Pause>,
     rest: Rest,
+}
+
+/// A client's step back for tasks that are no clients.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    until: Nanoseconds,
+    /// Where they run meanwhile.
+    place: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +102,8 @@ pub(crate) struct Manager {
     next_tick: Option<Nanoseconds>,
     /// When the next step is due at the latest.
     expected: Nanoseconds,
+    /// When all clients are looked at next.
+    next_look: Nanoseconds,
     pub counts: Counts,
     lost: u64,
     error: Option<DispatchError>,
@@ -116,10 +121,10 @@ impl Manager {
         messages: Receiver<Message>,
         most_clients: usize,
         processors: usize,
-        rest_permille: u64,
+        rest_ppm: u64,
     ) -> Manager {
-        let rest = Rest::new(rest_permille, now());
-        let slot = Slot { is_used: true, chosen: None, held: None, paused_until: None, rest };
+        let rest = Rest::new(rest_ppm, now());
+        let slot = Slot { is_used: true, chosen: None, held: None, pause: None, rest };
         Manager {
             policy,
             memory,
@@ -129,6 +134,7 @@ impl Manager {
             everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
             next_tick: None,
             expected: now(),
+            next_look: now(),
             counts: Counts::default(),
             lost: 0,
             error: None,
@@ -148,6 +154,10 @@ impl Manager {
         if now.saturating_sub(self.expected) > LONGEST_ABSENCE {
             self.come_back(now);
         }
+        if now >= self.next_look {
+            self.next_look = now.saturating_add(BETWEEN_LOOKS);
+            self.look_at_all(now);
+        }
         self.tick(now);
         for slot in 0..self.slots.len() {
             self.end_slice(slot, now);
@@ -164,10 +174,12 @@ impl Manager {
 
     fn hear(&mut self, message: Message, now: Nanoseconds) {
         match message {
-            Message::Join { number, adopted, domain, share, allowed, can_run } => {
+            Message::Join { number, adopted, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
                 let mut client = Client::new(adopted);
+                // Only now: what happens after this is told by a row.
+                let can_run = is_runnable(adopted.thread);
                 client.can_run = can_run;
                 let stands = client.stand(Standing::Behind);
                 self.clients.put(number, client);
@@ -178,10 +190,10 @@ impl Manager {
             }
             Message::Leave { number } => self.end(number, now),
             Message::Processors(mask) => self.use_processors(&mask, now),
-            Message::Shares { domain, share, clients, rest_permille } => {
+            Message::Shares { domain, share, clients, rest_ppm } => {
                 self.policy.set_domain_share(domain, share, now);
                 clients.into_iter().for_each(|(client, share)| self.policy.set_share(client, share, now));
-                self.slots.iter_mut().for_each(|slot| slot.rest.set_share(rest_permille));
+                self.slots.iter_mut().for_each(|slot| slot.rest.set_share(rest_ppm));
             }
         }
     }
@@ -204,18 +216,15 @@ impl Manager {
     }
 
     fn see(&mut self, row: Row) {
-        let number = ClientId::new(row.number);
+        let number = row.number;
         match row.what {
             What::Waited => {
-                let at = row.number as usize;
-                let client = self.memory.client_on(at);
-                // Without a chosen client there, the task does not wait any more.
-                match self.slots.iter_mut().find(|slot| slot.chosen.map(|chosen| chosen.client) == client) {
-                    Some(slot) if client.is_some() => slot.rest.wait(),
-                    _ => {}
+                // If the client is chosen no more, the task waits behind another one, which is told again.
+                if let Some(slot) = self.slot_of(number) {
+                    self.slots[slot].rest.wait();
+                    self.counts.waited += 1;
                 }
-                self.memory.ask_about_rest(at);
-                return;
+                return self.memory.ask_about_rest(row.processor);
             }
             _ if self.clients.of_thread(number, row.thread).is_none() => return,
             What::Ended => return self.end(number, row.time),
@@ -242,12 +251,31 @@ impl Manager {
         }
         self.counts.lost += lost - self.lost;
         self.lost = lost;
+        self.memory.ask_about_all();
         for number in self.clients.numbers() {
             let Some(client) = self.clients.get(number) else { continue };
             // One that cannot run is found out when it is chosen and uses nothing.
             client.can_run = true;
             if client.is_away {
                 self.wake(number, now);
+            }
+        }
+    }
+
+    /// Sets right what no row has told: a client that is taken for blocked and has used time is awake; and all stand where
+    /// they belong, also if they were given their own classes while this process was stopped for a moment.
+    fn look_at_all(&mut self, now: Nanoseconds) {
+        for number in self.clients.numbers() {
+            let used = self.memory.used(number, now);
+            let Some(client) = self.clients.get(number) else { continue };
+            client.forget_standing();
+            let is_missed = client.is_away && used > client.charged && is_runnable(client.adopted.thread);
+            if is_missed {
+                client.can_run = true;
+                self.wake(number, now);
+            }
+            if self.slot_of(number).is_none() {
+                self.have_stand(number, Standing::Behind, now);
             }
         }
     }
@@ -301,14 +329,14 @@ impl Manager {
 
     /// The policy's periodic interrupt, for each processor.
     fn tick(&mut self, now: Nanoseconds) {
-        let Some(period) = self.policy.tick_ns() else { return };
+        let Some(period) = self.policy.tick_ns().filter(|period| !period.is_zero()) else { return };
         let next = *self.next_tick.get_or_insert(now);
         if next > now {
             return;
         }
         // One that was missed is not made up for.
-        self.next_tick =
-            Some(now.saturating_add(period).saturating_sub(now.saturating_sub(next).min(period)));
+        let since = now.saturating_sub(next).get() % period.get();
+        self.next_tick = Some(now.saturating_add(period).saturating_sub(Nanoseconds::new(since)));
         for slot in 0..self.slots.len() {
             if self.slots[slot].is_used && self.policy.tick(ProcessorId::at(slot), now) {
                 self.stop(slot, Stop::Preempted, now);
@@ -368,31 +396,30 @@ impl Manager {
         let slot = &mut self.slots[at];
         let Some(chosen) = slot.chosen else {
             slot.rest.pass(now, false);
-            slot.paused_until = None;
+            slot.pause = None;
             return;
         };
-        slot.rest.pass(now, slot.paused_until.is_none());
-        // Where the client runs, or this processor if it does not run yet.
-        let place = self.memory.place(chosen.client).unwrap_or(at);
-        let had = self.memory.rest(place);
-        match slot.paused_until {
-            Some(until) if until > now => return,
-            Some(_) => {
-                slot.paused_until = None;
-                slot.rest.resume(had);
-                self.memory.ask_about_rest(place);
+        slot.rest.pass(now, slot.pause.is_none());
+        match slot.pause {
+            Some(pause) if pause.until > now => return,
+            Some(pause) => {
+                slot.pause = None;
+                slot.rest.resume(self.memory.rest(pause.place));
+                self.memory.ask_about_rest(pause.place);
             }
             None => {}
         }
-        slot.paused_until = slot.rest.pause(had).map(|pause| now.saturating_add(pause));
+        let place = self.memory.place(chosen.client);
+        let pause = slot.rest.pause(self.memory.rest(place));
+        slot.pause = pause.map(|pause| Pause { until: now.saturating_add(pause), place });
     }
 
     /// Has all clients stand where they belong.
     fn stand(&mut self, now: Nanoseconds) {
         for at in 0..self.slots.len() {
-            let Slot { chosen, held, paused_until, .. } = self.slots[at];
+            let Slot { chosen, held, pause, .. } = self.slots[at];
             let Some(Chosen { client, .. }) = chosen else { continue };
-            let standing = if paused_until.is_some() { Standing::Among } else { Standing::Front };
+            let standing = if pause.is_some() { Standing::Among } else { Standing::Front };
             self.have_stand(client, standing, now);
             if held != Some(client) {
                 self.slots[at].held = Some(client);
@@ -438,7 +465,7 @@ impl Manager {
     fn sleep(&self, now: Nanoseconds) -> Duration {
         let of_slot = |slot: &Slot| {
             let ends = slot.chosen?.ends;
-            let pause = slot.paused_until.unwrap_or_else(|| now.saturating_add(slot.rest.next()));
+            let pause = slot.pause.map_or_else(|| now.saturating_add(slot.rest.next()), |pause| pause.until);
             Some(ends.min(pause))
         };
         let slots = self.slots.iter().filter_map(of_slot).min();

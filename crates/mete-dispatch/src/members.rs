@@ -1,6 +1,6 @@
 //! Which threads are dispatched: those of the processes that belong to domains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use mete_log::DomainId;
 use mete_policy::ClientId;
@@ -30,14 +30,14 @@ pub(crate) struct Candidate {
 #[derive(Debug)]
 pub(crate) struct Members {
     present: BTreeMap<u32, Member>,
-    free: Vec<ClientId>,
+    free: VecDeque<ClientId>,
 }
 
 impl Members {
     /// With numbers below this one.
     pub fn with_room(most: usize) -> Members {
-        // The smallest number is given out first.
-        Members { present: BTreeMap::new(), free: (0..most).rev().map(ClientId::at).collect() }
+        // One that was given back is given out last: the kernel and the manager may still know its former holder.
+        Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect() }
     }
 
     /// The members that have ended or belong elsewhere now; they are members no longer. And the threads that belong to a
@@ -55,14 +55,14 @@ impl Members {
             gone.extend((!stays).then_some((thread, *member)));
             stays
         });
-        self.free.extend(gone.iter().rev().map(|(_, member)| member.number));
+        self.free.extend(gone.iter().map(|(_, member)| member.number));
         let new = there.into_values().filter(|found| !self.present.contains_key(&found.thread)).collect();
         (gone, new)
     }
 
     /// Makes a thread a member; `None` if there are too many.
     pub fn add(&mut self, candidate: &Candidate) -> Option<ClientId> {
-        let number = self.free.pop()?;
+        let number = self.free.pop_front()?;
         let member = Member { number, domain: candidate.domain, start: candidate.start };
         self.present.insert(candidate.thread, member);
         Some(number)

@@ -16,8 +16,8 @@ pub(crate) const MOST_PROCESSORS: usize = size_of::<types::bss_processors>() / s
 /// `struct client`, of which both sides read what the other one writes.
 #[repr(C)]
 struct Client {
-    used_ns: AtomicU64,
-    since_ns: AtomicU64,
+    account: AtomicU64,
+    joined_ns: AtomicU64,
     processor: AtomicU32,
     is_chosen: AtomicU32,
 }
@@ -34,9 +34,11 @@ struct Processor {
 const _: () = assert!(
     size_of::<Client>() == size_of::<types::client>()
         && size_of::<Processor>() == size_of::<types::processor>()
-        && offset_of!(Client, since_ns) == offset_of!(types::client, since_ns)
+        && offset_of!(Client, joined_ns) == offset_of!(types::client, joined_ns)
+        && offset_of!(Client, processor) == offset_of!(types::client, processor)
         && offset_of!(Client, is_chosen) == offset_of!(types::client, is_chosen)
         && offset_of!(Processor, client) == offset_of!(types::processor, client)
+        && offset_of!(Processor, rest_ns) == offset_of!(types::processor, rest_ns)
         && offset_of!(Processor, is_told) == offset_of!(types::processor, is_told)
 );
 
@@ -71,39 +73,28 @@ impl Memory {
         &clients[client.index()]
     }
 
-    fn processor(&self, processor: usize) -> &Processor {
+    fn processors(&self) -> &[Processor] {
         // SAFETY: as for the clients.
-        let processors = unsafe { self.processors.as_ref() };
-        &processors[processor]
+        unsafe { self.processors.as_ref() }
     }
 
-    /// Forgets what a client of this number did.
-    pub fn clear(&self, client: ClientId) {
-        let Client { used_ns, since_ns, is_chosen, .. } = self.client(client);
-        used_ns.store(0, Ordering::Relaxed);
-        since_ns.store(0, Ordering::Relaxed);
-        is_chosen.store(0, Ordering::Relaxed);
+    /// Begins the account of a client, and forgets what a former one of this number did. The processor is where it was last.
+    pub fn begin(&self, client: ClientId, processor: usize, now: Nanoseconds) {
+        let of = self.client(client);
+        of.account.store(0, Ordering::Relaxed);
+        of.joined_ns.store(now.get(), Ordering::Relaxed);
+        of.processor.store(processor as u32, Ordering::Relaxed);
+        of.is_chosen.store(0, Ordering::Relaxed);
     }
 
     /// The time that a client has had the processor until now.
     pub fn used(&self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
-        let Client { used_ns, since_ns, .. } = self.client(client);
-        loop {
-            let since = since_ns.load(Ordering::Acquire);
-            let used = used_ns.load(Ordering::Acquire);
-            // The same beginning again: no stint has ended in between, which would be counted twice or not at all.
-            if since_ns.load(Ordering::Acquire) == since {
-                let present = if since == 0 { 0 } else { now.get().saturating_sub(since) };
-                return Nanoseconds::new(used + present);
-            }
-        }
+        used(self.client(client).account.load(Ordering::Relaxed), now)
     }
 
-    /// The processor on which a client runs now.
-    pub fn place(&self, client: ClientId) -> Option<usize> {
-        let Client { since_ns, processor, .. } = self.client(client);
-        let runs = since_ns.load(Ordering::Acquire) != 0;
-        runs.then(|| processor.load(Ordering::Relaxed) as usize)
+    /// The processor that a client has, or had last.
+    pub fn place(&self, client: ClientId) -> usize {
+        self.client(client).processor.load(Ordering::Relaxed) as usize
     }
 
     /// Has the programs tell at once that the client blocks, or no longer.
@@ -111,20 +102,21 @@ impl Memory {
         self.client(client).is_chosen.store(is_chosen.into(), Ordering::Relaxed);
     }
 
-    /// The client that has a processor.
-    pub fn client_on(&self, processor: usize) -> Option<ClientId> {
-        let client = self.processor(processor).client.load(Ordering::Relaxed);
-        ((client as usize) < MOST_CLIENTS).then(|| ClientId::new(client))
-    }
-
     /// The time that tasks had on a processor that are no clients.
     pub fn rest(&self, processor: usize) -> Nanoseconds {
-        Nanoseconds::new(self.processor(processor).rest_ns.load(Ordering::Relaxed))
+        let rest = self.processors().get(processor).map_or(0, |it| it.rest_ns.load(Ordering::Relaxed));
+        Nanoseconds::new(rest)
     }
 
     /// Has the programs tell again when a task waits on a processor that is no client.
     pub fn ask_about_rest(&self, processor: usize) {
-        self.processor(processor).is_told.store(0, Ordering::Relaxed);
+        let told = self.processors().get(processor).map(|it| &it.is_told);
+        told.into_iter().for_each(|told| told.store(0, Ordering::Relaxed));
+    }
+
+    /// The same for all processors.
+    pub fn ask_about_all(&self) {
+        self.processors().iter().for_each(|it| it.is_told.store(0, Ordering::Relaxed));
     }
 
     /// How many rows were lost.
@@ -134,14 +126,22 @@ impl Memory {
     }
 }
 
+/// What an account says (`struct client`).
+fn used(account: u64, now: Nanoseconds) -> Nanoseconds {
+    let ns = account.cast_signed() >> 1;
+    let ns = if account & 1 == 1 { ns.wrapping_add_unsigned(now.get()) } else { ns };
+    // The clock may have been read before the stint began.
+    Nanoseconds::new(u64::try_from(ns).unwrap_or(0))
+}
+
 /// A row of the ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub time: Nanoseconds,
     pub what: What,
-    /// The number of a client, or of a processor.
-    pub number: u32,
+    pub number: ClientId,
     pub thread: u32,
+    pub processor: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +166,22 @@ impl Row {
             _ => return None,
         };
         let (of, thread) = (number(offset_of!(types::row, number))?, number(offset_of!(types::row, thread))?);
-        Some(Row { time: Nanoseconds::new(time), what, number: of, thread })
+        let processor = number(offset_of!(types::row, processor))? as usize;
+        Some(Row { time: Nanoseconds::new(time), what, number: ClientId::new(of), thread, processor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_says_what_was_used_whether_or_not_the_client_runs() {
+        let at = |account: i64, now: u64| used(account.cast_unsigned(), Nanoseconds::new(now)).get();
+        assert_eq!(at(2 * 700, 5000), 700);
+        // It had 700 when it got the processor at 4000.
+        let running = (700 - 4000) * 2 + 1;
+        assert_eq!([at(running, 4000), at(running, 5000)], [700, 1700]);
+        assert_eq!(at(running, 3000), 0);
     }
 }

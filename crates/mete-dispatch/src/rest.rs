@@ -21,12 +21,14 @@ const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
 /// By how much more than the kernel asks for a client steps back.
 const MARGIN_PERMILLE: u64 = 15;
 const PERMILLE: u64 = 1000;
+/// In this unit, the smallest share beside the largest ones is not nothing.
+pub(crate) const PPM: u64 = 1_000_000;
 
 /// One processor's account for the tasks that are no clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
-    /// Of each thousand nanoseconds, how many they may have.
-    share_permille: u64,
+    /// Of each million nanoseconds, how many they may have.
+    share_ppm: u64,
     /// Of each thousand nanoseconds in front, how many a client must step back for.
     owed_permille: u64,
     /// What they may have now.
@@ -42,9 +44,9 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// An account of this share.
-    pub fn new(share_permille: u64, now: Nanoseconds) -> Rest {
+    pub fn new(share_ppm: u64, now: Nanoseconds) -> Rest {
         Rest {
-            share_permille,
+            share_ppm,
             owed_permille: owed_permille(),
             saved: MOST_SAVED,
             owed: Nanoseconds::ZERO,
@@ -56,8 +58,8 @@ impl Rest {
     }
 
     /// They have another share from now on.
-    pub fn set_share(&mut self, permille: u64) {
-        self.share_permille = permille;
+    pub fn set_share(&mut self, ppm: u64) {
+        self.share_ppm = ppm;
     }
 
     /// One of them waits.
@@ -69,7 +71,7 @@ impl Rest {
     pub fn pass(&mut self, now: Nanoseconds, in_front: bool) {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
-        let saved = Nanoseconds::new(passed.get().saturating_mul(self.share_permille) / PERMILLE);
+        let saved = Nanoseconds::new(passed.get().saturating_mul(self.share_ppm) / PPM);
         self.saved = self.saved.saturating_add(saved).min(MOST_SAVED);
         self.owed = match in_front {
             true => self
@@ -85,7 +87,12 @@ impl Rest {
         let owed = if self.owed >= OWED_PAUSE { self.owed } else { Nanoseconds::ZERO };
         let pause = wanted.max(owed).min(MOST_PAUSE);
         (self.had, self.pause) = (had, pause);
-        (!pause.is_zero()).then_some(pause)
+        if pause.is_zero() {
+            return None;
+        }
+        // Those that wait now have the pause. What is told in it is of others.
+        self.waits = false;
+        Some(pause)
     }
 
     /// The client goes to the front again. `had` is what they had until now.
@@ -93,20 +100,16 @@ impl Rest {
         let used = had.saturating_sub(self.had);
         self.saved = self.saved.saturating_sub(used);
         // If they used the pause, others may wait that could not run in it. Nothing tells of those.
-        self.waits = used.saturating_mul(2) >= self.pause;
+        self.waits |= used.saturating_mul(2) >= self.pause;
     }
 
     /// How long it takes about until a client has to step back; long enough that the account grows meanwhile.
     pub fn next(&self) -> Nanoseconds {
-        let until = |lacks: Nanoseconds, permille: u64| {
-            lacks
-                .get()
-                .saturating_mul(PERMILLE)
-                .checked_div(permille)
-                .map_or(Nanoseconds::MAX, Nanoseconds::new)
+        let until = |lacks: Nanoseconds, part: u64, of: u64| {
+            lacks.get().saturating_mul(of).checked_div(part).map_or(Nanoseconds::MAX, Nanoseconds::new)
         };
-        let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille);
-        let saved = until(LEAST_PAUSE.saturating_sub(self.saved), self.share_permille);
+        let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille, PERMILLE);
+        let saved = until(LEAST_PAUSE.saturating_sub(self.saved), self.share_ppm, PPM);
         if self.waits { owed.min(saved).max(SHORTEST) } else { owed.max(SHORTEST) }
     }
 }
@@ -118,7 +121,7 @@ fn owed_permille() -> u64 {
     };
     let kept = |runtime: i64, period: i64| {
         let kept = period.checked_sub(runtime).filter(|kept| runtime >= 0 && *kept > 0 && period > 0)?;
-        u64::try_from(kept.saturating_mul(1000) / period).ok()
+        u64::try_from(kept.saturating_mul(PERMILLE.cast_signed()) / period).ok()
     };
     let limit = read("sched_rt_runtime_us").zip(read("sched_rt_period_us"));
     limit.and_then(|(runtime, period)| kept(runtime, period)).map_or(0, |permille| permille + MARGIN_PERMILLE)
@@ -131,7 +134,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn rest(share_permille: u64, owed_permille: u64) -> Rest {
-        Rest { owed_permille, ..Rest::new(share_permille, Nanoseconds::ZERO) }
+        Rest { owed_permille, ..Rest::new(share_permille * (PPM / PERMILLE), Nanoseconds::ZERO) }
     }
 
     #[test]
@@ -150,6 +153,16 @@ mod tests {
         }
         let percent = 100.0 * had as f64 / now as f64;
         assert!((9.8..10.3).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn one_that_waits_while_a_client_steps_back_for_others_waits_still_when_it_comes_back() {
+        let mut rest = rest(100, 0);
+        rest.wait();
+        assert!(rest.pause(Nanoseconds::ZERO).is_some());
+        rest.wait();
+        rest.resume(Nanoseconds::ZERO);
+        assert!(rest.pause(Nanoseconds::ZERO).is_some());
     }
 
     #[test]

@@ -93,7 +93,8 @@ fn vtrr_6_tasks_that_are_no_clients_have_a_share() {
     // A third of the processor, which it may have to divide with others that compete.
     let ran = other.ran() - before;
     assert!(ran >= Duration::from_millis(20), "{ran:?}");
-    drop(dispatching);
+    assert!(dispatching.counted("waited") > 0, "that it waits is not heard");
+    assert!(dispatching.end().contains("failed: 0"));
 }
 
 #[test]

@@ -18,7 +18,8 @@ use crate::domains::process::{Process, own_thread};
 pub const ENFORCES: &str = "\
 classes: a thread in front runs whenever it can, before all ordinary threads (SCHED_FIFO); one behind runs when no \
 other wants the processor (SCHED_IDLE). Processes that a thread in front starts are ordinary, with a nice value of 0; \
-those that a thread behind starts are behind. Each thread's own class is put back at the end, also after a crash or \
+those that a thread behind starts are behind until a program that puts classes back finds them: one whose starter has \
+ended may stay behind. Each thread's own class is put back at the end, also after a crash or \
 kill -9, unless another program has changed it meanwhile; if the two processes that do this are killed at the same \
 moment, the next start of this program by the same user does. Threads that are in real time already are left alone.";
 
@@ -41,7 +42,8 @@ pub struct Adopted {
 
 impl Classes {
     /// Starts the processes that put classes back. They run [this program](watcher::this_program) again.
-    /// Threads in front will have this real-time priority; the processes that put classes back have one more.
+    /// Threads in front will have this real-time priority, from 1 to below [`PRECEDENCE`], which the processes have that
+    /// put classes back.
     ///
     /// # Errors
     ///
@@ -62,7 +64,7 @@ impl Classes {
         let undoing = Undoing::start(watcher)?;
         match undoing.other(|_| true) {
             Some(other) => Err(ActuatorError::Ruled(other)),
-            None => Ok(Classes { undoing, front: Class::fifo(priority) }),
+            None => Ok(Classes { undoing, front: Class::fifo(priority.clamp(1, PRECEDENCE - 1)) }),
         }
     }
 
@@ -146,8 +148,8 @@ impl Adopted {
 }
 
 /// Takes precedence of threads in front, for the process that puts classes back: where real-time threads use all
-/// processors, it would wait for its turn otherwise. An error is of no consequence: the kernel gives ordinary threads a
-/// twentieth of each second in any case.
+/// processors, it would wait for its turn otherwise. An error is of no consequence: unless it was told
+/// otherwise (`sched_rt_runtime_us`), the kernel gives ordinary threads a twentieth of each second.
 pub(super) fn take_precedence() {
     // The scheduler may have bounded the time of its own real-time threads. To put back many threads takes longer.
     let bound = getrlimit(Resource::Rttime);
