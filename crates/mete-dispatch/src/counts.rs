@@ -9,8 +9,6 @@ pub struct Counts {
     pub decisions: u64,
     /// How often a client gave way at once to one that woke.
     pub preempted: u64,
-    /// Tasks that are no clients and were told to wait behind a chosen one, so that it steps back for them.
-    pub waited: u64,
     /// How often a task that is no client was seen to wait behind a chosen client, which steps back for it.
     pub waited: u64,
     /// Rows that found no room in the ring. All clients were looked at then.
