@@ -43,8 +43,11 @@ fn median(stretches: &[ShareStretch], ruler: Ruler, figure: impl Fn(&ShareStretc
     Spread::of(of_ruler.map(figure)).map(|spread| spread.median)
 }
 
-/// The figures of a ruler: what the crowds were given, and how long answers took.
-fn figures(stretches: &[ShareStretch], ruler: Ruler) -> Option<([f64; 3], [f64; 2])> {
+/// What the crowds were given, in percent, and how long answers took, in microseconds.
+type Figures = ([f64; 3], [f64; 2]);
+
+/// The figures of a ruler.
+fn figures(stretches: &[ShareStretch], ruler: Ruler) -> Option<Figures> {
     let mut given = [0.0; 3];
     for (nth, given) in given.iter_mut().enumerate() {
         *given = median(stretches, ruler, |stretch| stretch.given_percent[nth])?;
@@ -113,7 +116,7 @@ pub fn html(act: &SecondAct) -> String {
         let _ = write!(page, "<p><strong>{}</strong></p>", escape(&sentence));
     }
     let rulers = Ruler::ALL.map(|ruler| (ruler.name().to_owned(), figures(stretches, ruler)));
-    let of_rulers = |value: fn(&([f64; 3], [f64; 2])) -> Vec<f64>| {
+    let of_rulers = |value: fn(&Figures) -> Vec<f64>| {
         let known =
             rulers.iter().filter_map(|(name, figures)| Some((name.clone(), value(figures.as_ref()?))));
         known.collect::<Vec<_>>()
