@@ -17,6 +17,7 @@ use mete_sched::actuator::{Classes, Mask, Restored, watcher};
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::bandwidth;
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
@@ -164,13 +165,20 @@ impl Dispatcher {
     /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        if is_over {
-            let ended = self.ended();
+        let looked = if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.take_up() };
+        if looked.is_err() {
+            // The manager first: it would change classes that are put back.
+            let _ = self.ended();
             self.put_back();
-            return ended.and(Err(DispatchError::Over));
         }
+        looked
+    }
+
+    /// Takes up threads that have begun, and lets go of others.
+    fn take_up(&mut self) -> Result<(), DispatchError> {
         self.domains.scan();
         let (gone, new) = self.members.changes(&self.domains);
+        bandwidth::check(new.iter())?;
         let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
             // The program in the kernel has forgotten a thread that has ended.

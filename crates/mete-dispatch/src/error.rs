@@ -1,5 +1,7 @@
 //! What can go wrong, in words for people.
 
+use std::path::PathBuf;
+
 use mete_kernel::KernelError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::DomainError;
@@ -41,6 +43,20 @@ pub enum DispatchError {
     /// It has ended before, and said why.
     #[error("the dispatcher has ended")]
     Over,
+    /// Threads of a control group may have little real time.
+    #[error(
+        "threads of the control group {} may run in real time for {runtime_us} of {period_us} µs (cpu.rt_runtime_us), and \
+         the dispatcher needs nine tenths: give control groups shares by --by cgroup",
+        group.display()
+    )]
+    LittleRealTime {
+        /// The control group.
+        group: PathBuf,
+        /// For how long.
+        runtime_us: i64,
+        /// Of which time.
+        period_us: i64,
+    },
     /// A process in a container has other numbers than the kernel's own.
     #[error(
         "the dispatcher sees threads by other numbers than the kernel does: run it outside of the container"

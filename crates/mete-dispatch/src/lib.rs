@@ -44,6 +44,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod bandwidth;
 mod clients;
 mod counts;
 mod dispatcher;

@@ -208,6 +208,48 @@ fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     }
 }
 
+/// A control group of version 1 with no real time, which goes with the test.
+struct Bounded(std::path::PathBuf);
+
+impl Bounded {
+    fn new() -> Option<Bounded> {
+        let root = std::path::Path::new("/sys/fs/cgroup/cpu");
+        if !root.join("cpu.rt_runtime_us").exists() {
+            println!("SKIPPED: this kernel does not bound the real time of control groups of version 1");
+            return None;
+        }
+        let path = root.join(format!("mete-dispatch-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Some(Bounded(path))
+    }
+}
+
+impl Drop for Bounded {
+    fn drop(&mut self) {
+        eventually("the group is empty", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn vtrr_7_threads_of_a_group_that_may_have_little_real_time_are_refused_before_anything_is_changed() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let Some(group) = Bounded::new() else { return };
+    let parts = [1, 1].map(|_| Part::on_one_processor(&["hogs", "1"]));
+    std::fs::write(group.0.join("cgroup.procs"), parts[1].pid().to_string()).unwrap();
+    let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(SUBJECT);
+    command.args(["dispatch", "distributed-vtrr", "100"]).args(domains(&all));
+    let refused = command.env("METE_RUNTIME_DIR", place.path()).output().unwrap();
+    let said = String::from_utf8(refused.stdout).unwrap();
+    assert!(said.contains("cpu.rt_runtime_us") && said.contains("--by cgroup"), "{said}");
+    assert!(parts.iter().flat_map(Part::classes).all(|class| class == Class::default()));
+    drop(parts);
+}
+
 #[test]
 fn vtrr_6_a_second_dispatcher_is_refused_until_the_first_has_ended() {
     if !can_dispatch() {

@@ -30,6 +30,11 @@ impl Account {
         Account { source, before }
     }
 
+    /// Whether the kernel says what the group uses.
+    pub fn is_known(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// `None` if the group is gone, or the kernel does not say.
     pub fn used(&self) -> Option<Duration> {
         Some(self.source.as_ref()?.read()?.saturating_sub(self.before))

@@ -152,7 +152,8 @@ impl Dealer {
         };
         let policy = policy.map_or("vtrr", |policy| policy.name);
         let groups = domains.iter().filter_map(control_group);
-        let accounts = if are_groups { groups.map(Account::open).collect() } else { Vec::new() };
+        let has_own = matches!(means, Means::Dispatcher(_));
+        let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
         Ok(Dealer { means, policy, because, domains, accounts, begin, since: begin, before })
     }
@@ -254,10 +255,19 @@ impl Dealer {
         Did { because: self.because.as_ref().map(ToString::to_string), ..did }
     }
 
-    /// What the user should know about how it is put back what is changed, if not everything is as it should be.
+    /// What the user should know, if not everything is as it should be, in sentences.
     #[must_use]
-    pub fn warning(&self) -> Option<String> {
-        self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()))
+    pub fn warnings(&self) -> Vec<String> {
+        let unnamed = self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()));
+        let accounts = self.domains.iter().zip(&self.accounts).filter(|(_, account)| !account.is_known());
+        let unknown = accounts.filter_map(|(domain, _)| control_group(domain)).map(|group| {
+            format!(
+                "what {} is given is not known: cpuacct, which accounts for it, is mounted apart and has no such group; \
+                 make one there and move the processes into it, too",
+                group.display()
+            )
+        });
+        unnamed.into_iter().chain(unknown).collect()
     }
 
     /// Puts back what was changed; `None` if it needs no putting back.

@@ -77,7 +77,7 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
-    dealer.warning().iter().for_each(|warning| failure::say(warning));
+    dealer.warnings().iter().for_each(|warning| failure::say(warning));
     let (asker, desk) = desk();
     let tree = options.parameters().map(|at| parameters::mount(at, &dealer, asker)).transpose()?;
     let watched = watch(&mut dealer, &desk, options.time);

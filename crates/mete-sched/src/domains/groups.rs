@@ -173,6 +173,22 @@ pub(crate) fn is_root(group: &Path) -> bool {
     fs::canonicalize(group).is_ok_and(|group| cgroup_mounts(&mountinfo).contains(&group))
 }
 
+/// The control group of version 1 that a process is in under a controller; `None` if it is in the topmost one, or there is
+/// no such controller.
+#[must_use]
+pub fn group_under(process: u32, controller: &str) -> Option<PathBuf> {
+    let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
+    let mount = mount_of_controller(&mountinfo, controller.as_bytes())?;
+    let groups = fs::read(format!("/proc/{process}/cgroup")).ok()?;
+    let path = groups.split(|&byte| byte == b'\n').find_map(|line| {
+        let mut fields = line.splitn(3, |&byte| byte == b':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        controllers.split(|&byte| byte == b',').any(|it| it == controller.as_bytes()).then_some(path)
+    })?;
+    let path = path.strip_prefix(b"/").filter(|path| !path.is_empty())?;
+    Some(mount.join(OsStr::from_bytes(path)))
+}
+
 /// The mount point of version 1 that has a controller.
 fn mount_of_controller(mountinfo: &[u8], controller: &[u8]) -> Option<PathBuf> {
     let line = mountinfo.split(|&byte| byte == b'\n').find(|line| {
