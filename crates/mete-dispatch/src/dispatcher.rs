@@ -14,7 +14,7 @@ use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::{Classes, Mask, Restored, watcher};
-use mete_sched::domains::{Domains, FIRST, SharedDomain};
+use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bandwidth;
@@ -57,6 +57,8 @@ pub struct Dispatcher {
     /// What each domain has, and the rest.
     shares: Vec<Share>,
     rest: Share,
+    /// What was wrong with the domains when they were looked at first, in sentences.
+    empty: Vec<String>,
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
     of_threads: Vec<Share>,
@@ -108,7 +110,9 @@ impl Dispatcher {
         check_capabilities()?;
         let processors = check_processors()?;
         let shares: Vec<_> = domains.iter().map(share).collect();
-        let domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
+        let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
+        domains.scan();
+        let empty = empty(&domains)?;
         let mut skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&mut skeleton)
             .ok_or_else(|| system("map the clients' accounts", io::ErrorKind::NotFound.into()))?;
@@ -124,6 +128,7 @@ impl Dispatcher {
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
             of_threads: reduced(&shares),
+            empty,
             shares,
             rest,
             used: vec![Nanoseconds::ZERO; domains.len()],
@@ -253,6 +258,12 @@ impl Dispatcher {
         used.split_off(FIRST.index())
     }
 
+    /// Which domains had no thread when it started, in sentences. Threads that come later are dispatched.
+    #[must_use]
+    pub fn empty(&self) -> &[String] {
+        &self.empty
+    }
+
     /// How many threads are dispatched.
     #[must_use]
     pub fn clients(&self) -> usize {
@@ -299,6 +310,16 @@ impl Drop for Dispatcher {
     fn drop(&mut self) {
         // First the manager ends: it would change classes that are put back.
         let _ = self.ended();
+    }
+}
+
+/// Which domains have no member yet; an error if one can never have any.
+fn empty(domains: &Domains) -> Result<Vec<String>, DomainError> {
+    match domains.check_matches() {
+        Ok(empty) => Ok(empty.iter().map(ToString::to_string).collect()),
+        // A service that starts with the machine may come before those that it serves.
+        Err(none @ DomainError::NoMembers { .. }) => Ok(vec![none.to_string()]),
+        Err(error) => Err(error),
     }
 }
 

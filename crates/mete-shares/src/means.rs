@@ -81,6 +81,14 @@ impl Means {
         }
     }
 
+    /// Which domains had nothing in them when it started, in sentences.
+    pub fn empty(&self) -> &[String] {
+        match self {
+            Means::Ext(_) | Means::Weights(_) => &[],
+            Means::Dispatcher(dispatcher) => dispatcher.empty(),
+        }
+    }
+
     /// Why what was changed would stay if this process and those that watch it were killed at the same moment.
     pub fn unnamed(&self) -> Option<&io::Error> {
         match self {
