@@ -70,17 +70,25 @@ fn late(of_means: &OfMeans, permille: usize) -> Vec<f64> {
     of_means.each(|run| run.late_us(permille))
 }
 
+/// The kernel's own scheduler was told of no domains, so nothing is measured against these.
 fn points(of_means: &OfMeans) -> Vec<f64> {
+    if of_means.means == Means::Kernel {
+        return Vec::new();
+    }
     of_means.points(&[1.0 / DOMAINS as f64; DOMAINS])
 }
 
 fn rows(of_means: &OfMeans) -> Vec<Row> {
     let name = of_means.means.name();
-    vec![
+    let mut rows = vec![
         Row::new(format!("{name}: late, median"), "µs", Ok(late(of_means, 500))),
         Row::new(format!("{name}: late, 99th percentile"), "µs", Ok(late(of_means, 990))),
-        Row::new(format!("{name}: worst error of a share"), "points", Ok(points(of_means))),
-    ]
+    ];
+    let points = points(of_means);
+    if !points.is_empty() {
+        rows.push(Row::new(format!("{name}: worst error of a share"), "points", Ok(points)));
+    }
+    rows
 }
 
 fn line(of_means: &OfMeans) -> Value {

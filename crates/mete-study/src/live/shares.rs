@@ -151,6 +151,7 @@ fn window(dispatched: &OfMeans) -> Option<Finding> {
     Some(Finding::new(values, worst < 2.0 * QUANTUM_MS))
 }
 
+/// The bar is a number; what the kernel reaches is told beside it.
 fn against(kernel: &OfMeans, dispatched: &OfMeans) -> Option<Finding> {
     let (kernels, ours) = (median(&points(kernel))?, median(&points(dispatched))?);
     Some(Finding::new(json!({ "kernel": kernels, "ours": ours }), ours <= 0.2))

@@ -70,7 +70,9 @@ impl OfMeans {
                 break;
             }
             match run(all[nth], progress) {
-                Ok(run) => found[nth].runs.push(run),
+                // One that was stopped is shorter than the others.
+                Ok(run) if !progress.is_cancelled() => found[nth].runs.push(run),
+                Ok(_) => break,
                 Err(reason) => {
                     report.rows.push(Row::new(all[nth].name(), "", Err(reason)));
                     break;
@@ -182,14 +184,14 @@ impl Run {
     /// What each domain had from the first look to the last, and how long that was, in nanoseconds.
     pub fn whole(&self) -> Option<(Vec<f64>, f64)> {
         let ((begin, before), (end, after)) = (self.looks.first()?, self.looks.last()?);
-        Some((difference(before, after), (end - begin) as f64))
+        (end > begin).then(|| (difference(before, after), (end - begin) as f64))
     }
 
     /// The part of the processor time of all domains that each had.
     pub fn parts(&self) -> Option<Vec<f64>> {
         let (used, _) = self.whole()?;
         let all: f64 = used.iter().sum();
-        Some(used.iter().map(|used| used / all).collect())
+        (all > 0.0).then(|| used.iter().map(|used| used / all).collect())
     }
 
     /// The greatest difference of what a domain had and what its part is, in any window of this length, in milliseconds.
