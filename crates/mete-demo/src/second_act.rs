@@ -103,6 +103,10 @@ pub fn play(options: &DemoOptions, show: &Show, out: &mut Output) -> Result<Seco
         return Ok(SecondAct::Played(Vec::new()));
     }
     let scene = Scene::open()?;
+    // Known before anything is shown: half of an act says nothing.
+    if let Err(why) = scene.dispatcher() {
+        return Ok(SecondAct::Impossible(why));
+    }
     let mut stretches = Vec::new();
     for round in 0..rounds(options) {
         // The order changes from round to round, as in the first act.
