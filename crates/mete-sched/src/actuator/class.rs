@@ -114,6 +114,12 @@ impl Setting for Class {
         Class::give_to(self, thread)
     }
 
+    /// A thread that is behind stays ours if it is given another nice value there, which it keeps.
+    fn back(&self, told: &Class, original: &Class) -> Option<Class> {
+        let is_behind = self.policy == IDLE && told.policy == IDLE;
+        (is_behind && original.policy != IDLE).then_some(Class { nice: self.nice, ..*original })
+    }
+
     fn write_to(&self, bytes: &mut [u8]) {
         let Class { policy, priority, nice, is_reset_on_fork } = *self;
         let numbers = [policy, priority, nice.cast_unsigned(), is_reset_on_fork.into()];
@@ -136,6 +142,16 @@ impl Setting for Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn log_16_a_thread_that_was_given_another_nice_value_behind_comes_back_with_it() {
+        let own = Class { nice: 3, ..Class::default() };
+        let reniced = Class { nice: 7, ..own.behind() };
+        assert_eq!(reniced.back(&own.behind(), &own), Some(Class { nice: 7, ..own }));
+        assert_eq!(Class::default().back(&own.behind(), &own), None);
+        assert_eq!(reniced.back(&own.behind(), &own.behind()), None, "its owner has put it behind");
+        assert_eq!(Class::fifo(2).back(&Class::fifo(1), &own), None);
+    }
 
     #[test]
     fn classes_survive_the_way_through_bytes() {

@@ -26,6 +26,14 @@ pub(super) trait Setting: Copy + Default + Eq {
 
     fn of_thread(thread: u32) -> Result<Self, Errno>;
     fn give_to(&self, thread: u32) -> Result<(), Errno>;
+
+    /// What a thread gets back that has this setting, where it was told another one and somebody has changed a part of that
+    /// since which is not what it was told for. `None`: it is another setting, and stays.
+    fn back(&self, told: &Self, original: &Self) -> Option<Self> {
+        let _ = (told, original);
+        None
+    }
+
     fn write_to(&self, bytes: &mut [u8]);
     fn read_from(bytes: &[u8]) -> Self;
 }
@@ -252,11 +260,15 @@ impl<S: Setting> ThreadLedger<S> {
 impl<S: Setting> LedgerEntry<S> {
     /// Gives the thread its own setting back if it has one that the scheduler gave it. Returns whether it had.
     fn put_back(&self, thread: u32) -> Result<bool, Errno> {
-        let is_ours = self.told.contains(&S::of_thread(thread)?);
-        if is_ours {
-            self.original.give_to(thread)?;
+        let present = S::of_thread(thread)?;
+        let back = match self.told.contains(&present) {
+            true => Some(self.original),
+            false => self.told.iter().find_map(|told| present.back(told, &self.original)),
+        };
+        if let Some(back) = &back {
+            back.give_to(thread)?;
         }
-        Ok(is_ours)
+        Ok(back.is_some())
     }
 }
 
