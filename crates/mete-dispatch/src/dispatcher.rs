@@ -21,7 +21,7 @@ use crate::bandwidth;
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
-use crate::members::{Candidate, Members};
+use crate::members::{Candidate, FIRST_PROCESS, Members};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::rest::PPM;
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
@@ -112,6 +112,7 @@ impl Dispatcher {
         let shares: Vec<_> = domains.iter().map(share).collect();
         let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
         domains.scan();
+        refuse_first_process(&domains)?;
         let empty = empty(&domains)?;
         let mut skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&mut skeleton)
@@ -310,6 +311,15 @@ impl Drop for Dispatcher {
     fn drop(&mut self) {
         // First the manager ends: it would change classes that are put back.
         let _ = self.ended();
+    }
+}
+
+/// With the first process, all that it has started would belong to its domain: the whole machine.
+fn refuse_first_process(domains: &Domains) -> Result<(), DispatchError> {
+    let mut users = domains.numbers().filter(|domain| *domain >= FIRST);
+    match users.find(|&domain| domains.members(domain).any(|process| process == FIRST_PROCESS)) {
+        Some(domain) => Err(DispatchError::FirstProcess { name: domains.name(domain).to_owned() }),
+        None => Ok(()),
     }
 }
 

@@ -43,6 +43,15 @@ pub enum DispatchError {
     /// It has ended before, and said why.
     #[error("the dispatcher has ended")]
     Over,
+    /// A domain holds the first process.
+    #[error(
+        "the domain {name:?} holds process 1, and so everything that it has started: name the programs or control groups that \
+         are to have a share"
+    )]
+    FirstProcess {
+        /// The domain.
+        name: String,
+    },
     /// Threads of a control group may have little real time.
     #[error(
         "threads of the control group {} may run in real time for {runtime_us} of {period_us} µs (cpu.rt_runtime_us), and \

@@ -81,7 +81,7 @@ impl Members {
 }
 
 /// The process that all others depend on. It is dispatched by no mistake in a selector.
-const FIRST_PROCESS: u32 = 1;
+pub(crate) const FIRST_PROCESS: u32 = 1;
 
 /// How processes are called that put back what was changed, or unmount what was mounted, when this one ends.
 const KEEPERS: [&[u8]; 2] = [b"mete-restore", b"mete-keeper"];
