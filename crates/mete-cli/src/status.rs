@@ -3,7 +3,7 @@
 use mete_command::failure;
 use mete_command::output::Output;
 use mete_parameters::client::STATUS;
-use mete_parameters::{FoundTree, Parameters, running};
+use mete_parameters::{FoundTree, ParameterFiles, running};
 use mete_shares::parameters::REPORT;
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ pub fn run(output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn print(tree: &FoundTree, output: &mut Output) -> anyhow::Result<()> {
-    let parameters = Parameters::of(tree)?;
+    let parameters = ParameterFiles::of(tree)?;
     let status = parameters.read(STATUS)?;
     let path = tree.path.to_string_lossy();
     output.verbatim(format!("parameters: {path}\n{status}"))?;

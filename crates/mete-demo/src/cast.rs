@@ -116,7 +116,7 @@ pub struct DemoStage {
 }
 
 impl DemoStage {
-    /// A stage on which nobody is.
+    /// A stage without processes.
     pub fn empty() -> Result<DemoStage> {
         let program = part_program()?;
         let folder = Folder::create()?;

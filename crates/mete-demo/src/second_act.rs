@@ -18,6 +18,7 @@ use mete_sched::domains::SharedDomain;
 
 use crate::cast::{CastProcess, DemoStage, Tally};
 use crate::requests::pin;
+use crate::share_show;
 use crate::show::Show;
 
 /// The share and the number of threads of each crowd. The server is in the last one.
@@ -114,7 +115,7 @@ pub fn play(options: &DemoOptions, show: &Show, out: &mut Output) -> Result<Seco
             let ruler = Ruler::ALL[nth];
             match scene.stretch(ruler, options.stretch, show)? {
                 Some(Ok(stretch)) => {
-                    super::share_show::print_stretch(round, &stretch, show, out)?;
+                    share_show::print_stretch(round, &stretch, show, out)?;
                     stretches.push(stretch);
                 }
                 Some(Err(why)) => return Ok(SecondAct::Impossible(why)),

@@ -26,7 +26,7 @@ enum what {
 struct client {
 	/*
 	 * Twice the time that it had the processor, or while it has it, twice that less the time at which it got it, and 1.
-	 * One word, so that whoever reads it while it is written counts no stint twice.
+	 * It is one word, so that a reader counts no stint twice, also during a write.
 	 */
 	__u64 account;
 	/* When it became a client. */

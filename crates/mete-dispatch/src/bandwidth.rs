@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mete_sched::domains::group_under;
+use mete_sched::domains::{controller_mount, group_under};
 
 use crate::error::DispatchError;
 use crate::members::Candidate;
@@ -14,26 +14,36 @@ use crate::members::Candidate;
 /// The part that a group has to have, in tenths: the rest of the machine takes some of the others.
 const LEAST: i64 = 9;
 
-/// Whether the threads may have enough of it.
-///
-/// # Errors
-///
-/// [`DispatchError::LittleRealTime`]
-pub(crate) fn check<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> Result<(), DispatchError> {
-    let mut seen: Option<PathBuf> = None;
-    for candidate in candidates {
-        let Some(group) = group_under(candidate.process.pid, "cpu") else { continue };
-        if seen.as_ref() != Some(&group) {
-            check_group(&group)?;
-            seen = Some(group);
-        }
+const CONTROLLER: &str = "cpu";
+const RUNTIME: &str = "cpu.rt_runtime_us";
+const PERIOD: &str = "cpu.rt_period_us";
+
+/// Where groups have such bounds; nowhere, as a rule.
+#[derive(Debug)]
+pub(crate) struct Bandwidth(Option<PathBuf>);
+
+impl Bandwidth {
+    pub fn here() -> Bandwidth {
+        Bandwidth(controller_mount(CONTROLLER).filter(|mount| mount.join(RUNTIME).exists()))
     }
-    Ok(())
+
+    /// Whether the threads may have enough real time.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::LittleRealTime`]
+    pub fn check(&self, candidates: &[Candidate]) -> Result<(), DispatchError> {
+        let Some(mount) = &self.0 else { return Ok(()) };
+        let mut processes: Vec<_> = candidates.iter().map(|candidate| candidate.process.pid).collect();
+        processes.dedup();
+        let groups = processes.into_iter().filter_map(|process| group_under(process, CONTROLLER));
+        groups.into_iter().try_for_each(|group| check_group(&mount.join(group)))
+    }
 }
 
 fn check_group(group: &Path) -> Result<(), DispatchError> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<i64>().ok();
-    match read("cpu.rt_runtime_us").zip(read("cpu.rt_period_us")) {
+    match read(RUNTIME).zip(read(PERIOD)) {
         Some((runtime_us, period_us))
             if runtime_us >= 0 && runtime_us.saturating_mul(10) < period_us.saturating_mul(LEAST) =>
         {

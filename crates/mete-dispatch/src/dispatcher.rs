@@ -17,7 +17,7 @@ use mete_sched::actuator::{Classes, Mask, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bandwidth;
+use crate::bandwidth::Bandwidth;
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
@@ -58,12 +58,13 @@ pub struct Dispatcher {
     shares: Vec<Share>,
     rest: Share,
     /// What was wrong with the domains when they were looked at first, in sentences.
-    empty: Vec<String>,
+    empty_domains: Vec<String>,
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
     of_threads: Vec<Share>,
     /// What the former members of each domain used.
     used: Vec<Nanoseconds>,
+    bandwidth: Bandwidth,
     classes: Option<Classes>,
     /// How putting back went, if it could not go on.
     restored: Option<Restored>,
@@ -113,7 +114,7 @@ impl Dispatcher {
         let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
         domains.scan();
         refuse_first_process(&domains)?;
-        let empty = empty(&domains)?;
+        let empty_domains = empty_domains(&domains)?;
         let mut skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&mut skeleton)
             .ok_or_else(|| system("map the clients' accounts", io::ErrorKind::NotFound.into()))?;
@@ -129,12 +130,13 @@ impl Dispatcher {
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
             of_threads: reduced(&shares),
-            empty,
+            empty_domains,
             shares,
             rest,
             used: vec![Nanoseconds::ZERO; domains.len()],
             domains,
             members: Members::with_room(MOST_CLIENTS),
+            bandwidth: Bandwidth::here(),
             classes: None,
             restored: None,
             sender,
@@ -184,7 +186,7 @@ impl Dispatcher {
     fn take_up(&mut self) -> Result<(), DispatchError> {
         self.domains.scan();
         let (gone, new) = self.members.changes(&self.domains);
-        bandwidth::check(new.iter())?;
+        self.bandwidth.check(&new)?;
         let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
             // The program in the kernel has forgotten a thread that has ended.
@@ -261,8 +263,8 @@ impl Dispatcher {
 
     /// Which domains had no thread when it started, in sentences. Threads that come later are dispatched.
     #[must_use]
-    pub fn empty(&self) -> &[String] {
-        &self.empty
+    pub fn empty_domains(&self) -> &[String] {
+        &self.empty_domains
     }
 
     /// How many threads are dispatched.
@@ -324,7 +326,7 @@ fn refuse_first_process(domains: &Domains) -> Result<(), DispatchError> {
 }
 
 /// Which domains have no member yet; an error if one can never have any.
-fn empty(domains: &Domains) -> Result<Vec<String>, DomainError> {
+fn empty_domains(domains: &Domains) -> Result<Vec<String>, DomainError> {
     match domains.check_matches() {
         Ok(empty) => Ok(empty.iter().map(ToString::to_string).collect()),
         // A service that starts with the machine may come before those that it serves.

@@ -1,8 +1,8 @@
 //! The manager: the thread that asks the policy, and has the kernel carry out what it answers.
 //!
-//! Each processor is a slot. The policy names a client for each, one that may run there if the policy knows bounds; the
-//! client is put in front of all ordinary threads, and the kernel finds it a processor. All other clients stand behind all ordinary threads: what those leave, the kernel
-//! gives to them, and they are charged for it.
+//! Each processor is a slot. The policy names a client for each, one that may run there if the policy knows bounds. The
+//! client is put in front of all ordinary threads, and the kernel finds it a processor. All other clients stand behind
+//! all ordinary threads: what those leave, the kernel gives to them, and they are charged for it.
 //!
 //! ```text
 //!   real time, 50   the manager, when a quantum ends, a client wakes, or a chosen one blocks

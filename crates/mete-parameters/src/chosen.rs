@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{FoundTree, ParameterError, Parameters, found};
+use crate::{FoundTree, ParameterError, ParameterFiles, found};
 
 /// Why no running program is meant.
 #[derive(Debug, thiserror::Error)]
@@ -56,11 +56,11 @@ pub fn running() -> Result<Vec<FoundTree>, ChoiceError> {
 /// # Errors
 ///
 /// [`ChoiceError`]
-pub fn chosen(wanted: Option<&Path>) -> Result<Parameters, ChoiceError> {
+pub fn chosen(wanted: Option<&Path>) -> Result<ParameterFiles, ChoiceError> {
     let trees = running()?;
     let mut fitting = trees.iter().filter(|tree| wanted.is_none_or(|wanted| is_called(tree, wanted)));
     match (fitting.next(), fitting.next()) {
-        (Some(tree), None) => Ok(Parameters::of(tree)?),
+        (Some(tree), None) => Ok(ParameterFiles::of(tree)?),
         (Some(_), Some(_)) => Err(ChoiceError::Several(list(&trees))),
         (None, _) => {
             let wanted = wanted.unwrap_or(Path::new("so")).to_owned();
@@ -81,6 +81,6 @@ fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
         return true;
     }
-    let trace = Parameters::of(tree).ok().and_then(|tree| tree.said("trace")).map(PathBuf::from);
+    let trace = ParameterFiles::of(tree).ok().and_then(|tree| tree.said("trace")).map(PathBuf::from);
     trace.is_some_and(|trace| fs::canonicalize(&trace).unwrap_or(trace) == wanted_path)
 }

@@ -58,22 +58,22 @@ pub enum ParameterError {
 /// The values of a running program, reached through an open descriptor of their root: they stay that program's even if
 /// something else is mounted at the path later.
 #[derive(Debug)]
-pub struct Parameters {
+pub struct ParameterFiles {
     _root: Root,
     /// A path by which files of this tree are found, wherever it is.
     path: PathBuf,
 }
 
-impl Parameters {
+impl ParameterFiles {
     /// Those of a tree that was found.
     ///
     /// # Errors
     ///
     /// [`ParameterError::Closed`]
-    pub fn of(tree: &FoundTree) -> Result<Parameters, ParameterError> {
+    pub fn of(tree: &FoundTree) -> Result<ParameterFiles, ParameterError> {
         let closed = |source| ParameterError::Closed { path: tree.path.clone(), source };
         let root = tree.open().map_err(closed)?;
-        Ok(Parameters { path: root.path(), _root: root })
+        Ok(ParameterFiles { path: root.path(), _root: root })
     }
 
     /// Reads a value, with its line break.

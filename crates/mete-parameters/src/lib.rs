@@ -62,7 +62,7 @@ mod source;
 mod tree;
 
 pub use chosen::{ChoiceError, chosen, running};
-pub use client::{ParameterError, Parameters};
+pub use client::{ParameterError, ParameterFiles};
 pub use desk::{Asker, Desk, Request, desk};
 pub use error::MountError;
 pub use file::{Access, File, Refusal, Store};

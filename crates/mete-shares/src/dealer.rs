@@ -267,7 +267,7 @@ impl Dealer {
                 group.display()
             )
         });
-        unnamed.into_iter().chain(unknown).chain(self.means.empty().iter().cloned()).collect()
+        unnamed.into_iter().chain(unknown).chain(self.means.empty_domains().iter().cloned()).collect()
     }
 
     /// Puts back what was changed; `None` if it needs no putting back.

@@ -82,10 +82,10 @@ impl Means {
     }
 
     /// Which domains had nothing in them when it started, in sentences.
-    pub fn empty(&self) -> &[String] {
+    pub fn empty_domains(&self) -> &[String] {
         match self {
             Means::Ext(_) | Means::Weights(_) => &[],
-            Means::Dispatcher(dispatcher) => dispatcher.empty(),
+            Means::Dispatcher(dispatcher) => dispatcher.empty_domains(),
         }
     }
 

@@ -39,12 +39,12 @@ pub fn mount(at: &Path, dealer: &Dealer, asker: Asker) -> Result<Mounted, MountE
 
 /// Answers requests of the files.
 #[derive(Debug, Default)]
-pub struct Parameters {
+pub struct ShareParameters {
     /// What was refused last, and why.
     refused: Option<String>,
 }
 
-impl Parameters {
+impl ShareParameters {
     /// Answers a request.
     ///
     /// # Errors

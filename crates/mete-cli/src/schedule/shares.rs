@@ -13,7 +13,7 @@ use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, 
 use mete_command::{failure, interrupt};
 use mete_parameters::{Desk, desk};
 use mete_policy::{Entry, by_name};
-use mete_shares::parameters::{self, Parameters};
+use mete_shares::parameters::{self, ShareParameters};
 use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, control_group};
 
 use super::{AffinityOptions, ScheduleOptions, print_restored};
@@ -102,7 +102,7 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
 }
 
 fn watch(dealer: &mut Dealer, desk: &Desk, time: Option<Duration>) -> Result<(), DealError> {
-    let mut parameters = Parameters::default();
+    let mut parameters = ShareParameters::default();
     let progress = Progress::of_time("scheduling", time);
     loop {
         dealer.look()?;

@@ -14,7 +14,7 @@ pub const MESSAGE_BYTES: usize = 64;
 /// What the server goes over for an answer: some ten microseconds of work.
 const ANSWER_WORK: usize = 16 * 1024;
 
-/// Computes in so many threads, and answers on a socket, until the process is ended.
+/// Computes in this number of threads, and answers on a socket, until the process is ended.
 pub fn gather(threads: usize, processor: usize, socket: Option<&Path>) -> io::Result<()> {
     pin_bare(processor)?;
     // Threads inherit the processor.

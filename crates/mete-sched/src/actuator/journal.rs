@@ -207,7 +207,7 @@ impl<L: Ledger> Journal<L> {
         let mut header = [0; HEADER_BYTES as usize];
         self.file.read_exact_at(&mut header, 0)?;
         let begin = number(&header[BEGIN]).max(HEADER_BYTES);
-        // Longer ones are nobody's: see `append`.
+        // `append` writes no more than that.
         let length = length.min(begin.saturating_add(MOST_BYTES));
         let mut ledger = L::default();
         let mut bytes = vec![0; L::Record::BYTES];

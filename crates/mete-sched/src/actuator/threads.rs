@@ -27,8 +27,8 @@ pub(super) trait Setting: Copy + Default + Eq {
     fn of_thread(thread: u32) -> Result<Self, Errno>;
     fn give_to(&self, thread: u32) -> Result<(), Errno>;
 
-    /// What a thread gets back that has this setting, where it was told another one and somebody has changed a part of that
-    /// since which is not what it was told for. `None`: it is another setting, and stays.
+    /// What a thread with this setting gets back, if this is `told` except for a part that another program may change
+    /// without undoing it. `None` if this is another setting, which stays.
     fn back(&self, told: &Self, original: &Self) -> Option<Self> {
         let _ = (told, original);
         None

@@ -12,8 +12,8 @@ use super::ledger::{Ledger, Restored};
 use super::{ActuatorError, watcher};
 use crate::domains::process::Process;
 
-/// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has ended. The logs are not read meanwhile; they have room
-/// for the rows of that time.
+/// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has ended. The
+/// logs are not read meanwhile; they have room for the rows of that time.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The journal is rewritten when it has at least this number of records, and twice the number that is needed.
 pub(super) const MIN_REWRITTEN: usize = 4096;

@@ -56,7 +56,9 @@ impl Weights {
         let failed = |why| ActuatorError::Group { path: group.into(), why };
         let file = WeightFile::of(group).map_err(failed)?;
         let is_new = !self.undoing.ledger().knows(&file);
-        self.refuse_taken(&file, is_new).map_err(failed)?;
+        if is_new {
+            self.refuse_taken(&file).map_err(failed)?;
+        }
         let told = file.value_of(weight);
         let present = file.read().map_err(|error| failed(file.refused("read", &error)))?;
         let original = self.undoing.ledger().original(&file, present);
@@ -64,16 +66,15 @@ impl Weights {
         let record = WeightRecord::new(&file, original, told).map_err(failed)?;
         self.undoing.note(record)?;
         // Again, behind the note: of two that begin at the same moment, one sees the other's.
-        self.refuse_taken(&file, is_new).map_err(failed)?;
+        if is_new {
+            self.refuse_taken(&file).map_err(failed)?;
+        }
         file.write(told).map_err(|error| failed(file.refused("written", &error)))
     }
 
     /// An error if another scheduler of this user gives this group a weight: that weight would be taken for the owner's,
     /// and would stay.
-    fn refuse_taken(&self, file: &WeightFile, is_new: bool) -> Result<(), String> {
-        if !is_new {
-            return Ok(());
-        }
+    fn refuse_taken(&self, file: &WeightFile) -> Result<(), String> {
         match self.undoing.other(|ledger| ledger.knows(file)) {
             Some(pid) => Err(format!("process {pid} gives it a weight already; end that one first")),
             None => Ok(()),

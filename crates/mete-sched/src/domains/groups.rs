@@ -173,12 +173,16 @@ pub(crate) fn is_root(group: &Path) -> bool {
     fs::canonicalize(group).is_ok_and(|group| cgroup_mounts(&mountinfo).contains(&group))
 }
 
-/// The control group of version 1 that a process is in under a controller; `None` if it is in the topmost one, or there is
-/// no such controller.
+/// Where version 1 has mounted a controller.
+#[must_use]
+pub fn controller_mount(controller: &str) -> Option<PathBuf> {
+    mount_of_controller(&fs::read("/proc/self/mountinfo").ok()?, controller.as_bytes())
+}
+
+/// The path of the control group that a process is in under a controller of version 1, below where that is mounted;
+/// `None` if it is in the topmost one, or there is no such controller.
 #[must_use]
 pub fn group_under(process: u32, controller: &str) -> Option<PathBuf> {
-    let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
-    let mount = mount_of_controller(&mountinfo, controller.as_bytes())?;
     let groups = fs::read(format!("/proc/{process}/cgroup")).ok()?;
     let path = groups.split(|&byte| byte == b'\n').find_map(|line| {
         let mut fields = line.splitn(3, |&byte| byte == b':').skip(1);
@@ -186,7 +190,7 @@ pub fn group_under(process: u32, controller: &str) -> Option<PathBuf> {
         controllers.split(|&byte| byte == b',').any(|it| it == controller.as_bytes()).then_some(path)
     })?;
     let path = path.strip_prefix(b"/").filter(|path| !path.is_empty())?;
-    Some(mount.join(OsStr::from_bytes(path)))
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 /// The mount point of version 1 that has a controller.

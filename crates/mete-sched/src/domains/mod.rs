@@ -25,7 +25,7 @@ use mete_policy::{DomainIndex, Role};
 
 pub use divide::DivideBy;
 pub use error::{DomainError, EmptyDomain};
-pub use groups::{group_under, in_controller};
+pub use groups::{controller_mount, group_under, in_controller};
 pub(crate) use groups::{is_cgroup, is_root};
 use scan::KnownProcess;
 pub use scan::{Change, LateBindings};

@@ -75,8 +75,7 @@ impl WeightFile {
         self.open(OFlags::RDONLY).is_ok()
     }
 
-    /// Opens this file and no other one, whatever is at its path by now and whoever has written that path: it may come
-    /// from a journal.
+    /// Opens this file. Its path may come from a journal, and another file may be there by now: that one is not opened.
     fn open(&self, access: OFlags) -> io::Result<File> {
         match self.open_at(&self.path, access) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
