@@ -88,7 +88,7 @@ static __always_inline int dvtrr_wake(struct dvtrr *p, __u32 number)
 static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_ns, enum dvtrr_stop stop)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
-	int was_ahead;
+	int was_ahead, goes_on;
 
 	if (!client || client->state != DVTRR_RUNNING)
 		return;
@@ -96,7 +96,9 @@ static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_n
 	was_ahead = client->is_ahead;
 	dvtrr_judge(client, ran_ns, p->quantum_ns, stop);
 	dvtrr_charge(p, number, client->processor, ran_ns, was_ahead);
-	if (stop != DVTRR_PREEMPTED && !was_ahead)
+	/* One that is late has its turn at once again, and so have the domains that it is in, as long as they are due. */
+	goes_on = stop == DVTRR_PREEMPTED || dvtrr_is_late(p, number);
+	if (!goes_on && !was_ahead)
 		dvtrr_end_turns(p, number, client->processor);
 	if (stop == DVTRR_STOP_BLOCKED) {
 		client->state = DVTRR_BLOCKED;
@@ -104,7 +106,7 @@ static __always_inline void dvtrr_ran(struct dvtrr *p, __u32 number, __u64 ran_n
 		return;
 	}
 	client->state = DVTRR_READY;
-	dvtrr_put(p, number, client->processor, stop == DVTRR_PREEMPTED);
+	dvtrr_put(p, number, client->processor, goes_on);
 }
 
 /*

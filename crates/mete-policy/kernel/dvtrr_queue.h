@@ -14,6 +14,8 @@
 
 /* How many quanta a member has to make up for at most. */
 #define DVTRR_MOST_OWED 256
+/* How many quanta beyond two rounds a member may be behind; what it is due beyond that is forfeited. */
+#define DVTRR_MOST_BEHIND 16
 
 static __always_inline __u32 dvtrr_queue_number(const struct dvtrr *p, __u32 processor, __u32 domain)
 {
@@ -315,11 +317,18 @@ static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 client, __u32 pr
 		if (!account || !domain)
 			return;
 		dvtrr_add(&account->used, dvtrr_virtual(used_ns, account->share));
-		/* A member that can use what it is due is never further behind. */
-		dvtrr_forfeit(account, domain->limit - 2 * domain->round, 2 * p->quantum_ns);
+		dvtrr_forfeit(account, domain->limit - 2 * domain->round, DVTRR_MOST_BEHIND * p->quantum_ns);
 		dvtrr_forgive(account, domain->limit, DVTRR_MOST_OWED * p->quantum_ns);
 		member = dvtrr_above(p, home, processor);
 	}
+}
+
+/* Whether a member is still due more than the last round gave it: it came too short before that. */
+static __always_inline int dvtrr_is_late(struct dvtrr *p, __u32 member)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, dvtrr_home(p, member));
+
+	return domain && dvtrr_is_due(p, member, domain->limit - domain->round);
 }
 
 /* Gives the domains above a client their turn: the others are next. */
@@ -340,6 +349,15 @@ static __always_inline void dvtrr_end_turns(struct dvtrr *p, __u32 client, __u32
 	}
 }
 
+/* One that has used this time is not due under the limit. */
+static __always_inline void dvtrr_note_waiting(struct dvtrr_queue *queue, __u64 used, __u64 limit)
+{
+	__u64 least = queue->least;
+
+	if (dvtrr_is_before(least, limit) || dvtrr_is_before(used, least))
+		queue->least = used;
+}
+
 /*
  * The member whose turn it is in a queue. DVTRR_NONE: there is none to select, or, if exhausted is set, all have had what
  * they were due.
@@ -348,15 +366,21 @@ static __always_inline __u32 dvtrr_turn(struct dvtrr *p, __u32 processor, __u32 
 {
 	struct dvtrr_queue *queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
+	struct dvtrr_account *account;
+	__u64 limit, used;
 	__u32 member;
-	__u64 limit;
 
 	while (DVTRR_CAN_LOOP && queue && domain) {
 		limit = domain->limit;
 		member = dvtrr_line_of(queue, queue->due)->first;
 		if (member != DVTRR_NONE) {
-			if (dvtrr_is_due(p, member, limit))
+			account = dvtrr_account_of(p, member);
+			if (!account)
+				return DVTRR_NONE;
+			used = account->used;
+			if (dvtrr_is_before(used, limit))
 				return member;
+			dvtrr_note_waiting(queue, used, limit);
 			dvtrr_stand_behind(p, queue, !queue->due, member);
 			continue;
 		}
@@ -369,6 +393,7 @@ static __always_inline __u32 dvtrr_turn(struct dvtrr *p, __u32 processor, __u32 
 		/* Under another limit, members that waited may be due. */
 		queue->seen = limit;
 		queue->due = !queue->due;
+		queue->least = limit - 1;
 	}
 	return DVTRR_NONE;
 }

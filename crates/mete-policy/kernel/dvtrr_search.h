@@ -175,11 +175,21 @@ static __always_inline enum dvtrr_search dvtrr_relieve(struct dvtrr *p, __u32 pr
 	return search;
 }
 
-/* The least that one of the first members has used that wait in a queue and are not due. A hint. */
+/* The lesser of what was found and what this one has used, if it is not due. */
+static __always_inline __u64 dvtrr_lesser(__u64 used, __u64 limit, int *found, __u64 least)
+{
+	if (dvtrr_is_before(used, limit) || (*found && !dvtrr_is_before(used, least)))
+		return least;
+	*found = 1;
+	return used;
+}
+
+/* The least that a member of a queue has used that waits and is not due. A hint. */
 static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queue *queue, __u64 limit,
 					      int *found, __u64 least)
 {
-	__u32 number = dvtrr_line_of(queue, !queue->due)->first, nth;
+	/* Those in this line have not been looked at since they came, or since the limit was raised. */
+	__u32 number = dvtrr_line_of(queue, queue->due)->first, nth;
 	struct dvtrr_account *account;
 	struct dvtrr_member *member;
 
@@ -189,13 +199,9 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 		if (!account)
 			break;
 		number = member->next;
-		if (dvtrr_is_before(account->used, limit))
-			continue;
-		if (!*found || dvtrr_is_before(account->used, least))
-			least = account->used;
-		*found = 1;
+		least = dvtrr_lesser(account->used, limit, found, least);
 	}
-	return least;
+	return dvtrr_lesser(queue->least, limit, found, least);
 }
 
 /* Raises the limit of a domain so far that its members are due a quantum each on average, and one that waits is due. */

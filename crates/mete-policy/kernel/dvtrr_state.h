@@ -104,6 +104,7 @@ struct dvtrr_queue {
 	__u32 due; /* which line is the first of these */
 	__u32 members; /* all members here, also those that run */
 	__u64 seen;
+	__u64 least; /* that the others have used; none of them waits if that is before the limit */
 };
 
 struct dvtrr_member {

@@ -80,6 +80,8 @@ struct Queue {
     /// Which line is the first of these.
     due: usize,
     seen: Virtual,
+    /// The least that these have used; none of them waits if that is before the limit.
+    least: Virtual,
     /// All members here, also those that run.
     members: u32,
 }
@@ -91,6 +93,18 @@ impl Queue {
 
     fn waiting(&self) -> usize {
         1 - self.due
+    }
+
+    /// Makes the line of those that wait the one that is looked through, because the limit is another one.
+    fn look_again(&mut self, limit: Virtual) {
+        (self.seen, self.due) = (limit, self.waiting());
+        self.least = limit.minus(Virtual::SHORTEST);
+    }
+
+    /// One that has used this time is not due under the limit.
+    fn note_waiting(&mut self, used: Virtual, limit: Virtual) {
+        let has_others = !self.least.is_before(limit);
+        self.least = if has_others { self.least.earlier(used) } else { used };
     }
 }
 
@@ -149,7 +163,8 @@ impl DistributedVtrr {
             total: 0,
             allowance: Allowance::default(),
         };
-        let empty = Queue { lines: [Line::EMPTY; 2], due: 0, seen: Virtual::ZERO, members: 0 };
+        let zero = Virtual::ZERO;
+        let empty = Queue { lines: [Line::EMPTY; 2], due: 0, seen: zero, least: zero, members: 0 };
         let mut policy = DistributedVtrr {
             roster: Roster::new(setup),
             quantum_ns: setup.quantum_ns.clamp(Nanoseconds::new(1), crate::vtrr::MAX_QUANTUM_NS),
@@ -347,11 +362,13 @@ impl Policy for DistributedVtrr {
         let was_ahead = habit.is_ahead();
         habit.ran(ran_ns, self.quantum_ns, stop);
         self.charge(client, processor, ran_ns, was_ahead);
-        if stop != Stop::Preempted && !was_ahead {
+        // One that is late has its turn at once again, and so have the domains that it is in, as long as they are due.
+        let goes_on = stop == Stop::Preempted || self.is_late(client.get());
+        if !goes_on && !was_ahead {
             self.end_turns(client, processor);
         }
         match state {
-            ClientState::Ready => self.put(client, processor, stop == Stop::Preempted),
+            ClientState::Ready => self.put(client, processor, goes_on),
             _ => self.leave(client, processor),
         }
     }
@@ -381,6 +398,7 @@ mod tests {
             account::MOST,
             account::MOST_KEPT,
             queue::MOST_OWED as i64,
+            queue::MOST_BEHIND as i64,
             search::LOOKED_AT as i64,
             search::LENT_TO as i64,
             search::SEARCHED as i64,

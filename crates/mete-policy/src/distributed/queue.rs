@@ -6,6 +6,9 @@ use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 /// How many quanta a member has to make up for at most. Where a kernel lets a client run on for seconds, because its
 /// processor is being taken away or stood still, the other members of its domain would wait for as many.
 pub(super) const MOST_OWED: u64 = 256;
+/// How many quanta beyond two rounds a member may be behind. One that can use what it is due is never further behind; what
+/// another one is due beyond that is forfeited.
+pub(super) const MOST_BEHIND: u64 = 16;
 
 /// What a processor finds in a domain's queue.
 enum Turn {
@@ -135,9 +138,11 @@ impl DistributedVtrr {
             let queue = &mut self.queues[number];
             let waiting = queue.waiting();
             if let Some(member) = queue.lines[queue.due].first() {
-                if self.is_due(member, limit) {
+                let used = self.accounts[self.account_number(member)].used;
+                if used.is_before(limit) {
                     return Turn::Of(member);
                 }
+                self.queues[number].note_waiting(used, limit);
                 self.stand_behind(member, number, waiting);
             } else if queue.lines[waiting].is_empty() {
                 return Turn::OfNone;
@@ -145,7 +150,7 @@ impl DistributedVtrr {
                 return Turn::Over;
             } else {
                 // Under another limit, members that waited may be due.
-                (queue.seen, queue.due) = (limit, waiting);
+                queue.look_again(limit);
             }
         }
     }
@@ -185,12 +190,17 @@ impl DistributedVtrr {
             let number = self.account_number(member);
             let account = &mut self.accounts[number];
             account.used = account.used.plus(account.virtually(used));
-            // A member that can use what it is due is never further behind.
             let least = limit.minus(round).minus(round);
-            account.forfeit(least, self.quantum_ns + self.quantum_ns);
+            account.forfeit(least, self.quantum_ns.saturating_mul(MOST_BEHIND));
             account.forgive(limit, self.quantum_ns.saturating_mul(MOST_OWED));
             next = self.above(member, processor);
         }
+    }
+
+    /// Whether a member is still due more than the last round gave it: it came too short before that.
+    pub(super) fn is_late(&self, member: Member) -> bool {
+        let Domain { limit, round, .. } = self.domains[self.home(member).index()];
+        self.is_due(member, limit.minus(round))
     }
 
     /// Gives the domains above a client's queue their turn: the others are next.

@@ -57,10 +57,10 @@ impl DistributedVtrr {
     fn least_used(&self, processor: ProcessorId, domain: DomainIndex) -> Option<Virtual> {
         let queue = &self.queues[self.queue_number(processor, domain)];
         let limit = self.domains[domain.index()].limit;
-        let used = self
-            .first_of(&queue.lines[queue.waiting()])
-            .map(|member| self.accounts[self.account_number(member)].used);
-        used.filter(|used| !used.is_before(limit)).reduce(Virtual::earlier)
+        // Those in the other line have not been looked at since they came, or since the limit was raised.
+        let others = self.first_of(&queue.lines[queue.due]);
+        let used = others.map(|member| self.accounts[self.account_number(member)].used);
+        used.chain([queue.least]).filter(|used| !used.is_before(limit)).reduce(Virtual::earlier)
     }
 
     /// The members at the head of a line.
