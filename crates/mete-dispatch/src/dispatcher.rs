@@ -73,7 +73,7 @@ pub struct Dispatcher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), DispatchError>>>,
     memory: Memory,
-    // Dropped in this order: first nothing is written any more, then the memory goes.
+    // Dropped in this order: first nothing is written any more, then the programs go.
     _links: Vec<Link>,
     skeleton: DispatchSkel<'static>,
     _bound: Bound,
@@ -115,9 +115,8 @@ impl Dispatcher {
         domains.scan();
         refuse_first_process(&domains)?;
         let empty_domains = empty_domains(&domains)?;
-        let mut skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
-        let memory = Memory::of(&mut skeleton)
-            .ok_or_else(|| system("map the clients' accounts", io::ErrorKind::NotFound.into()))?;
+        let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
+        let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| system("make an event", error.into()))?;
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
@@ -125,7 +124,7 @@ impl Dispatcher {
         let ruling = made(policy, &shares, processors, setup.quantum);
         let rest = setup.rest;
         let ppm = rest_ppm(&shares, rest);
-        let manager = Manager::new(ruling, memory, messages, MOST_CLIENTS, processors, ppm);
+        let manager = Manager::new(ruling, memory.clone(), messages, MOST_CLIENTS, processors, ppm);
         let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {

@@ -1,9 +1,13 @@
 //! The memory that the programs in the kernel write while it is read here, and the rows of their ring.
 
+use std::io;
+use std::marker::PhantomData;
 use std::mem::offset_of;
-use std::ptr::NonNull;
+use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use mete_kernel::Mapping;
 use mete_policy::{ClientId, Nanoseconds};
 
 use crate::skeleton::{DispatchSkel, types};
@@ -34,48 +38,70 @@ struct Processor {
 const _: () = assert!(
     size_of::<Client>() == size_of::<types::client>()
         && size_of::<Processor>() == size_of::<types::processor>()
+        && offset_of!(types::bss, lost) == 0
+        && offset_of!(Client, account) == offset_of!(types::client, account)
         && offset_of!(Client, joined_ns) == offset_of!(types::client, joined_ns)
         && offset_of!(Client, processor) == offset_of!(types::client, processor)
         && offset_of!(Client, is_chosen) == offset_of!(types::client, is_chosen)
         && offset_of!(Processor, client) == offset_of!(types::processor, client)
+        && offset_of!(Processor, since_ns) == offset_of!(types::processor, since_ns)
         && offset_of!(Processor, rest_ns) == offset_of!(types::processor, rest_ns)
         && offset_of!(Processor, is_told) == offset_of!(types::processor, is_told)
 );
 
-/// The clients' and the processors' accounts. It may be used as long as the skeleton lives that it was made of.
-#[derive(Clone, Copy)]
-pub(crate) struct Memory {
-    clients: NonNull<[Client]>,
-    processors: NonNull<[Processor]>,
-    lost: NonNull<AtomicU64>,
+/// Numbers that a program in the kernel has in a map of its own. The mapping keeps them in memory, whether or not the
+/// program is still loaded.
+///
+/// `T` consists of atomic numbers, each as long as the program's.
+struct Numbers<T> {
+    mapping: Mapping,
+    count: usize,
+    of: PhantomData<T>,
 }
 
-// SAFETY: it leads to atomic numbers only, which any thread may use.
-unsafe impl Send for Memory {}
+impl<T> Numbers<T> {
+    fn of(map: impl AsFd, count: usize) -> io::Result<Numbers<T>> {
+        let mapping = Mapping::of(map, count * size_of::<T>())?;
+        Ok(Numbers { mapping, count, of: PhantomData })
+    }
+
+    fn all(&self) -> &[T] {
+        // SAFETY: so many are mapped as long as the borrow lives, from the begin of a page. All bytes are numbers, and this
+        // side uses them by atomic operations only. The program's loads and stores are plain, but of a whole aligned number
+        // each, which the processor does not tear.
+        unsafe { std::slice::from_raw_parts(self.mapping.base().cast().as_ptr(), self.count) }
+    }
+}
+
+/// The clients' and the processors' accounts.
+///
+/// Each number means something by itself, and no other memory is ordered by it: so `Relaxed` everywhere.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Maps>);
+
+struct Maps {
+    clients: Numbers<Client>,
+    processors: Numbers<Processor>,
+    lost: Numbers<AtomicU64>,
+}
 
 impl Memory {
-    /// `None` if the loader library has not mapped it, which it does when it loads.
-    pub fn of(skeleton: &mut DispatchSkel<'_>) -> Option<Memory> {
-        let clients = NonNull::from(&mut skeleton.maps.bss_clients_data.as_mut()?.clients);
-        let processors = NonNull::from(&mut skeleton.maps.bss_processors_data.as_mut()?.processors);
-        let lost = NonNull::from(&mut skeleton.maps.bss_data.as_mut()?.lost);
-        Some(Memory {
-            clients: NonNull::slice_from_raw_parts(clients.cast(), MOST_CLIENTS),
-            processors: NonNull::slice_from_raw_parts(processors.cast(), MOST_PROCESSORS),
-            lost: lost.cast(),
-        })
+    pub fn of(skeleton: &DispatchSkel<'_>) -> io::Result<Memory> {
+        let maps = &skeleton.maps;
+        Ok(Memory(Arc::new(Maps {
+            clients: Numbers::of(&maps.bss_clients, MOST_CLIENTS)?,
+            processors: Numbers::of(&maps.bss_processors, MOST_PROCESSORS)?,
+            lost: Numbers::of(&maps.bss, 1)?,
+        })))
     }
 
     /// A client's account. The number comes from the dispatcher itself.
     fn client(&self, client: ClientId) -> &Client {
-        // SAFETY: the memory lives as long as the skeleton, has this layout, and is used by atomic operations only.
-        let clients = unsafe { self.clients.as_ref() };
-        &clients[client.index()]
+        &self.0.clients.all()[client.index()]
     }
 
     fn processors(&self) -> &[Processor] {
-        // SAFETY: as for the clients.
-        unsafe { self.processors.as_ref() }
+        self.0.processors.all()
     }
 
     /// Begins the account of a client, and forgets what a former one of this number did. The processor is where it was last.
@@ -121,8 +147,7 @@ impl Memory {
 
     /// How many rows were lost.
     pub fn lost(&self) -> u64 {
-        // SAFETY: as for the clients.
-        unsafe { self.lost.as_ref() }.load(Ordering::Relaxed)
+        self.0.lost.all()[0].load(Ordering::Relaxed)
     }
 }
 

@@ -68,4 +68,5 @@ pub use kernel::{
     Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects, ThreadName,
 };
 pub use load::load_skeleton;
+pub use map::Mapping;
 pub use privilege::check_capabilities;

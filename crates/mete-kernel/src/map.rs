@@ -23,9 +23,7 @@ pub(crate) struct NamedMap<'a> {
 impl NamedMap<'_> {
     /// Maps the first `bytes` bytes of the map into this process.
     pub(crate) fn mapped(&self, bytes: usize) -> Result<Mapping, KernelError> {
-        let both = ProtFlags::READ | ProtFlags::WRITE;
-        Mapping::new(self.map.as_fd(), 0, bytes, both)
-            .map_err(|source| KernelError::Map { map: self.name, source })
+        Mapping::of(self.map.as_fd(), bytes).map_err(|source| KernelError::Map { map: self.name, source })
     }
 
     fn failed(&self, error: libbpf_rs::Error) -> KernelError {
@@ -95,7 +93,8 @@ impl<V: Plain> Table<'_, u32, V> {
 /// Memory that is shared with the kernel.
 ///
 /// Invariant: `base` points to `bytes` bytes that stay mapped until drop.
-pub(crate) struct Mapping {
+#[derive(Debug)]
+pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
 }
@@ -106,6 +105,15 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
+    /// Maps the first bytes of a map into this process, for reading and writing. It stays mapped when the map's owner goes.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer, for example because this kind of map has no memory to share.
+    pub fn of(map: impl AsFd, bytes: usize) -> io::Result<Mapping> {
+        Mapping::new(map.as_fd(), 0, bytes, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
     pub(crate) fn new(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -118,7 +126,8 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    pub(crate) fn base(&self) -> NonNull<u8> {
+    /// Where it begins, at the begin of a page.
+    pub fn base(&self) -> NonNull<u8> {
         self.base
     }
 
