@@ -281,6 +281,12 @@ impl Folder {
     }
 }
 
+impl From<Folder> for OwnedFd {
+    fn from(folder: Folder) -> OwnedFd {
+        folder.0
+    }
+}
+
 impl AsFd for Folder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -327,7 +333,8 @@ impl Walk {
     /// Walks to the folder that the whole path names.
     fn all(&mut self) -> io::Result<()> {
         while let Some(part) = self.left.pop_front() {
-            if let Some(entry) = self.step(&part, false)? {
+            let is_last = self.left.is_empty();
+            if let Some(entry) = self.step(&part, is_last)? {
                 self.enter(entry, &part)?;
             }
         }
@@ -543,7 +550,10 @@ mod tests {
             assert_eq!(through.is_ok(), is_followed, "{mode:o} of {owner}: {through:?}");
             let at = PathPlace::find(&shared.join("link"), PathTrust::Links).unwrap_err();
             assert!(at.to_string().contains("is a link of another user"), "{at}");
-            assert!(Folder::find(&shared.join("link"), PathTrust::Own).is_err());
+            for trust in [PathTrust::Own, PathTrust::Links] {
+                assert!(Folder::find(&shared.join("link"), trust).is_err());
+                assert!(Folder::make(&shared.join("link"), trust, Mode::RWXU).is_err());
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
+use mete_base::folder::{Folder, PathTrust};
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -61,7 +62,8 @@ fn make(path: &Path, notes: Option<&Path>) -> io::Result<(OwnedFd, usize, Note)>
     // An empty part stands for the current directory.
     let there = path.ancestors().find(|part| part.as_os_str().is_empty() || part.exists());
     let there = there.filter(|part| !part.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut place = rustix::fs::open(there, FLAGS, Mode::empty())?;
+    // Where another user has put a link, that user would choose what is covered.
+    let mut place = OwnedFd::from(Folder::find(there, PathTrust::Links)?);
     let mut made = 0;
     let missing = path.strip_prefix(there).unwrap_or(path);
     let names = missing.components().filter(|part| matches!(part, Component::Normal(_)));

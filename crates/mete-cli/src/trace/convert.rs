@@ -113,8 +113,11 @@ impl ConvertOptions {
 /// Converts a trace.
 pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
     let (trace, filter) = options.choice.open()?;
-    interrupt::listen()?;
     let path = options.path();
+    // A pipe may be waited for, and nothing needs clearing up: there, a signal ends the program at once.
+    if !path.is_some_and(is_pipe) {
+        interrupt::listen()?;
+    }
     let done = match (options.to.ctf(), path) {
         (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
@@ -133,6 +136,10 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
         (false, Some(_)) => interrupt::ended_without_results("nothing was written"),
         (false, None) => interrupt::ended(false),
     })
+}
+
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::Result<Converted> {
