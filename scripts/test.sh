@@ -49,10 +49,11 @@ bounded() (
 )
 
 stage() {
-	local name=$1 status
+	local name=$1 status began=$SECONDS
 	printf '\n== %s ==\n' "$name" | tee -a "$log"
 	bounded "${@:2}" | tee -ia "$log"
 	status=${PIPESTATUS[0]}
+	printf '\nmete: the stage took %s s\n' $((SECONDS - began)) | tee -a "$log"
 	[ "$status" = 0 ] && return
 	worst=$status
 	[ "$status" = 143 ] && status="limit reached"
