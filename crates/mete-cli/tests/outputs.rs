@@ -193,6 +193,56 @@ fn new_6_no_trace_is_recorded_through_another_users_link() {
     assert!(fs::read_dir(place.at("victim")).unwrap().next().is_none());
 }
 
+/// In a folder of that user, where the kernel would follow it.
+#[test]
+fn folders_of_results_are_not_made_behind_another_users_link() {
+    if !is_root() {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    fs::create_dir(place.at("theirs")).unwrap();
+    fs::create_dir(place.at("victim")).unwrap();
+    let link = place.text("theirs/link");
+    for target in ["../new", "../victim"] {
+        symlink(target, &link).unwrap();
+        lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
+        let at = |own: &str| place.text(own);
+        let record = ["record", "--schema", "stopwatch", "-o"];
+        for command in [
+            &[&record[..], &[&link, "--", "true"]].concat()[..],
+            &[&record[..], &[&link, "--force", "--", "true"]].concat(),
+            &[&record[..], &[&at("trace"), "--parameters", &link, "--", "true"]].concat(),
+            &["sim", "mix", "--policy", "rr", "--plot", &link],
+        ] {
+            let said = said_by(&mete(command).assert().code(1).stdout(""));
+            // A directory is made where the link is, which fails, if it leads nowhere.
+            let is_in_the_way =
+                target == "../new" && said.contains("cannot make") && said.contains("File exists");
+            let is_named = said.contains("link is a link of another user, and is not followed");
+            assert!(is_named || is_in_the_way, "{command:?}: {said}");
+        }
+        assert!(!place.at("new").exists() && fs::read_dir(place.at("victim")).unwrap().next().is_none());
+        fs::remove_file(&link).unwrap();
+    }
+}
+
+/// Nobody reads from it, so that opening it waits.
+#[test]
+fn one_signal_ends_a_conversion_that_waits_at_a_pipe() {
+    let place = Place::new();
+    assert!(Command::new("mkfifo").arg(place.at("pipe")).status().unwrap().success());
+    let mut waits = program(&["convert", &place.text("trace"), "--to", "csv", "-o", &place.text("pipe")]);
+    let mut waits = waits.spawn().unwrap();
+    let state = || fs::read_to_string(format!("/proc/{}/wchan", waits.id())).unwrap_or_default();
+    while !["fifo_open", "wait_for_partner"].contains(&state().as_str()) {
+        assert!(!Path::new(&format!("/proc/{}/exe", waits.id())).read_link().is_err(), "it has ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&waits);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(!waits.wait().unwrap().success());
+}
+
 #[test]
 fn results_may_go_to_what_stands_for_the_standard_output() {
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{IsTerminal, Write, stdout};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
