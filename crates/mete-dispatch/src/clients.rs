@@ -1,26 +1,15 @@
 //! The clients: what the policy knows of each, and where each stands.
 
 use mete_policy::{ClientId, Nanoseconds};
-use mete_sched::actuator::classes::Adopted;
 use rustix::io::Errno;
 
 use crate::memory::Memory;
-
-/// Where a thread stands beside all ordinary ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Before them: it has the processor.
-    Front,
-    /// Among them: it has the processor, and has stepped back for others.
-    Among,
-    /// Behind them.
-    Behind,
-}
+use crate::threads::{Standing, Threads};
 
 /// A thread that is dispatched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Client {
-    pub adopted: Adopted,
+pub(crate) struct Client<T> {
+    pub thread: T,
     standing: Option<Standing>,
     /// Whether the kernel would run it. The policy may take a client for ready that has blocked: it is told when it
     /// chooses the client.
@@ -31,11 +20,11 @@ pub(crate) struct Client {
     pub charged: Nanoseconds,
 }
 
-impl Client {
+impl<T: Copy> Client<T> {
     /// A client of which the policy knows only that it is there.
-    pub fn new(adopted: Adopted) -> Client {
+    pub fn new(thread: T) -> Client<T> {
         let charged = Nanoseconds::ZERO;
-        Client { adopted, standing: None, can_run: false, is_away: true, charged }
+        Client { thread, standing: None, can_run: false, is_away: true, charged }
     }
 
     /// Nothing is known about where it stands.
@@ -48,15 +37,11 @@ impl Client {
     /// # Errors
     ///
     /// The kernel's answer.
-    pub fn stand(&mut self, standing: Standing) -> Result<(), Errno> {
+    pub fn stand(&mut self, threads: &mut impl Threads<Thread = T>, standing: Standing) -> Result<(), Errno> {
         if self.standing == Some(standing) {
             return Ok(());
         }
-        match standing {
-            Standing::Front => self.adopted.put_in_front(),
-            Standing::Among => self.adopted.release(),
-            Standing::Behind => self.adopted.put_behind(),
-        }?;
+        threads.stand(&self.thread, standing)?;
         self.standing = Some(standing);
         Ok(())
     }
@@ -72,31 +57,26 @@ impl Client {
 
 /// All clients, by number.
 #[derive(Debug)]
-pub(crate) struct Clients(Vec<Option<Client>>);
+pub(crate) struct Clients<T>(Vec<Option<Client<T>>>);
 
-impl Clients {
+impl<T: Copy> Clients<T> {
     /// With room for this number of them.
-    pub fn with_room(most: usize) -> Clients {
+    pub fn with_room(most: usize) -> Clients<T> {
         Clients(vec![None; most])
     }
 
-    pub fn put(&mut self, number: ClientId, client: Client) {
+    pub fn put(&mut self, number: ClientId, client: Client<T>) {
         if let Some(place) = self.0.get_mut(number.index()) {
             *place = Some(client);
         }
     }
 
-    pub fn take(&mut self, number: ClientId) -> Option<Client> {
+    pub fn take(&mut self, number: ClientId) -> Option<Client<T>> {
         self.0.get_mut(number.index())?.take()
     }
 
-    pub fn get(&mut self, number: ClientId) -> Option<&mut Client> {
+    pub fn get(&mut self, number: ClientId) -> Option<&mut Client<T>> {
         self.0.get_mut(number.index())?.as_mut()
-    }
-
-    /// The client of this number, if its thread is still this one.
-    pub fn of_thread(&mut self, number: ClientId, thread: u32) -> Option<&mut Client> {
-        self.get(number).filter(|client| client.adopted.thread == thread)
     }
 
     /// The numbers that clients have.

@@ -13,6 +13,7 @@ use mete_base::processors;
 use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
+use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Mask, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
@@ -23,9 +24,10 @@ use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
 use crate::members::{Candidate, FIRST_PROCESS, Members};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
-use crate::rest::PPM;
+use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
+use crate::threads::KernelThreads;
 
 /// The real-time priority of chosen clients: the lowest.
 const FRONT: u32 = 1;
@@ -68,7 +70,7 @@ pub struct Dispatcher {
     classes: Option<Classes>,
     /// How putting back went, if it could not go on.
     restored: Option<Restored>,
-    sender: Sender<Message>,
+    sender: Sender<Message<Adopted>>,
     bell: Arc<OwnedFd>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), DispatchError>>>,
@@ -123,8 +125,9 @@ impl Dispatcher {
         let (sender, messages) = channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
         let rest = setup.rest;
-        let ppm = rest_ppm(&shares, rest);
-        let manager = Manager::new(ruling, memory.clone(), messages, MOST_CLIENTS, processors, ppm);
+        let of_rest = Rest::new(rest_ppm(&shares, rest), now());
+        let threads = KernelThreads::new();
+        let manager = Manager::new(ruling, memory.clone(), threads, messages, processors, of_rest, now());
         let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
         let thread = started(manager, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
@@ -219,7 +222,7 @@ impl Dispatcher {
             .map_err(DispatchError::Attach)?;
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
-        self.tell(Message::Join { number, adopted, domain, share, allowed: allowed(&mask) });
+        self.tell(Message::Join { number, thread: adopted, domain, share, allowed: allowed(&mask) });
         Ok(true)
     }
 
@@ -239,7 +242,7 @@ impl Dispatcher {
         self.ring();
     }
 
-    fn tell(&self, message: Message) {
+    fn tell(&self, message: Message<Adopted>) {
         // An error means that the manager has ended, which is found out by the next look.
         let _ = self.sender.send(message);
     }
@@ -382,7 +385,7 @@ fn rest_ppm(shares: &[Share], rest: Share) -> u64 {
 
 /// Starts the manager's thread, and waits until it has its priority.
 fn started(
-    manager: Manager,
+    manager: Manager<KernelThreads>,
     skeleton: &DispatchSkel<'_>,
     bell: &Arc<OwnedFd>,
     shared: &Arc<Shared>,

@@ -52,9 +52,12 @@ mod error;
 mod manager;
 mod members;
 mod memory;
+#[cfg(test)]
+mod model;
 mod rest;
 mod skeleton;
 mod thread;
+mod threads;
 
 pub use counts::Counts;
 pub use dispatcher::{Dispatcher, Setup};

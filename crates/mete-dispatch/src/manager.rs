@@ -18,15 +18,14 @@ use std::time::Duration;
 use mete_log::clock::monotonic_ns;
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
 use mete_sched::actuator::Mask;
-use mete_sched::actuator::classes::Adopted;
-use mete_sched::domains::process::{is_runnable, own_thread};
 use rustix::io::Errno;
 
-use crate::clients::{Client, Clients, Standing};
+use crate::clients::{Client, Clients};
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::memory::{Memory, Row, What};
+use crate::memory::{MOST_CLIENTS, Memory, Row, What};
 use crate::rest::Rest;
+use crate::threads::{Standing, Threads};
 
 /// How long the manager sleeps at most.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -45,9 +44,9 @@ const MOST_SLICES: u64 = 8;
 
 /// What the manager is told by the thread that looks for clients.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum Message<T> {
     /// A thread that is to be dispatched.
-    Join { number: ClientId, adopted: Adopted, domain: DomainIndex, share: Share, allowed: u64 },
+    Join { number: ClientId, thread: T, domain: DomainIndex, share: Share, allowed: u64 },
     /// One that no longer is: it has ended, or belongs to no domain any more.
     Leave { number: ClientId },
     /// The processors on which clients may run.
@@ -90,14 +89,13 @@ struct Chosen {
 }
 
 /// See the [module](self).
-pub(crate) struct Manager {
-    pub policy: Box<dyn Policy + Send>,
-    pub memory: Memory,
-    pub messages: Receiver<Message>,
-    clients: Clients,
+pub(crate) struct Manager<T: Threads> {
+    policy: Box<dyn Policy + Send>,
+    memory: Memory,
+    threads: T,
+    messages: Receiver<Message<T::Thread>>,
+    clients: Clients<T::Thread>,
     slots: Vec<Slot>,
-    /// Where the manager's thread may run.
-    everywhere: Mask,
     /// When the policy's periodic interrupt is next, if it wants one.
     next_tick: Option<Nanoseconds>,
     /// When the next step is due at the latest.
@@ -106,6 +104,8 @@ pub(crate) struct Manager {
     next_look: Nanoseconds,
     pub counts: Counts,
     lost: u64,
+    /// A client was found to have ended when it was chosen already.
+    has_missed_end: bool,
     error: Option<DispatchError>,
 }
 
@@ -114,36 +114,37 @@ pub(crate) fn now() -> Nanoseconds {
     Nanoseconds::new(monotonic_ns())
 }
 
-impl Manager {
+impl<T: Threads> Manager<T> {
+    /// For so many processors, each with such an account of the rest.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         memory: Memory,
-        messages: Receiver<Message>,
-        most_clients: usize,
+        threads: T,
+        messages: Receiver<Message<T::Thread>>,
         processors: usize,
-        rest_ppm: u64,
-    ) -> Manager {
-        let rest = Rest::new(rest_ppm, now());
+        rest: Rest,
+        now: Nanoseconds,
+    ) -> Manager<T> {
         let slot = Slot { is_used: true, chosen: None, held: None, pause: None, rest };
         Manager {
             policy,
             memory,
+            threads,
             messages,
-            clients: Clients::with_room(most_clients),
+            clients: Clients::with_room(MOST_CLIENTS),
             slots: vec![slot; processors],
-            everywhere: Mask::of_thread(std::process::id()).unwrap_or_default(),
             next_tick: None,
-            expected: now(),
-            next_look: now(),
+            expected: now,
+            next_look: now,
             counts: Counts::default(),
             lost: 0,
+            has_missed_end: false,
             error: None,
         }
     }
 
     /// Does what is due, and says how long nothing else will be; an error if the kernel no longer does what it is told.
-    pub fn step(&mut self, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
-        let now = now();
+    pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
         while let Ok(message) = self.messages.try_recv() {
             self.hear(message, now);
         }
@@ -167,21 +168,22 @@ impl Manager {
             self.pause(slot, now);
         }
         self.stand(now);
-        let sleep = self.sleep(now);
+        // Its slot is to be filled again at once.
+        let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
         self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
         self.error.take().map_or(Ok(sleep), Err)
     }
 
-    fn hear(&mut self, message: Message, now: Nanoseconds) {
+    fn hear(&mut self, message: Message<T::Thread>, now: Nanoseconds) {
         match message {
-            Message::Join { number, adopted, domain, share, allowed } => {
+            Message::Join { number, thread, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
-                let mut client = Client::new(adopted);
+                let mut client = Client::new(thread);
                 // Only now: what happens after this is told by a row.
-                let can_run = is_runnable(adopted.thread);
+                let can_run = self.threads.is_runnable(&thread);
                 client.can_run = can_run;
-                let stands = client.stand(Standing::Behind);
+                let stands = client.stand(&mut self.threads, Standing::Behind);
                 self.clients.put(number, client);
                 self.refused(number, stands);
                 if can_run {
@@ -201,7 +203,6 @@ impl Manager {
     /// A client is chosen for each processor that any may run on. Where it is one, the manager runs there, too: to wake a
     /// processor from another one costs more than all else that it does.
     fn use_processors(&mut self, mask: &Mask, now: Nanoseconds) {
-        let own = own_thread();
         // Without clients no processor is used, and one does no harm.
         let is_none = mask.processors().next().is_none_or(|first| first >= self.slots.len());
         for at in 0..self.slots.len() {
@@ -210,9 +211,7 @@ impl Manager {
                 self.stop(at, Stop::Preempted, now);
             }
         }
-        let place = if mask.processors().count() == 1 { mask } else { &self.everywhere };
-        // An error costs time only.
-        let _ = place.give_to(own);
+        self.threads.run_on((mask.processors().count() == 1).then_some(mask));
     }
 
     fn see(&mut self, row: Row) {
@@ -226,7 +225,7 @@ impl Manager {
                 }
                 return self.memory.ask_about_rest(row.processor);
             }
-            _ if self.clients.of_thread(number, row.thread).is_none() => return,
+            _ if !self.is_of(number, row.thread) => return,
             What::Ended => return self.end(number, row.time),
             What::Woke | What::Blocked => {}
         }
@@ -241,6 +240,11 @@ impl Manager {
             }
             _ => {}
         }
+    }
+
+    /// Whether the client of this number is still this thread.
+    fn is_of(&mut self, number: ClientId, thread: u32) -> bool {
+        self.clients.get(number).is_some_and(|client| T::number(&client.thread) == thread)
     }
 
     /// After rows were lost, every client may have woken or blocked.
@@ -269,7 +273,8 @@ impl Manager {
             let used = self.memory.used(number, now);
             let Some(client) = self.clients.get(number) else { continue };
             client.forget_standing();
-            let is_missed = client.is_away && used > client.charged && is_runnable(client.adopted.thread);
+            let has_run = client.is_away && used > client.charged;
+            let is_missed = has_run && self.threads.is_runnable(&client.thread);
             if is_missed {
                 client.can_run = true;
                 self.wake(number, now);
@@ -298,7 +303,7 @@ impl Manager {
         if let Some(client) = self.clients.take(number) {
             self.policy.remove(number, now);
             // An error means that it has ended.
-            let _ = client.adopted.release();
+            let _ = self.threads.stand(&client.thread, Standing::Among);
         }
         self.slots.iter_mut().filter(|slot| slot.held == Some(number)).for_each(|slot| slot.held = None);
     }
@@ -322,7 +327,7 @@ impl Manager {
     fn come_back(&mut self, now: Nanoseconds) {
         self.counts.absences += 1;
         for number in self.clients.numbers() {
-            self.clients.get(number).into_iter().for_each(Client::forget_standing);
+            self.clients.get(number).into_iter().for_each(|client| client.forget_standing());
             self.have_stand(number, Standing::Behind, now);
         }
     }
@@ -350,7 +355,7 @@ impl Manager {
         let Some(client) = self.clients.get(chosen.client) else { return };
         let used = self.memory.used(chosen.client, now).saturating_sub(chosen.before);
         // One that has used nothing is looked at: its row may be among those that were lost.
-        client.can_run = !used.is_zero() || is_runnable(client.adopted.thread);
+        client.can_run = !used.is_zero() || self.threads.is_runnable(&client.thread);
         let left = chosen.slice.saturating_sub(used);
         if client.can_run && left >= LEAST_LEFT && now < chosen.last {
             chosen.ends = now.saturating_add(left);
@@ -445,8 +450,11 @@ impl Manager {
 
     fn have_stand(&mut self, number: ClientId, standing: Standing, now: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
-        match client.stand(standing) {
-            Err(Errno::SRCH) => self.end(number, now),
+        match client.stand(&mut self.threads, standing) {
+            Err(Errno::SRCH) => {
+                self.has_missed_end |= self.slot_of(number).is_some();
+                self.end(number, now);
+            }
             answer => self.refused(number, answer),
         }
     }
@@ -456,7 +464,7 @@ impl Manager {
         if let Err(source) = answer
             && source != Errno::SRCH
         {
-            let thread = client.adopted.thread;
+            let thread = T::number(&client.thread);
             self.error.get_or_insert(DispatchError::Refused { thread, source });
         }
     }

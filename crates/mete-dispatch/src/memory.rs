@@ -198,7 +198,48 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
     use super::*;
+
+    /// What the programs do.
+    impl Memory {
+        /// Memory that no program writes.
+        pub fn of_nothing() -> io::Result<Memory> {
+            let file = |bytes: usize| {
+                let file = memfd_create("model", MemfdFlags::CLOEXEC)?;
+                ftruncate(&file, bytes as u64)?;
+                Ok::<_, io::Error>(file)
+            };
+            Ok(Memory(Arc::new(Maps {
+                clients: Numbers::of(file(size_of::<types::bss_clients>())?, MOST_CLIENTS)?,
+                processors: Numbers::of(file(size_of::<types::bss_processors>())?, MOST_PROCESSORS)?,
+                lost: Numbers::of(file(size_of::<AtomicU64>())?, 1)?,
+            })))
+        }
+
+        pub fn set_account(&self, client: ClientId, used: Nanoseconds, processor: usize) {
+            self.client(client).account.store(used.get() << 1, Ordering::Relaxed);
+            self.client(client).processor.store(processor as u32, Ordering::Relaxed);
+        }
+
+        pub fn is_chosen(&self, client: ClientId) -> bool {
+            self.client(client).is_chosen.load(Ordering::Relaxed) != 0
+        }
+
+        pub fn charge_rest(&self, processor: usize, ns: u64) {
+            self.processors()[processor].rest_ns.fetch_add(ns, Ordering::Relaxed);
+        }
+
+        /// Whether a task that waits there is told of. It is told of once.
+        pub fn tells_of_rest(&self, processor: usize) -> bool {
+            self.processors()[processor].is_told.swap(1, Ordering::Relaxed) == 0
+        }
+
+        pub fn lose(&self) {
+            self.0.lost.all()[0].fetch_add(1, Ordering::Relaxed);
+        }
+    }
 
     #[test]
     fn an_account_says_what_was_used_whether_or_not_the_client_runs() {

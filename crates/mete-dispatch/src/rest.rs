@@ -133,8 +133,15 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    impl Rest {
+        /// From the begin of time, whatever this kernel asks for.
+        pub fn owing(share_ppm: u64, owed_permille: u64) -> Rest {
+            Rest { owed_permille, ..Rest::new(share_ppm, Nanoseconds::ZERO) }
+        }
+    }
+
     fn rest(share_permille: u64, owed_permille: u64) -> Rest {
-        Rest { owed_permille, ..Rest::new(share_permille * (PPM / PERMILLE), Nanoseconds::ZERO) }
+        Rest::owing(share_permille * (PPM / PERMILLE), owed_permille)
     }
 
     #[test]

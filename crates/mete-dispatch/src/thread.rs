@@ -20,8 +20,9 @@ use rustix::time::{ClockId, Timespec};
 
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::manager::Manager;
+use crate::manager::{Manager, now};
 use crate::memory::Row;
+use crate::threads::KernelThreads;
 
 /// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put back.
 const LONGEST_RUN: Duration = Duration::from_millis(200);
@@ -35,7 +36,7 @@ pub(crate) struct Shared {
 
 /// Runs the manager until it is to stop. Says through `started` that it has the priority that it needs, or why not.
 pub(crate) fn run(
-    mut manager: Manager,
+    mut manager: Manager<KernelThreads>,
     ring: &MapHandle,
     bell: &OwnedFd,
     shared: &Arc<Shared>,
@@ -65,7 +66,7 @@ pub(crate) fn run(
         wait(&[of_ring, bell.as_fd()], longest)?;
         let _ = rustix::io::read(bell, &mut [0; 8]);
         ring.consume_raw();
-        longest = manager.step(&mut rows.borrow_mut())?;
+        longest = manager.step(now(), &mut rows.borrow_mut())?;
         // Never waited for: who reads the counts has no real-time priority.
         if let Ok(mut counts) = shared.counts.try_lock() {
             *counts =

@@ -1,0 +1,368 @@
+//! The manager on a modelled machine. Each processor runs a thread that stands in front, or else an ordinary task, or else a
+//! thread that stands behind; what it runs is charged as the programs in the kernel do it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::mpsc::{Sender, channel};
+
+use mete_policy::{ClientId, DistributedVtrr, DomainIndex, Nanoseconds, Policy, Setup, Share};
+use mete_sched::actuator::Mask;
+use rustix::io::Errno;
+
+use crate::counts::Counts;
+use crate::error::DispatchError;
+use crate::manager::{Manager, Message};
+use crate::memory::{Memory, Row, What};
+use crate::rest::Rest;
+use crate::threads::{Standing, Threads};
+
+const MS: u64 = 1_000_000;
+/// How finely time passes.
+const STEP: u64 = 50_000;
+/// The numbers of the threads that are clients begin here.
+const FIRST: u32 = 1000;
+
+/// What the kernel knows of threads.
+#[derive(Debug, Default)]
+struct Kernel {
+    standing: BTreeMap<u32, Standing>,
+    runnable: BTreeSet<u32>,
+    ended: BTreeSet<u32>,
+    /// Real time is not given any more.
+    refuses: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ModelThreads(Rc<RefCell<Kernel>>);
+
+impl Threads for ModelThreads {
+    type Thread = u32;
+
+    fn number(thread: &u32) -> u32 {
+        *thread
+    }
+
+    fn stand(&mut self, thread: &u32, standing: Standing) -> Result<(), Errno> {
+        let mut kernel = self.0.borrow_mut();
+        if kernel.ended.contains(thread) {
+            return Err(Errno::SRCH);
+        }
+        if kernel.refuses && standing == Standing::Front {
+            return Err(Errno::PERM);
+        }
+        kernel.standing.insert(*thread, standing);
+        Ok(())
+    }
+
+    fn is_runnable(&self, thread: &u32) -> bool {
+        self.0.borrow().runnable.contains(thread)
+    }
+
+    fn run_on(&mut self, _processors: Option<&Mask>) {}
+}
+
+/// A machine with a manager.
+struct Machine {
+    manager: Manager<ModelThreads>,
+    sender: Sender<Message<u32>>,
+    kernel: Rc<RefCell<Kernel>>,
+    memory: Memory,
+    rows: VecDeque<Row>,
+    now: u64,
+    /// When the manager acts next.
+    due: u64,
+    /// What each client has used, and where it ran last.
+    clients: Vec<(u64, usize)>,
+    /// What ordinary tasks that are no clients want on each processor, and have had.
+    wanted: Vec<u64>,
+    had: Vec<u64>,
+}
+
+impl Machine {
+    /// With a domain for each share, and a hog in each.
+    fn new(processors: usize, shares: &[u32], rest: Rest) -> Machine {
+        let setup = Setup {
+            domains: shares.len() as u16 + 1,
+            processors: processors as u16,
+            quantum_ns: Nanoseconds::from_millis(4),
+            ..Setup::for_clients(64)
+        };
+        let mut policy = DistributedVtrr::new(&setup);
+        for (domain, share) in (1..).zip(shares) {
+            policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::new(*share).unwrap());
+        }
+        let memory = Memory::of_nothing().unwrap();
+        let (sender, messages) = channel();
+        let threads = ModelThreads::default();
+        let kernel = Rc::clone(&threads.0);
+        let (policy, now) = (Box::new(policy), Nanoseconds::ZERO);
+        let manager = Manager::new(policy, memory.clone(), threads, messages, processors, rest, now);
+        let (rows, clients) = (VecDeque::new(), Vec::new());
+        let (wanted, had) = (vec![0; processors], vec![0; processors]);
+        let mut machine =
+            Machine { manager, sender, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
+        machine.use_processors(0..processors);
+        for domain in 1..=shares.len() {
+            machine.join(domain as u16);
+        }
+        machine
+    }
+
+    fn use_processors(&mut self, processors: std::ops::Range<usize>) {
+        let masks = processors.filter_map(Mask::single);
+        let all = masks.reduce(|all, mask| all.or(&mask)).unwrap();
+        self.sender.send(Message::Processors(Box::new(all))).unwrap();
+        self.due = self.now;
+    }
+
+    fn join(&mut self, domain: u16) {
+        let number = ClientId::at(self.clients.len());
+        let thread = FIRST + number.get();
+        self.kernel.borrow_mut().runnable.insert(thread);
+        self.clients.push((0, 0));
+        self.memory.begin(number, 0, Nanoseconds::new(self.now));
+        let domain = DomainIndex::new(domain);
+        let join = Message::Join { number, thread, domain, share: Share::ONE, allowed: u64::MAX };
+        self.sender.send(join).unwrap();
+        self.due = self.now;
+    }
+
+    fn tell(&mut self, what: What, client: usize, processor: usize) {
+        let (time, number) = (Nanoseconds::new(self.now), ClientId::at(client));
+        self.rows.push_back(Row { time, what, number, thread: FIRST + client as u32, processor });
+        self.due = self.now;
+    }
+
+    fn wakes(&mut self, client: usize) {
+        self.kernel.borrow_mut().runnable.insert(FIRST + client as u32);
+        self.tell(What::Woke, client, self.clients[client].1);
+    }
+
+    fn blocks(&mut self, client: usize) {
+        self.kernel.borrow_mut().runnable.remove(&(FIRST + client as u32));
+        self.tell(What::Blocked, client, self.clients[client].1);
+    }
+
+    /// Clients that can run and stand there.
+    fn standing(&self, at: Standing) -> Vec<usize> {
+        let kernel = self.kernel.borrow();
+        let stands = |client: &usize| {
+            let thread = FIRST + *client as u32;
+            let runs = kernel.runnable.contains(&thread) && !kernel.ended.contains(&thread);
+            runs && kernel.standing.get(&thread) == Some(&at)
+        };
+        (0..self.clients.len()).filter(stands).collect()
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, ns: u64) -> Result<(), DispatchError> {
+        let end = self.now + ns;
+        while self.now < end {
+            if self.now >= self.due {
+                let sleep = self.manager.step(Nanoseconds::new(self.now), &mut self.rows)?;
+                self.due = self.now + sleep.as_nanos() as u64;
+            }
+            self.now += STEP;
+            self.run();
+        }
+        Ok(())
+    }
+
+    /// Each processor runs something for a step.
+    fn run(&mut self) {
+        let mut free: BTreeSet<_> = (0..self.wanted.len()).collect();
+        for client in self.standing(Standing::Front) {
+            let last = self.clients[client].1;
+            let Some(at) = free.get(&last).or(free.first()).copied() else { break };
+            free.remove(&at);
+            self.charge(client, at);
+            self.hear_waiting(client, at);
+        }
+        for at in free.clone() {
+            if self.wanted[at] > 0 {
+                free.remove(&at);
+                self.wanted[at] = self.wanted[at].saturating_sub(STEP);
+                self.had[at] += STEP;
+                self.memory.charge_rest(at, STEP);
+            }
+        }
+        for standing in [Standing::Among, Standing::Behind] {
+            for client in self.standing(standing) {
+                if let Some(at) = free.pop_first() {
+                    self.charge(client, at);
+                }
+            }
+        }
+    }
+
+    fn charge(&mut self, client: usize, at: usize) {
+        self.clients[client] = (self.clients[client].0 + STEP, at);
+        self.memory.set_account(ClientId::at(client), Nanoseconds::new(self.clients[client].0), at);
+    }
+
+    /// A task that waits behind a client is told of once, until it is asked about again.
+    fn hear_waiting(&mut self, client: usize, at: usize) {
+        if self.wanted[at] > 0 && self.memory.is_chosen(ClientId::at(client)) && self.memory.tells_of_rest(at)
+        {
+            self.tell(What::Waited, client, at);
+        }
+    }
+
+    fn used(&self) -> Vec<u64> {
+        self.clients.iter().map(|(used, _)| *used).collect()
+    }
+
+    fn counts(&self) -> Counts {
+        self.manager.counts
+    }
+}
+
+/// The rest has a tenth, and the kernel asks for no pauses.
+fn tenth() -> Rest {
+    Rest::owing(100_000, 0)
+}
+
+fn is_near(one: u64, other: u64, most: u64) -> bool {
+    one.abs_diff(other) <= most
+}
+
+#[test]
+fn vtrr_6_domains_have_their_shares_of_one_processor_and_of_two() {
+    let mut machine = Machine::new(1, &[300, 100], tenth());
+    machine.pass(1000 * MS).unwrap();
+    let used = machine.used();
+    assert!(is_near(used[0], 750 * MS, 8 * MS) && is_near(used[1], 250 * MS, 8 * MS), "{used:?}");
+
+    let mut machine = Machine::new(2, &[100; 3], tenth());
+    machine.pass(1200 * MS).unwrap();
+    let used = machine.used();
+    assert!(used.iter().all(|used| is_near(*used, 800 * MS, 12 * MS)), "{used:?}");
+}
+
+#[test]
+fn a_task_that_waits_behind_a_client_runs_soon_though_the_kernel_asks_for_no_pause() {
+    for processors in [1, 2] {
+        let mut machine = Machine::new(processors, &vec![100; processors], tenth());
+        machine.pass(100 * MS).unwrap();
+        let last = processors - 1;
+        machine.wanted[last] = MS;
+        machine.pass(6 * MS).unwrap();
+        assert_eq!(machine.wanted[last], 0, "on {processors}, {:?}", machine.counts());
+        assert!(machine.counts().waited > 0);
+    }
+}
+
+#[test]
+fn the_rest_has_its_share_of_the_processor_that_it_is_on_and_no_more() {
+    let mut machine = Machine::new(2, &[100; 2], tenth());
+    machine.wanted[1] = u64::MAX;
+    machine.pass(2000 * MS).unwrap();
+    // A tenth, and what was saved at the start.
+    assert!(is_near(machine.had[1], 205 * MS, 15 * MS), "{:?}", machine.had);
+}
+
+#[test]
+fn tavs_9_a_client_that_runs_briefly_when_it_wakes_displaces_the_one_that_runs() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    for _ in 0..40 {
+        machine.blocks(1);
+        machine.pass(20 * MS).unwrap();
+        machine.wakes(1);
+        let used = machine.used()[1];
+        while machine.used()[1] == used {
+            machine.pass(STEP).unwrap();
+        }
+    }
+    machine.blocks(1);
+    machine.pass(5 * MS).unwrap();
+    machine.wakes(1);
+    let used = machine.used()[1];
+    machine.pass(STEP).unwrap();
+    assert_eq!(machine.used()[1], used + STEP, "{:?}", machine.counts());
+}
+
+#[test]
+fn a_share_that_is_set_counts_from_then_on() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(100 * MS).unwrap();
+    let share = Share::new(300).unwrap();
+    let domain = DomainIndex::new(2);
+    machine.sender.send(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 }).unwrap();
+    machine.due = machine.now;
+    let before = machine.used();
+    machine.pass(800 * MS).unwrap();
+    let used = machine.used();
+    assert!(is_near(used[1] - before[1], 600 * MS, 10 * MS), "{before:?}, {used:?}");
+}
+
+#[test]
+fn a_client_that_wakes_after_its_row_was_lost_runs_again() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(50 * MS).unwrap();
+    machine.blocks(1);
+    machine.pass(50 * MS).unwrap();
+    machine.kernel.borrow_mut().runnable.insert(FIRST + 1);
+    let before = machine.used()[1];
+    machine.pass(50 * MS).unwrap();
+    assert_eq!(machine.used()[1], before);
+    machine.memory.lose();
+    machine.pass(200 * MS).unwrap();
+    assert!(machine.used()[1] > before + 50 * MS && machine.counts().lost == 1);
+}
+
+#[test]
+fn a_client_that_was_taken_for_blocked_and_runs_is_found_within_a_second() {
+    let mut machine = Machine::new(2, &[100; 2], tenth());
+    machine.pass(50 * MS).unwrap();
+    // It is told of, and wakes without a word; one processor is left over for it.
+    machine.blocks(1);
+    machine.pass(MS).unwrap();
+    machine.kernel.borrow_mut().runnable.insert(FIRST + 1);
+    machine.pass(1100 * MS).unwrap();
+    assert_eq!(machine.standing(Standing::Front).len(), 2);
+}
+
+#[test]
+fn a_client_that_has_ended_without_a_row_leaves_its_slot_to_another_one_at_once() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(50 * MS).unwrap();
+    let behind = machine.standing(Standing::Behind)[0];
+    machine.kernel.borrow_mut().ended.insert(FIRST + behind as u32);
+    // While nothing stands in front, this has the processor.
+    machine.wanted[0] = u64::MAX;
+    let used = machine.used()[1 - behind];
+    machine.pass(50 * MS).unwrap();
+    assert!(machine.used()[1 - behind] - used > 30 * MS, "{:?}", machine.used());
+}
+
+#[test]
+fn after_an_absence_all_clients_are_put_where_they_belong() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(50 * MS).unwrap();
+    // While it was stopped, others gave all threads their own classes.
+    machine.now += 500 * MS;
+    machine.kernel.borrow_mut().standing.values_mut().for_each(|standing| *standing = Standing::Among);
+    machine.pass(MS).unwrap();
+    assert_eq!((machine.standing(Standing::Among).len(), machine.counts().absences), (0, 1));
+}
+
+#[test]
+fn no_client_is_chosen_for_a_processor_that_none_may_run_on() {
+    let mut machine = Machine::new(2, &[100; 3], tenth());
+    machine.use_processors(1..2);
+    machine.pass(50 * MS).unwrap();
+    assert_eq!(machine.standing(Standing::Front).len(), 1);
+    machine.use_processors(0..2);
+    machine.pass(50 * MS).unwrap();
+    assert_eq!(machine.standing(Standing::Front).len(), 2);
+}
+
+#[test]
+fn a_client_that_may_not_be_put_in_front_ends_the_manager() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(10 * MS).unwrap();
+    machine.kernel.borrow_mut().refuses = true;
+    let ended = machine.pass(100 * MS).unwrap_err();
+    assert!(matches!(ended, DispatchError::Refused { source: Errno::PERM, .. }), "{ended}");
+}

@@ -1,0 +1,79 @@
+//! How the manager acts on threads.
+
+use std::process;
+
+use mete_sched::actuator::Mask;
+use mete_sched::actuator::classes::Adopted;
+use mete_sched::domains::process::{is_runnable, own_thread};
+use rustix::io::Errno;
+
+/// Where a thread stands beside all ordinary ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Before them: it has the processor.
+    Front,
+    /// Among them: it has the processor, and has stepped back for others.
+    Among,
+    /// Behind them.
+    Behind,
+}
+
+/// What the manager does to threads and asks of them. Its tests have a model of a machine instead.
+pub(crate) trait Threads {
+    /// A thread that may be moved.
+    type Thread: Copy;
+
+    /// The kernel's number of a thread.
+    fn number(thread: &Self::Thread) -> u32;
+
+    /// Has a thread stand there.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer.
+    fn stand(&mut self, thread: &Self::Thread, standing: Standing) -> Result<(), Errno>;
+
+    /// Whether the kernel would run it now.
+    fn is_runnable(&self, thread: &Self::Thread) -> bool;
+
+    /// Has the manager's own thread run on these processors only; `None` stands for all that it began with.
+    fn run_on(&mut self, processors: Option<&Mask>);
+}
+
+/// The kernel's.
+#[derive(Debug)]
+pub(crate) struct KernelThreads {
+    everywhere: Mask,
+}
+
+impl KernelThreads {
+    /// For a manager that may run where this process may.
+    pub fn new() -> KernelThreads {
+        KernelThreads { everywhere: Mask::of_thread(process::id()).unwrap_or_default() }
+    }
+}
+
+impl Threads for KernelThreads {
+    type Thread = Adopted;
+
+    fn number(thread: &Adopted) -> u32 {
+        thread.thread
+    }
+
+    fn stand(&mut self, thread: &Adopted, standing: Standing) -> Result<(), Errno> {
+        match standing {
+            Standing::Front => thread.put_in_front(),
+            Standing::Among => thread.release(),
+            Standing::Behind => thread.put_behind(),
+        }
+    }
+
+    fn is_runnable(&self, thread: &Adopted) -> bool {
+        is_runnable(thread.thread)
+    }
+
+    fn run_on(&mut self, processors: Option<&Mask>) {
+        // An error costs time only.
+        let _ = processors.unwrap_or(&self.everywhere).give_to(own_thread());
+    }
+}
