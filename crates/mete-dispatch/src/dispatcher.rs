@@ -64,6 +64,8 @@ pub struct Dispatcher {
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
     of_threads: Vec<Share>,
+    /// How many threads of domains are no members, because there are too many.
+    left_out: usize,
     /// What the former members of each domain used.
     used: Vec<Nanoseconds>,
     bandwidth: Bandwidth,
@@ -135,6 +137,7 @@ impl Dispatcher {
             empty_domains,
             shares,
             rest,
+            left_out: 0,
             used: vec![Nanoseconds::ZERO; domains.len()],
             domains,
             members: Members::with_room(MOST_CLIENTS),
@@ -196,6 +199,7 @@ impl Dispatcher {
             self.used[member.domain.index()] += self.memory.used(member.number, now());
             self.tell(Message::Leave { number: member.number });
         }
+        self.left_out = 0;
         for candidate in new {
             has_changed |= self.add(&candidate)?;
         }
@@ -208,6 +212,10 @@ impl Dispatcher {
 
     /// Makes a thread a client. Whether it is one now: it may have ended, be in real time, or be one too many.
     fn add(&mut self, candidate: &Candidate) -> Result<bool, DispatchError> {
+        if !self.members.has_room() {
+            self.left_out += 1;
+            return Ok(false);
+        }
         let Candidate { process, thread, domain, .. } = candidate;
         let Some(classes) = &mut self.classes else { return Ok(false) };
         let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(false) };
@@ -273,6 +281,12 @@ impl Dispatcher {
     #[must_use]
     pub fn clients(&self) -> usize {
         self.members.iter().count()
+    }
+
+    /// How many threads of domains are not dispatched, because 16,384 others are.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// What the dispatcher has done since it started.

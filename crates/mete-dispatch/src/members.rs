@@ -60,6 +60,11 @@ impl Members {
         (gone, new)
     }
 
+    /// Whether one more thread may become a member.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Makes a thread a member; `None` if there are too many.
     pub fn add(&mut self, candidate: &Candidate) -> Option<ClientId> {
         let number = self.free.pop_front()?;
@@ -112,6 +117,21 @@ fn is_dispatched(process: &Process) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_and_again_when_one_has_left() {
+        let mut members = Members::with_room(1);
+        let process = Process::read(std::process::id()).unwrap();
+        let candidate = |thread| Candidate { process: process.clone(), thread, domain: FIRST, start: 0 };
+        let first = members.add(&candidate(1));
+        assert_eq!(
+            (first, members.has_room(), members.add(&candidate(2))),
+            (Some(ClientId::at(0)), false, None)
+        );
+        let nobody = Domains::new([]).unwrap();
+        assert_eq!(members.changes(&nobody).0.len(), 1);
+        assert!(members.has_room());
+    }
 
     #[test]
     fn what_all_others_depend_on_is_not_dispatched() {

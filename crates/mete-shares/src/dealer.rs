@@ -150,7 +150,8 @@ impl Dealer {
                 means => (means?, None),
             },
         };
-        let policy = policy.map_or("vtrr", |policy| policy.name);
+        let usual = if matches!(means, Means::Dispatcher(_)) { VTRR_OUTSIDE } else { "vtrr" };
+        let policy = policy.map_or(usual, |policy| policy.name);
         let groups = domains.iter().filter_map(control_group);
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
@@ -211,7 +212,7 @@ impl Dealer {
     pub fn ended(&self) -> Option<Ended> {
         match self.means.work() {
             Work::Ext(status) => status.ended,
-            Work::Kernels | Work::Dispatcher(_) => None,
+            Work::Kernels | Work::Dispatcher(..) => None,
         }
     }
 
@@ -286,10 +287,12 @@ impl fmt::Display for Dealer {
     }
 }
 
+const VTRR_OUTSIDE: &str = "distributed-vtrr";
+
 /// The policy outside the kernel that does what sched_ext's does inside.
 fn vtrr() -> Result<&'static Entry, DealError> {
     // It is in the catalogue, and a test starts it.
-    mete_policy::by_name("distributed-vtrr").ok_or(DealError::NoPolicy)
+    mete_policy::by_name(VTRR_OUTSIDE).ok_or(DealError::NoPolicy)
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

@@ -46,6 +46,8 @@ pub struct Did {
     pub preempted: Option<u64>,
     /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
     pub late_ns: Option<u64>,
+    /// Threads of domains that are not dispatched now, because too many others are. By the dispatcher.
+    pub left_out: Option<u64>,
     /// What the dispatcher itself has used, in nanoseconds.
     pub own_ns: Option<u64>,
     /// Why the kernel has ended it, in its words.
@@ -57,7 +59,8 @@ pub(crate) enum Work {
     Ext(Status),
     /// The kernel's own scheduler, which does not say.
     Kernels,
-    Dispatcher(Counts),
+    /// With the number of threads that are left out.
+    Dispatcher(Counts, usize),
 }
 
 impl Did {
@@ -74,7 +77,8 @@ impl Did {
                 ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
                 ..did
             },
-            Work::Dispatcher(counts) => Did {
+            Work::Dispatcher(counts, left_out) => Did {
+                left_out: Some(*left_out as u64),
                 decisions: Some(counts.decisions),
                 preempted: Some(counts.preempted),
                 late_ns: Some(counts.late_ns.get()),

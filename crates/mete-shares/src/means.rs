@@ -63,7 +63,7 @@ impl Means {
         match self {
             Means::Ext(scheduler) => Work::Ext(scheduler.status()),
             Means::Weights(_) => Work::Kernels,
-            Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts()),
+            Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts(), dispatcher.left_out()),
         }
     }
 

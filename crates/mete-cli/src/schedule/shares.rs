@@ -142,6 +142,7 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         (did.stolen, "tasks taken from other processors"),
         (did.missed, "choices of tasks that had just left"),
         (did.preempted, "tasks that gave way at once"),
+        (did.left_out.filter(|&number| number > 0), "threads left out, one for each beyond 16,384"),
     ];
     let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
     let own = did.own_ns.map(|own| format!("the dispatcher itself used {} ms", milliseconds(own)));
