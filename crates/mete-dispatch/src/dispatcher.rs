@@ -31,7 +31,7 @@ use crate::threads::KernelThreads;
 
 /// The real-time priority of chosen clients: the lowest.
 const FRONT: u32 = 1;
-/// What a domain has that nothing is said about.
+/// The share of a domain for which none is given.
 const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 /// The process that sees all threads by the kernel's own numbers has this namespace (`PROC_PID_INIT_INO`).
 const KERNELS_NAMESPACE: &str = "pid:[4026531836]";
@@ -46,7 +46,7 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// Quanta of 4 ms; the rest has what a domain has that nothing is said about.
+    /// Quanta of 4 ms; the rest has the share of a domain for which none is given.
     fn default() -> Setup {
         Setup { quantum: Nanoseconds::from_millis(4), rest: ORDINARY }
     }

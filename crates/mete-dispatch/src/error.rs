@@ -20,7 +20,7 @@ pub enum DispatchError {
     /// Classes cannot be changed such that they are put back.
     #[error(transparent)]
     Classes(#[from] ActuatorError),
-    /// A domain cannot be.
+    /// A domain cannot be made, or selects nothing that can be found.
     #[error(transparent)]
     Domain(#[from] DomainError),
     /// The dispatcher may have no real-time priority.

@@ -143,7 +143,7 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// Does what is due, and says how long nothing else will be; an error if the kernel no longer does what it is told.
+    /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
         while let Ok(message) = self.messages.try_recv() {
             self.hear(message, now);

@@ -123,7 +123,7 @@ impl Memory {
         self.client(client).processor.load(Ordering::Relaxed) as usize
     }
 
-    /// Has the programs tell at once that the client blocks, or no longer.
+    /// Whether the programs tell at once when the client blocks.
     pub fn choose(&self, client: ClientId, is_chosen: bool) {
         self.client(client).is_chosen.store(is_chosen.into(), Ordering::Relaxed);
     }

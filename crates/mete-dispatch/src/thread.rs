@@ -67,7 +67,7 @@ pub(crate) fn run(
         let _ = rustix::io::read(bell, &mut [0; 8]);
         ring.consume_raw();
         longest = manager.step(now(), &mut rows.borrow_mut())?;
-        // Never waited for: who reads the counts has no real-time priority.
+        // This thread never waits for the lock: the thread that holds it to read the counts has no real-time priority.
         if let Ok(mut counts) = shared.counts.try_lock() {
             *counts =
                 Counts { own_ns: Nanoseconds::new(nanoseconds(ClockId::ThreadCPUTime)), ..manager.counts };
@@ -93,7 +93,8 @@ impl Bound {
     pub fn set() -> io::Result<Bound> {
         let before = getrlimit(Resource::Rttime);
         let longest = LONGEST_RUN.as_micros() as u64;
-        let bound = before.maximum.map_or(longest, |most| most.min(longest));
+        // A limit that is stricter already stays.
+        let bound = before.maximum.into_iter().chain(before.current).fold(longest, u64::min);
         setrlimit(Resource::Rttime, Rlimit { current: Some(bound), ..before })?;
         Ok(Bound(before))
     }

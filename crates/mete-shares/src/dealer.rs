@@ -16,7 +16,7 @@ use crate::group::{control_group, share, sums};
 use crate::means::{Means, PutBack};
 use crate::{Did, Given};
 
-/// What a domain has that nothing is said about.
+/// The share of a domain for which none is given.
 const ORDINARY: f64 = SharedDomain::ORDINARY as f64;
 
 /// By what shares are enforced.
@@ -107,7 +107,7 @@ pub enum DealError {
 pub struct Dealer {
     means: Means,
     policy: &'static str,
-    /// Why not by sched_ext, if that was asked for as well.
+    /// Why sched_ext does not do it, where it was to be preferred.
     because: Option<ExtError>,
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.

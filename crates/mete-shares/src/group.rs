@@ -9,7 +9,7 @@ use mete_sched::domains::{Selector, SharedDomain};
 
 use crate::DealError;
 
-/// What a domain has that nothing is said about, in the unit of `cpu.weight`.
+/// The share of a domain for which none is given, in the unit of `cpu.weight`.
 const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 
 /// The directory of the one control group that a domain is; `None` if it is something else.

@@ -147,7 +147,7 @@ impl Adopted {
     }
 }
 
-/// Takes precedence of threads in front, for the process that puts classes back: where real-time threads use all
+/// Takes precedence over threads in front, for the process that puts classes back: where real-time threads use all
 /// processors, it would wait for its turn otherwise. An error is of no consequence: unless it was told
 /// otherwise (`sched_rt_runtime_us`), the kernel gives ordinary threads a twentieth of each second.
 pub(super) fn take_precedence() {
