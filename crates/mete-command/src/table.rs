@@ -14,6 +14,8 @@ pub const NOTHING: &str = "·";
 const PADDING: usize = 2;
 /// The width between two columns: the padding, and the blank that separates them.
 const GAP: usize = PADDING + 1;
+/// How much further right words stand that are below the names of their row.
+const INDENT: usize = 6;
 /// The least width of a column of words: narrower ones are hard to read.
 const LEGIBLE: usize = 18;
 
@@ -74,7 +76,10 @@ impl Table {
     }
 
     fn text_within(&self, width: Option<usize>) -> String {
-        let tables = self.folded(width).into_iter().map(|columns| drawn(&columns, width));
+        let tables = self.folded(width).into_iter().map(|columns| match width {
+            Some(width) if is_too_wide(&columns, width) => stacked(&columns, width),
+            _ => drawn(&columns, width),
+        });
         tables.collect::<Vec<_>>().join("\n\n")
     }
 
@@ -141,6 +146,36 @@ impl Column {
 
 fn letters(text: &str) -> usize {
     text.chars().count()
+}
+
+/// Whether words cannot stand beside the names of their rows.
+fn is_too_wide(columns: &[&Column], width: usize) -> bool {
+    let least = columns.iter().map(|column| column.least() + GAP).sum::<usize>();
+    least > width + GAP && columns.last().is_some_and(|last| last.kind == ColumnKind::Text)
+}
+
+/// The words of each row below its other cells, and further right.
+fn stacked(columns: &[&Column], width: usize) -> String {
+    let Some((words, names)) = columns.split_last() else { return String::new() };
+    let row = |(row, words): (usize, &String)| {
+        let names = names.iter().filter_map(|column| column.cells.get(row)).filter(|cell| !cell.is_empty());
+        let names = names.map(String::as_str).collect::<Vec<_>>().join("  ");
+        let words = indented(words, width);
+        [names, words].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    };
+    words.cells.iter().enumerate().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// Words in lines of this width, further right. No word is broken.
+fn indented(words: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        match lines.last_mut().filter(|line| letters(line) + 1 + letters(word) <= width) {
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(format!("{:INDENT$}{word}", "")),
+        }
+    }
+    lines.join("\n")
 }
 
 fn drawn(columns: &[&Column], width: Option<usize>) -> String {
@@ -289,6 +324,18 @@ mod tests {
             assert!(fits(&text, width), "{text}");
         }
         assert_eq!(table.text_within(None).lines().count(), 3);
+    }
+
+    #[test]
+    fn words_that_do_not_fit_beside_the_names_of_their_row_stand_below_them() {
+        let mut table = Table::new([Head::Name(""), Head::Name("what"), Head::Text("found")]);
+        table.row(
+            ["yes", "performance monitoring", "some words that take more than one line"].map(str::to_owned),
+        );
+        table.row(["", "THE KERNEL", ""].map(str::to_owned));
+        let expected =
+            "yes  performance monitoring\n      some words that take\n      more than one line\nTHE KERNEL";
+        assert_eq!(table.text_within(Some(30)), expected);
     }
 
     #[test]

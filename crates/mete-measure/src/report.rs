@@ -107,7 +107,10 @@ impl Row {
     #[must_use]
     pub fn interval_text(&self, show: impl Fn(f64) -> String) -> String {
         let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
-        // An end is infinite where samples are not numbers.
+        // An end is infinite where there are too few samples, or where they are not numbers.
+        if !low.is_finite() && !high.is_finite() {
+            return String::new();
+        }
         let end = |end: f64| if end.is_finite() { show(end) } else { "?".to_owned() };
         format!("{} to {}", end(low), end(high))
     }

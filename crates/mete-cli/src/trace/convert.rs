@@ -32,7 +32,7 @@ pub struct ConvertOptions {
     /// The form to convert to
     #[arg(long, value_name = "FORM")]
     to: Form,
-    /// Where to write, instead of standard output; - is standard output, too; a directory for CTF
+    /// Where to write, instead of standard output; a file there is replaced; a new directory for CTF
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
