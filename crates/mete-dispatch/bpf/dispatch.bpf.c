@@ -21,6 +21,8 @@ enum {
 #define MAX_RT_PRIO 100
 /* An ordinary task that yields to all others. */
 #define SCHED_IDLE 5
+/* The state of a task that has the processor for the last time. */
+#define TASK_DEAD 0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -33,6 +35,7 @@ struct task_struct {
 	int prio;
 	unsigned int policy;
 	int pid;
+	int tgid;
 };
 
 #pragma clang attribute pop
@@ -108,6 +111,7 @@ static __always_inline int tell(enum what what, __u32 number, __u32 thread, __u3
 	row->number = number;
 	row->thread = thread;
 	row->processor = at;
+	row->born = row->process = 0;
 	bpf_ringbuf_submit(row, is_urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	return 1;
 }
@@ -133,6 +137,19 @@ static __always_inline void rest_waits(__u32 at)
 	processor->is_told = tell(WAITED, number, 0, at, bpf_ktime_get_ns(), 1);
 }
 
+/*
+ * A client has lost the processor, in this state of its. One that ends is a client until it has it for the last time: its
+ * parent waits for what it does until then.
+ */
+static __always_inline void loses(struct client *client, __u32 number, __u32 thread, __u32 at, __u64 now,
+				  unsigned int state)
+{
+	if (state & TASK_DEAD)
+		bpf_map_delete_elem(&clients_of_threads, &thread);
+	if (state)
+		tell(state & TASK_DEAD ? ENDED : BLOCKED, number, thread, at, now, client->is_chosen);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -149,8 +166,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	client = client_of(prev->pid, &number);
 	if (client) {
 		end_stint(client, processor->since_ns, now);
-		if (!preempt && prev_state)
-			tell(BLOCKED, number, prev->pid, at, now, client->is_chosen);
+		loses(client, number, prev->pid, at, now, preempt ? 0 : prev_state);
 	} else if (is_rest(prev)) {
 		if (processor->since_ns)
 			processor->rest_ns += now - processor->since_ns;
@@ -194,15 +210,25 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 	return woke(task);
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+/* A thread that a client has started is to be a client, too. If there is no room, it is found when all threads are looked at. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 number, thread = task->pid;
-	struct client *client = client_of(thread, &number);
+	struct row *row;
+	__u32 number;
 
-	if (!client)
+	if (!client_of(parent->pid, &number))
 		return 0;
-	bpf_map_delete_elem(&clients_of_threads, &thread);
-	tell(ENDED, number, thread, task->thread_info.cpu, bpf_ktime_get_ns(), client->is_chosen);
+	row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+	if (!row)
+		return 0;
+	row->time_ns = bpf_ktime_get_ns();
+	row->what = BORN;
+	row->number = number;
+	row->thread = parent->pid;
+	row->processor = parent->thread_info.cpu;
+	row->born = child->pid;
+	row->process = child->tgid;
+	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

@@ -20,6 +20,8 @@ enum what {
 	ENDED = 3,
 	/* A task that is no client waits behind this client, on the row's processor. */
 	WAITED = 4,
+	/* The client has started a thread, in its own process or in a new one. */
+	BORN = 5,
 };
 
 /* A thread that the dispatcher gives the processor to. */
@@ -56,6 +58,9 @@ struct row {
 	/* The thread's number: a client's number is given to another thread in time. WAITED has none. */
 	__u32 thread;
 	__u32 processor;
+	/* The thread that was started, and the process that it belongs to; in rows of BORN. */
+	__u32 born;
+	__u32 process;
 };
 
 #endif

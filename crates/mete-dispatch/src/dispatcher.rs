@@ -4,26 +4,27 @@ use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle};
+use libbpf_rs::{Link, MapHandle};
 use mete_base::processors;
 use mete_kernel::{check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::classes::Adopted;
-use mete_sched::actuator::{Classes, Mask, Restored, watcher};
+use mete_sched::actuator::{Classes, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bandwidth::Bandwidth;
+use crate::births::{self, Midwife};
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
-use crate::members::{Candidate, FIRST_PROCESS, Members};
+use crate::members::FIRST_PROCESS;
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
+use crate::register::{Means, Register, of_policy};
 use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
@@ -54,29 +55,21 @@ impl Default for Setup {
 
 /// See the [crate](crate).
 pub struct Dispatcher {
-    domains: Domains,
-    members: Members,
+    register: Arc<Mutex<Register>>,
+    midwife: Option<Midwife>,
     /// What each domain has, and the rest.
     shares: Vec<Share>,
     rest: Share,
     /// What was wrong with the domains when they were looked at first, in sentences.
     empty_domains: Vec<String>,
-    /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
-    /// others; policies without groups have nothing else.
-    of_threads: Vec<Share>,
-    /// How many threads of domains are no members, because there are too many.
-    left_out: usize,
-    /// What the former members of each domain used.
-    used: Vec<Nanoseconds>,
-    bandwidth: Bandwidth,
-    classes: Option<Classes>,
+    /// Why nothing would be put back after all processes were killed that could do it.
+    unnamed: Option<io::Error>,
     /// How putting back went, if it could not go on.
     restored: Option<Restored>,
-    sender: Sender<Message<Adopted>>,
+    manager: Sender<Message<Adopted>>,
     bell: Arc<OwnedFd>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), DispatchError>>>,
-    memory: Memory,
     // Dropped in this order: first nothing is written any more, then the programs go.
     _links: Vec<Link>,
     skeleton: DispatchSkel<'static>,
@@ -121,40 +114,45 @@ impl Dispatcher {
         let empty_domains = empty_domains(&domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| system("make an event", error.into()))?;
+        let bell = Arc::new(event()?);
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
-        let (sender, messages) = channel();
+        let classes = Classes::start_with(FRONT, program)?;
+        let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
+        let (manager, messages) = channel();
+        let by = Means {
+            memory: memory.clone(),
+            clients_of_threads: MapHandle::try_from(&skeleton.maps.clients_of_threads)
+                .map_err(DispatchError::Attach)?,
+            manager: manager.clone(),
+            bell: Arc::clone(&bell),
+        };
+        let register = Register::new(domains, reduced(&shares), classes, by);
+        let (teller, births) = births::channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
-        let rest = setup.rest;
-        let of_rest = Rest::new(rest_ppm(&shares, rest), now());
+        let of_rest = Rest::new(rest_ppm(&shares, setup.rest), now());
         let threads = KernelThreads::new();
-        let manager = Manager::new(ruling, memory.clone(), threads, messages, processors, of_rest, now());
-        let (bell, shared) = (Arc::new(bell), Arc::new(Shared::default()));
-        let thread = started(manager, &skeleton, &bell, &shared)?;
+        let ruler = Manager::new(ruling, memory, threads, (messages, teller), processors, of_rest, now());
+        let shared = Arc::new(Shared::default());
+        let thread = started(ruler, &skeleton, &bell, &shared)?;
         let mut dispatcher = Dispatcher {
-            of_threads: reduced(&shares),
-            empty_domains,
+            register: Arc::new(Mutex::new(register)),
+            midwife: None,
             shares,
-            rest,
-            left_out: 0,
-            used: vec![Nanoseconds::ZERO; domains.len()],
-            domains,
-            members: Members::with_room(MOST_CLIENTS),
-            bandwidth: Bandwidth::here(),
-            classes: None,
+            rest: setup.rest,
+            empty_domains,
+            unnamed,
             restored: None,
-            sender,
+            manager,
             bell,
             shared,
             thread: Some(thread),
-            memory,
             _links: Vec::new(),
             skeleton,
             _bound: bound,
         };
         dispatcher._links = dispatcher.attached()?;
-        dispatcher.classes = Some(Classes::start_with(FRONT, program)?);
+        let midwife = Midwife::start(births, Arc::clone(&dispatcher.register));
+        dispatcher.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
         dispatcher.look()?;
         Ok(dispatcher)
     }
@@ -165,7 +163,7 @@ impl Dispatcher {
             &mut programs.on_switch,
             &mut programs.on_wakeup,
             &mut programs.on_wakeup_new,
-            &mut programs.on_exit,
+            &mut programs.on_fork,
         ];
         each.into_iter().map(|program| program.attach().map_err(DispatchError::Attach)).collect()
     }
@@ -178,7 +176,8 @@ impl Dispatcher {
     /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        let looked = if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.take_up() };
+        let looked =
+            if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.register().look_at_all() };
         if looked.is_err() {
             // The manager first: it would change classes that are put back.
             let _ = self.ended();
@@ -187,51 +186,8 @@ impl Dispatcher {
         looked
     }
 
-    /// Takes up threads that have begun, and lets go of others.
-    fn take_up(&mut self) -> Result<(), DispatchError> {
-        self.domains.scan();
-        let (gone, new) = self.members.changes(&self.domains);
-        self.bandwidth.check(&new)?;
-        let mut has_changed = !gone.is_empty();
-        for (thread, member) in gone {
-            // The program in the kernel has forgotten a thread that has ended.
-            let _ = self.skeleton.maps.clients_of_threads.delete(&thread.to_ne_bytes());
-            self.used[member.domain.index()] += self.memory.used(member.number, now());
-            self.tell(Message::Leave { number: member.number });
-        }
-        self.left_out = 0;
-        for candidate in new {
-            has_changed |= self.add(&candidate)?;
-        }
-        if has_changed {
-            self.tell(Message::Processors(Box::new(self.members.processors())));
-        }
-        self.ring();
-        Ok(())
-    }
-
-    /// Makes a thread a client. Whether it is one now: it may have ended, be in real time, or be one too many.
-    fn add(&mut self, candidate: &Candidate) -> Result<bool, DispatchError> {
-        if !self.members.has_room() {
-            self.left_out += 1;
-            return Ok(false);
-        }
-        let Candidate { process, thread, domain, .. } = candidate;
-        let Some(classes) = &mut self.classes else { return Ok(false) };
-        let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(false) };
-        let Some(number) = self.members.add(candidate) else { return Ok(false) };
-        let mask = Mask::of_thread(*thread).unwrap_or_default();
-        self.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
-        let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
-        self.skeleton
-            .maps
-            .clients_of_threads
-            .update(&key, &value, MapFlags::ANY)
-            .map_err(DispatchError::Attach)?;
-        let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
-        let domain = of_policy(*domain);
-        self.tell(Message::Join { number, thread: adopted, domain, share, allowed: allowed(&mask) });
-        Ok(true)
+    fn register(&self) -> MutexGuard<'_, Register> {
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives a domain, the one at this place among those that it was started with, another share.
@@ -241,18 +197,12 @@ impl Dispatcher {
     /// If there are fewer domains.
     pub fn set_share(&mut self, nth: usize, share: Share) {
         self.shares[nth] = share;
-        self.of_threads = reduced(&self.shares);
-        let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
-        let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
+        let clients = self.register().set_shares(reduced(&self.shares));
         let domain = of_policy(DomainId::new((FIRST.index() + nth) as u16));
         let rest_ppm = rest_ppm(&self.shares, self.rest);
-        self.tell(Message::Shares { domain, share, clients, rest_ppm });
-        self.ring();
-    }
-
-    fn tell(&self, message: Message<Adopted>) {
         // An error means that the manager has ended, which is found out by the next look.
-        let _ = self.sender.send(message);
+        let _ = self.manager.send(Message::Shares { domain, share, clients, rest_ppm });
+        self.ring();
     }
 
     fn ring(&self) {
@@ -263,12 +213,7 @@ impl Dispatcher {
     /// What each domain has used since the dispatcher started, in their order.
     #[must_use]
     pub fn used(&self) -> Vec<Nanoseconds> {
-        let now = now();
-        let mut used = self.used.clone();
-        for member in self.members.iter() {
-            used[member.domain.index()] += self.memory.used(member.number, now);
-        }
-        used.split_off(FIRST.index())
+        self.register().used()
     }
 
     /// Which domains had no thread when it started, in sentences. Threads that come later are dispatched.
@@ -280,26 +225,28 @@ impl Dispatcher {
     /// How many threads are dispatched.
     #[must_use]
     pub fn clients(&self) -> usize {
-        self.members.iter().count()
+        self.register().clients()
     }
 
     /// How many threads of domains are not dispatched, because 16,384 others are.
     #[must_use]
     pub fn left_out(&self) -> usize {
-        self.left_out
+        self.register().left_out()
     }
 
     /// What the dispatcher has done since it started.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        let counts = *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_births = self.midwife.as_ref().map_or(Nanoseconds::ZERO, Midwife::own_time);
+        Counts { own_ns: counts.own_ns + of_births, ..counts }
     }
 
     /// The reason why classes stay as they are if this process and those that put classes back are killed at the same
     /// moment; `None` if the next start of this program puts them back.
     #[must_use]
     pub fn unnamed(&self) -> Option<&io::Error> {
-        self.classes.as_ref()?.unnamed()
+        self.unnamed.as_ref()
     }
 
     /// Ends, puts all classes back, and reports how that went.
@@ -309,9 +256,8 @@ impl Dispatcher {
     }
 
     fn put_back(&mut self) -> Restored {
-        if let Some(classes) = self.classes.take() {
-            self.restored = Some(classes.finish());
-        }
+        let restored = self.register().put_back();
+        self.restored = restored.or(self.restored);
         self.restored.unwrap_or_default()
     }
 
@@ -319,9 +265,11 @@ impl Dispatcher {
     fn ended(&mut self) -> Result<(), DispatchError> {
         self.shared.stops.store(true, Ordering::Release);
         self.ring();
-        let Some(thread) = self.thread.take() else { return Ok(()) };
         let panicked = |_| Err(system("go on: its thread has ended", io::ErrorKind::Other.into()));
-        thread.join().unwrap_or_else(panicked)
+        let ended = self.thread.take().map(|thread| thread.join().unwrap_or_else(panicked));
+        // Without the manager, it hears of nothing more.
+        self.midwife = None;
+        ended.unwrap_or(Ok(()))
     }
 }
 
@@ -370,11 +318,6 @@ fn made(
         policy.add_domain(of_policy(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
     }
     policy
-}
-
-/// The number by which the policy knows a domain: it has none for what is no domain of the user's.
-fn of_policy(domain: DomainId) -> DomainIndex {
-    DomainIndex::new(domain.get() + 1 - FIRST.get())
 }
 
 fn share(domain: &SharedDomain) -> Share {
@@ -432,10 +375,9 @@ fn check_processors() -> Result<usize, DispatchError> {
     Ok(last + 1)
 }
 
-/// The processors of a mask, a bit each: those that a policy can be told of, or all.
-fn allowed(mask: &Mask) -> u64 {
-    let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
-    if bits == 0 { u64::MAX } else { bits }
+fn event() -> Result<OwnedFd, DispatchError> {
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+    eventfd(0, flags).map_err(|error| system("make an event", error.into()))
 }
 
 fn system(what: &'static str, source: io::Error) -> DispatchError {

@@ -45,6 +45,7 @@
 #![cfg(target_os = "linux")]
 
 mod bandwidth;
+mod births;
 mod clients;
 mod counts;
 mod dispatcher;
@@ -54,6 +55,7 @@ mod members;
 mod memory;
 #[cfg(test)]
 mod model;
+mod register;
 mod rest;
 mod skeleton;
 mod thread;

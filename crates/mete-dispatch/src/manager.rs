@@ -20,10 +20,11 @@ use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
+use crate::births::BirthTeller;
 use crate::clients::{Client, Clients};
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::memory::{MOST_CLIENTS, Memory, Row, What};
+use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 
@@ -39,6 +40,9 @@ const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
 const LEAST_SLICE: Nanoseconds = Nanoseconds::from_micros(200);
 /// How long the manager sleeps at least: it runs before its clients, and would leave them nothing.
 const SHORTEST: Duration = Duration::from_micros(20);
+/// For how long a processor is kept free for a thread that the client has started that had it: so long it takes until it is
+/// a client, too. It runs meanwhile, among ordinary tasks.
+const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
 
@@ -63,6 +67,8 @@ struct Slot {
     chosen: Option<Chosen>,
     /// The client that stands in front for it until another one does.
     held: Option<ClientId>,
+    /// A thread that the client has started is awaited: which, and until when.
+    birth: Option<(u32, Nanoseconds)>,
     /// While the client stands among ordinary threads.
     pause: Option<Pause>,
     rest: Rest,
@@ -94,6 +100,7 @@ pub(crate) struct Manager<T: Threads> {
     memory: Memory,
     threads: T,
     messages: Receiver<Message<T::Thread>>,
+    births: BirthTeller,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
     /// When the policy's periodic interrupt is next, if it wants one.
@@ -115,22 +122,23 @@ pub(crate) fn now() -> Nanoseconds {
 }
 
 impl<T: Threads> Manager<T> {
-    /// For so many processors, each with such an account of the rest.
+    /// For so many processors, each with such an account of the rest. It hears of clients, and tells of those that are born.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         memory: Memory,
         threads: T,
-        messages: Receiver<Message<T::Thread>>,
+        (messages, births): (Receiver<Message<T::Thread>>, BirthTeller),
         processors: usize,
         rest: Rest,
         now: Nanoseconds,
     ) -> Manager<T> {
-        let slot = Slot { is_used: true, chosen: None, held: None, pause: None, rest };
+        let slot = Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, rest };
         Manager {
             policy,
             memory,
             threads,
             messages,
+            births,
             clients: Clients::with_room(MOST_CLIENTS),
             slots: vec![slot; processors],
             next_tick: None,
@@ -179,6 +187,10 @@ impl<T: Threads> Manager<T> {
             Message::Join { number, thread, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
+                let born = T::number(&thread);
+                for slot in &mut self.slots {
+                    slot.birth = slot.birth.filter(|(awaited, _)| *awaited != born);
+                }
                 let mut client = Client::new(thread);
                 // Only now: what happens after this is told by a row.
                 let can_run = self.threads.is_runnable(&thread);
@@ -227,6 +239,7 @@ impl<T: Threads> Manager<T> {
             }
             _ if !self.is_of(number, row.thread) => return,
             What::Ended => return self.end(number, row.time),
+            What::Born(birth) => return self.expect(number, birth, row.time),
             What::Woke | What::Blocked => {}
         }
         let Some(client) = self.clients.get(number) else { return };
@@ -240,6 +253,20 @@ impl<T: Threads> Manager<T> {
             }
             _ => {}
         }
+    }
+
+    /// A client has started a thread.
+    fn expect(&mut self, number: ClientId, birth: Birth, time: Nanoseconds) {
+        if self.births.tell(birth)
+            && let Some(slot) = self.slot_of(number)
+        {
+            self.slots[slot].birth = Some((birth.thread, time.saturating_add(LONGEST_BIRTH)));
+        }
+    }
+
+    /// Whether the client that had the processor has started a thread that is to be a client soon.
+    fn awaits_birth(&self, slot: usize, now: Nanoseconds) -> bool {
+        self.slots[slot].birth.is_some_and(|(_, until)| until > now)
     }
 
     /// Whether the client of this number is still this thread.
@@ -373,6 +400,9 @@ impl<T: Threads> Manager<T> {
 
     /// Asks the policy for the client of an empty slot.
     fn fill(&mut self, slot: usize, now: Nanoseconds) {
+        if self.awaits_birth(slot, now) {
+            return;
+        }
         // Each client that turns out to have blocked is told, and is not named again.
         while self.slots[slot].is_used && self.slots[slot].chosen.is_none() {
             let Some(decision) = self.policy.pick(ProcessorId::at(slot), now) else { return };
@@ -472,7 +502,8 @@ impl<T: Threads> Manager<T> {
     /// How long nothing is to be done, if nothing happens.
     fn sleep(&self, now: Nanoseconds) -> Duration {
         let of_slot = |slot: &Slot| {
-            let ends = slot.chosen?.ends;
+            let birth = slot.birth.map(|(_, until)| until).filter(|until| *until > now);
+            let Some(Chosen { ends, .. }) = slot.chosen else { return birth };
             let pause = slot.pause.map_or_else(|| now.saturating_add(slot.rest.next()), |pause| pause.until);
             Some(ends.min(pause))
         };

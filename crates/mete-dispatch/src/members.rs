@@ -26,6 +26,15 @@ pub(crate) struct Candidate {
     start: u64,
 }
 
+impl Candidate {
+    /// A thread that is to belong to this domain. `None` if it has ended, or may not be dispatched.
+    pub fn read(process: u32, thread: u32, domain: DomainId) -> Option<Candidate> {
+        let process = Process::read(process).filter(is_dispatched)?;
+        let start = Process::read_thread(process.pid, thread)?.start;
+        Some(Candidate { process, thread, domain, start })
+    }
+}
+
 /// All members, by the numbers of their threads, and the clients' numbers that are free.
 #[derive(Debug)]
 pub(crate) struct Members {
@@ -71,6 +80,16 @@ impl Members {
         let member = Member { number, domain: candidate.domain, start: candidate.start };
         self.present.insert(candidate.thread, member);
         Some(number)
+    }
+
+    /// Whether the thread of this number is a member.
+    pub fn has(&self, thread: u32) -> bool {
+        self.present.contains_key(&thread)
+    }
+
+    /// The domain of a member, by its thread.
+    pub fn domain_of(&self, thread: u32) -> Option<DomainId> {
+        self.present.get(&thread).map(|member| member.domain)
     }
 
     /// The processors on which any of them may run.

@@ -176,6 +176,17 @@ pub(crate) enum What {
     Ended,
     /// A task that is no client waits behind a client.
     Waited,
+    /// The client has started a thread.
+    Born(Birth),
+}
+
+/// A thread that a client has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Birth {
+    /// The client's thread.
+    pub parent: u32,
+    pub thread: u32,
+    pub process: u32,
 }
 
 impl Row {
@@ -183,15 +194,18 @@ impl Row {
     pub fn from_bytes(bytes: &[u8]) -> Option<Row> {
         let number = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
         let time = u64::from_ne_bytes(*bytes.first_chunk()?);
+        let (of, thread) = (number(offset_of!(types::row, number))?, number(offset_of!(types::row, thread))?);
+        let processor = number(offset_of!(types::row, processor))? as usize;
+        let born = number(offset_of!(types::row, born))?;
+        let process = number(offset_of!(types::row, process))?;
         let what = match types::what(number(offset_of!(types::row, what))?) {
             types::what::WOKE => What::Woke,
             types::what::BLOCKED => What::Blocked,
             types::what::ENDED => What::Ended,
             types::what::WAITED => What::Waited,
+            types::what::BORN => What::Born(Birth { parent: thread, thread: born, process }),
             _ => return None,
         };
-        let (of, thread) = (number(offset_of!(types::row, number))?, number(offset_of!(types::row, thread))?);
-        let processor = number(offset_of!(types::row, processor))? as usize;
         Some(Row { time: Nanoseconds::new(time), what, number: ClientId::new(of), thread, processor })
     }
 }

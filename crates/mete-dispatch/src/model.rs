@@ -4,16 +4,17 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mete_policy::{ClientId, DistributedVtrr, DomainIndex, Nanoseconds, Policy, Setup, Share};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
+use crate::births;
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message};
-use crate::memory::{Memory, Row, What};
+use crate::memory::{Birth, Memory, Row, What};
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 
@@ -66,6 +67,7 @@ impl Threads for ModelThreads {
 struct Machine {
     manager: Manager<ModelThreads>,
     sender: Sender<Message<u32>>,
+    births: Receiver<Birth>,
     kernel: Rc<RefCell<Kernel>>,
     memory: Memory,
     rows: VecDeque<Row>,
@@ -94,14 +96,16 @@ impl Machine {
         }
         let memory = Memory::of_nothing().unwrap();
         let (sender, messages) = channel();
+        let (teller, births) = births::channel();
         let threads = ModelThreads::default();
         let kernel = Rc::clone(&threads.0);
         let (policy, now) = (Box::new(policy), Nanoseconds::ZERO);
-        let manager = Manager::new(policy, memory.clone(), threads, messages, processors, rest, now);
+        let manager =
+            Manager::new(policy, memory.clone(), threads, (messages, teller), processors, rest, now);
         let (rows, clients) = (VecDeque::new(), Vec::new());
         let (wanted, had) = (vec![0; processors], vec![0; processors]);
         let mut machine =
-            Machine { manager, sender, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
+            Machine { manager, sender, births, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
         machine.use_processors(0..processors);
         for domain in 1..=shares.len() {
             machine.join(domain as u16);
@@ -280,6 +284,28 @@ fn tavs_9_a_client_that_runs_briefly_when_it_wakes_displaces_the_one_that_runs()
     let used = machine.used()[1];
     machine.pass(STEP).unwrap();
     assert_eq!(machine.used()[1], used + STEP, "{:?}", machine.counts());
+}
+
+#[test]
+fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_not_for_long() {
+    let birth = Birth { parent: FIRST, thread: FIRST + 2, process: FIRST + 2 };
+    for comes in [true, false] {
+        let mut machine = Machine::new(1, &[100; 2], tenth());
+        while machine.standing(Standing::Front) != [0] {
+            machine.pass(STEP).unwrap();
+        }
+        // It waits for what it has started, as a shell does.
+        machine.tell(What::Born(birth), 0, 0);
+        machine.blocks(0);
+        machine.pass(4 * STEP).unwrap();
+        assert_eq!(machine.births.try_iter().collect::<Vec<_>>(), [birth]);
+        assert!(machine.standing(Standing::Front).is_empty());
+        if comes {
+            machine.join(1);
+        }
+        machine.pass(if comes { 4 * STEP } else { MS }).unwrap();
+        assert_eq!(machine.standing(Standing::Front).len(), 1);
+    }
 }
 
 #[test]

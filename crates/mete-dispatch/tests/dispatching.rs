@@ -208,6 +208,24 @@ fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     }
 }
 
+/// As a compilation is: each of them would have ended long before the next look at all threads.
+#[test]
+fn vtrr_7_a_domain_of_processes_that_live_for_milliseconds_has_its_share() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let forks = Part::on_one_processor(&["forks"]);
+    let hog = Part::on_one_processor(&["hogs", "1"]);
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&[(&forks, 1), (&hog, 1)]));
+    dispatching.used_after(Duration::from_millis(300));
+    let used = dispatching.used_after(Duration::from_secs(2));
+    println!("{used:?}");
+    let part = used[0] / (used[0] + used[1]);
+    assert!((part - 0.5).abs() < 0.1, "{used:?}");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
 /// A control group of version 1 with no real time, which goes with the test.
 struct Bounded(std::path::PathBuf);
 

@@ -1,0 +1,201 @@
+//! Which threads are clients now, and what each domain has had. Threads that begin are taken up, when all threads are looked
+//! at or as soon as a client starts them; those that have ended or belong elsewhere are let go.
+
+use std::os::fd::OwnedFd;
+use std::slice;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use mete_log::DomainId;
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
+use mete_sched::actuator::classes::Adopted;
+use mete_sched::actuator::{Classes, Mask, Restored};
+use mete_sched::domains::{Domains, FIRST};
+
+use crate::bandwidth::Bandwidth;
+use crate::error::DispatchError;
+use crate::manager::{Message, now};
+use crate::members::{Candidate, Members};
+use crate::memory::{Birth, MOST_CLIENTS, Memory};
+
+/// See the [module](self).
+pub(crate) struct Register {
+    domains: Domains,
+    members: Members,
+    /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
+    /// others; policies without groups have nothing else.
+    of_threads: Vec<Share>,
+    /// How many threads of domains are no members, because there are too many.
+    left_out: usize,
+    /// What the former members of each domain used.
+    used: Vec<Nanoseconds>,
+    bandwidth: Bandwidth,
+    classes: Option<Classes>,
+    /// The processors on which clients may run, as far as the manager was told.
+    processors: Mask,
+    /// Why a thread that was born could not be taken up.
+    error: Option<DispatchError>,
+    by: Means,
+}
+
+/// By what threads become clients.
+pub(crate) struct Means {
+    pub memory: Memory,
+    /// The clients by the numbers of their threads, for the programs in the kernel.
+    pub clients_of_threads: MapHandle,
+    pub manager: Sender<Message<Adopted>>,
+    /// Wakes the manager.
+    pub bell: Arc<OwnedFd>,
+}
+
+impl Register {
+    /// Without a client. The domains have been scanned.
+    pub fn new(domains: Domains, of_threads: Vec<Share>, classes: Classes, by: Means) -> Register {
+        Register {
+            used: vec![Nanoseconds::ZERO; domains.len()],
+            domains,
+            members: Members::with_room(MOST_CLIENTS),
+            of_threads,
+            left_out: 0,
+            bandwidth: Bandwidth::here(),
+            classes: Some(classes),
+            processors: Mask::default(),
+            error: None,
+            by,
+        }
+    }
+
+    /// Takes up threads that have begun, and lets go of others.
+    ///
+    /// # Errors
+    ///
+    /// Why a thread cannot be dispatched, also of one that was born since the last call.
+    pub fn look_at_all(&mut self) -> Result<(), DispatchError> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.domains.scan();
+        let (gone, new) = self.members.changes(&self.domains);
+        self.bandwidth.check(&new)?;
+        let mut has_changed = !gone.is_empty();
+        for (thread, member) in gone {
+            // The program in the kernel has forgotten a thread that has ended.
+            let _ = self.by.clients_of_threads.delete(&thread.to_ne_bytes());
+            self.used[member.domain.index()] += self.by.memory.used(member.number, now());
+            self.by.tell(Message::Leave { number: member.number });
+        }
+        self.left_out = 0;
+        for candidate in new {
+            has_changed |= self.add(&candidate)?.is_some();
+        }
+        if has_changed {
+            self.use_processors(self.members.processors());
+        }
+        self.by.ring();
+        Ok(())
+    }
+
+    /// Takes up a thread that a client has started: it belongs to the client's domain, until the next look at all threads
+    /// finds otherwise.
+    pub fn take_up_born(&mut self, birth: Birth) {
+        let Some(domain) = self.members.domain_of(birth.parent) else { return };
+        let candidate = Candidate::read(birth.process, birth.thread, domain);
+        let Some(candidate) = candidate.filter(|_| !self.members.has(birth.thread)) else { return };
+        let checked = self.bandwidth.check(slice::from_ref(&candidate));
+        match checked.and_then(|()| self.add(&candidate)) {
+            Ok(None) => {}
+            Ok(Some(mask)) => {
+                self.use_processors(self.processors.or(&mask));
+                self.by.ring();
+            }
+            Err(error) => {
+                self.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn use_processors(&mut self, processors: Mask) {
+        if self.processors != processors {
+            self.processors = processors;
+            self.by.tell(Message::Processors(Box::new(processors)));
+        }
+    }
+
+    /// Makes a thread a client, and returns the processors that it may run on. `None` if it is none: it may have ended, be
+    /// in real time, or be one too many.
+    fn add(&mut self, candidate: &Candidate) -> Result<Option<Mask>, DispatchError> {
+        if !self.members.has_room() {
+            self.left_out += 1;
+            return Ok(None);
+        }
+        let Candidate { process, thread, domain, .. } = candidate;
+        let Some(classes) = &mut self.classes else { return Ok(None) };
+        let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(None) };
+        let Some(number) = self.members.add(candidate) else { return Ok(None) };
+        let mask = Mask::of_thread(*thread).unwrap_or_default();
+        self.by.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
+        let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
+        self.by.clients_of_threads.update(&key, &value, MapFlags::ANY).map_err(DispatchError::Attach)?;
+        let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
+        let domain = of_policy(*domain);
+        let allowed = allowed(&mask);
+        self.by.tell(Message::Join { number, thread: adopted, domain, share, allowed });
+        Ok(Some(mask))
+    }
+
+    /// The threads of each domain have other shares. Which clients have which.
+    pub fn set_shares(&mut self, of_threads: Vec<Share>) -> Vec<(ClientId, Share)> {
+        self.of_threads = of_threads;
+        let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
+        self.members.iter().map(|member| (member.number, of_client(member.domain))).collect()
+    }
+
+    /// What each domain has used since the dispatcher started, in their order.
+    pub fn used(&self) -> Vec<Nanoseconds> {
+        let now = now();
+        let mut used = self.used.clone();
+        for member in self.members.iter() {
+            used[member.domain.index()] += self.by.memory.used(member.number, now);
+        }
+        used.split_off(FIRST.index())
+    }
+
+    /// How many threads are clients.
+    pub fn clients(&self) -> usize {
+        self.members.iter().count()
+    }
+
+    /// How many threads of domains were left out at the last look, because there are too many.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Puts all classes back. `None` if that was done before.
+    pub fn put_back(&mut self) -> Option<Restored> {
+        self.classes.take().map(Classes::finish)
+    }
+}
+
+impl Means {
+    pub fn tell(&self, message: Message<Adopted>) {
+        // An error means that the manager has ended, which is found out by the next look.
+        let _ = self.manager.send(message);
+    }
+
+    pub fn ring(&self) {
+        // An error means that it was rung already.
+        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The number by which the policy knows a domain: it has none for what is no domain of the user's.
+pub(crate) fn of_policy(domain: DomainId) -> DomainIndex {
+    DomainIndex::new(domain.get() + 1 - FIRST.get())
+}
+
+/// The processors of a mask, a bit each: those that a policy can be told of, or all.
+fn allowed(mask: &Mask) -> u64 {
+    let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
+    if bits == 0 { u64::MAX } else { bits }
+}
