@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::{io, thread};
@@ -23,7 +23,7 @@ use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
 use crate::members::FIRST_PROCESS;
-use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
+use crate::memory::{Birth, MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::register::{Means, Register, of_policy};
 use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
@@ -108,10 +108,7 @@ impl Dispatcher {
         check_capabilities()?;
         let processors = check_processors()?;
         let shares: Vec<_> = domains.iter().map(share).collect();
-        let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
-        domains.scan();
-        refuse_first_process(&domains)?;
-        let empty_domains = empty_domains(&domains)?;
+        let (domains, empty_domains) = found(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
         let bell = Arc::new(event()?);
@@ -119,13 +116,7 @@ impl Dispatcher {
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
         let (manager, messages) = channel();
-        let by = Means {
-            memory: memory.clone(),
-            clients_of_threads: MapHandle::try_from(&skeleton.maps.clients_of_threads)
-                .map_err(DispatchError::Attach)?,
-            manager: manager.clone(),
-            bell: Arc::clone(&bell),
-        };
+        let by = means(&skeleton, &memory, &manager, &bell)?;
         let register = Register::new(domains, reduced(&shares), classes, by);
         let (teller, births) = births::channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
@@ -134,7 +125,7 @@ impl Dispatcher {
         let ruler = Manager::new(ruling, memory, threads, (messages, teller), processors, of_rest, now());
         let shared = Arc::new(Shared::default());
         let thread = started(ruler, &skeleton, &bell, &shared)?;
-        let mut dispatcher = Dispatcher {
+        let dispatcher = Dispatcher {
             register: Arc::new(Mutex::new(register)),
             midwife: None,
             shares,
@@ -150,11 +141,16 @@ impl Dispatcher {
             skeleton,
             _bound: bound,
         };
-        dispatcher._links = dispatcher.attached()?;
-        let midwife = Midwife::start(births, Arc::clone(&dispatcher.register));
-        dispatcher.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
-        dispatcher.look()?;
-        Ok(dispatcher)
+        dispatcher.begun(births)
+    }
+
+    /// Has the kernel tell of threads, and takes those up that are there.
+    fn begun(mut self, births: Receiver<Birth>) -> Result<Dispatcher, DispatchError> {
+        self._links = self.attached()?;
+        let midwife = Midwife::start(births, Arc::clone(&self.register));
+        self.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
+        self.look()?;
+        Ok(self)
     }
 
     fn attached(&mut self) -> Result<Vec<Link>, DispatchError> {
@@ -278,6 +274,27 @@ impl Drop for Dispatcher {
         // First the manager ends: it would change classes that are put back.
         let _ = self.ended();
     }
+}
+
+/// The domains, with the processes that are in them now; and which have none, in sentences.
+fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchError> {
+    let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
+    domains.scan();
+    refuse_first_process(&domains)?;
+    let empty = empty_domains(&domains)?;
+    Ok((domains, empty))
+}
+
+/// By what threads become clients.
+fn means(
+    skeleton: &DispatchSkel<'_>,
+    memory: &Memory,
+    manager: &Sender<Message<Adopted>>,
+    bell: &Arc<OwnedFd>,
+) -> Result<Means, DispatchError> {
+    let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;
+    let (memory, manager, bell) = (memory.clone(), manager.clone(), Arc::clone(bell));
+    Ok(Means { memory, clients_of_threads: clients, manager, bell })
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.
