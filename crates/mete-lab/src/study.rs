@@ -10,7 +10,6 @@ use mete_command::output::Output;
 use mete_command::progress::Steps;
 use mete_command::table::{Head, Table};
 use mete_command::{failure, interrupt, lab};
-use mete_measure::Verdict;
 use mete_study::study::{ClaimResult, StudyEntry, StudyOptions, StudyResults};
 use mete_study::{by_name, studies};
 use serde::Serialize;
@@ -131,8 +130,9 @@ fn table<'a>(ran: impl IntoIterator<Item = &'a StudyResults>) -> Table {
     let heads = [Head::Text("figure"), Head::Text("paper's"), Head::Text("ours"), Head::Name("verdict")];
     let mut table = Table::new(heads);
     for result in ran.into_iter().flat_map(|study| &study.claim_results) {
-        let ClaimResult { figure, paper, ours, verdict } = result;
-        table.row([figure, paper, ours, Verdict::claim_text(*verdict)].map(str::to_owned));
+        let ClaimResult { figure, paper, is_own_bar, ours, verdict } = result;
+        let paper = if *is_own_bar { format!("our bar: {paper}") } else { paper.clone() };
+        table.row([figure.clone(), paper, ours.clone(), verdict.claim_text().to_owned()]);
     }
     table
 }

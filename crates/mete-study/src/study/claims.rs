@@ -34,7 +34,9 @@ struct ClaimsFile {
 struct Claim {
     id: String,
     figure: String,
-    paper: String,
+    /// What the paper says; or what this project asks of itself. One of the two.
+    paper: Option<String>,
+    bar: Option<String>,
     #[serde(default)]
     ours: String,
     missing: Option<String>,
@@ -51,17 +53,20 @@ pub(super) fn results(claims_toml: &str, kept: &Kept) -> Result<Vec<ClaimResult>
 
 impl Claim {
     fn beside(self, kept: &Kept) -> Result<ClaimResult, Reason> {
-        let Claim { id, figure, paper, ours, missing } = self;
+        let Claim { id, figure, paper, bar, ours, missing } = self;
+        let is_own_bar = bar.is_some();
+        let paper =
+            bar.xor(paper).ok_or_else(|| Reason::new(format!("claim {id:?} has to have paper or bar")))?;
         let Some(found) = kept.findings.iter().find(|found| found.id == id) else {
             let ours = missing.unwrap_or_else(|| kept.why_missing().to_owned());
-            return Ok(ClaimResult { figure, paper, ours, verdict: Verdict::NotMeasured });
+            return Ok(ClaimResult { figure, paper, is_own_bar, ours, verdict: Verdict::NotMeasured });
         };
         let mut ours = page::sentence(&ours, &found.values)?;
         // Without a verdict, readers must see that other programs are the reason.
         if let Some(percent) = found.others_percent {
             ours += &format!("; others used up to {} % of the processors", mete_plot::short(percent));
         }
-        Ok(ClaimResult { figure, paper, ours, verdict: found.verdict })
+        Ok(ClaimResult { figure, paper, is_own_bar, ours, verdict: found.verdict })
     }
 }
 

@@ -50,8 +50,10 @@ impl Finding {
 pub struct ClaimResult {
     /// The paper, and its figure, table or section.
     pub figure: String,
-    /// What the paper says.
+    /// What the paper says, or this project's own bar.
     pub paper: String,
+    /// Whether it is that bar.
+    pub is_own_bar: bool,
     /// What was found here.
     pub ours: String,
     /// Whether both say the same.

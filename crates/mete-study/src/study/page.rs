@@ -75,6 +75,6 @@ pub(super) fn render(template: &str, kept: &Kept, claim_results: &[ClaimResult])
 }
 
 fn claim(result: &ClaimResult) -> Value {
-    let ClaimResult { figure, paper, ours, verdict } = result;
-    context! { figure, paper, ours, verdict => verdict.claim_text() }
+    let ClaimResult { figure, paper, is_own_bar, ours, verdict } = result;
+    context! { figure, paper, is_own_bar, ours, verdict => verdict.claim_text() }
 }
