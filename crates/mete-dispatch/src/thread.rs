@@ -27,6 +27,12 @@ use crate::threads::KernelThreads;
 /// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put back.
 const LONGEST_RUN: Duration = Duration::from_millis(200);
 
+/// After so long without a pause the thread makes one: where clients wake on other processors all the time, there is always
+/// something to do.
+const BETWEEN_PAUSES: Nanoseconds = Nanoseconds::from_millis(50);
+/// A pause, and the least time for which waiting is one.
+const PAUSE: Nanoseconds = Nanoseconds::from_micros(50);
+
 /// What the threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -62,8 +68,9 @@ pub(crate) fn run(
     // SAFETY: the descriptor belongs to the ring, which outlives its use here.
     let of_ring = unsafe { BorrowedFd::borrow_raw(ring.epoll_fd()) };
     let mut longest = Duration::ZERO;
+    let mut paused = now();
     while !shared.stops.load(Ordering::Acquire) {
-        wait(&[of_ring, bell.as_fd()], longest)?;
+        paused = pause(paused, || wait(&[of_ring, bell.as_fd()], longest))?;
         let _ = rustix::io::read(bell, &mut [0; 8]);
         ring.consume_raw();
         longest = manager.step(now(), &mut rows.borrow_mut())?;
@@ -74,6 +81,24 @@ pub(crate) fn run(
         }
     }
     Ok(())
+}
+
+/// Waits, and goes on waiting for a moment if that was no pause and the last one is long over. When the last pause was then.
+fn pause(
+    last: Nanoseconds,
+    wait: impl FnOnce() -> Result<(), DispatchError>,
+) -> Result<Nanoseconds, DispatchError> {
+    let begin = now();
+    wait()?;
+    let end = now();
+    if end.saturating_sub(begin) >= PAUSE {
+        return Ok(end);
+    }
+    if end.saturating_sub(last) < BETWEEN_PAUSES {
+        return Ok(last);
+    }
+    std::thread::sleep(Duration::from_nanos(PAUSE.get()));
+    Ok(now())
 }
 
 fn wait(files: &[BorrowedFd<'_>; 2], longest: Duration) -> Result<(), DispatchError> {
@@ -104,5 +129,26 @@ impl Drop for Bound {
     fn drop(&mut self) {
         // It cannot fail: every process may raise its limit up to the maximum, which stayed as it was.
         let _ = setrlimit(Resource::Rttime, self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_always_has_something_to_do_pauses_all_the_same_and_seldom() {
+        let last = now();
+        // Waiting ends at once, and the last pause was just now, or long ago. Other load may be a pause, too.
+        let goes_on = || (0..1000).any(|_| pause(last, || Ok(())).unwrap() == last);
+        assert!(goes_on());
+        let long_ago = last.saturating_sub(BETWEEN_PAUSES);
+        assert!(pause(long_ago, || Ok(())).unwrap() >= last.saturating_add(PAUSE));
+        // One that has waited needs no other pause.
+        let waits = || {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(())
+        };
+        assert!(pause(last, waits).unwrap() > last);
     }
 }

@@ -34,6 +34,10 @@ struct Dispatcher {
 impl Victim for Dispatcher {
     type Place = Place;
 
+    // Two dispatchers refuse each other. With journals apart they do not, and each has clients in front all the time: the
+    // rest of the machine, and so those that put classes back, would have nothing.
+    const AT_ONCE: u64 = 1;
+
     fn place() -> Place {
         let parts = [&["hogs", "1"][..], &["forks"]].map(Part::on_one_processor);
         Place { parts, directory: tempfile::tempdir().unwrap() }

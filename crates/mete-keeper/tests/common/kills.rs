@@ -21,6 +21,9 @@ pub trait Victim: Sized {
     /// What is used by several runs: for example the processes that the program changes.
     type Place;
 
+    /// How many runs may go on at the same time, unless something else is asked for.
+    const AT_ONCE: u64 = 4;
+
     /// What the runs of one thread use.
     fn place() -> Self::Place;
 
@@ -69,7 +72,7 @@ enum Target {
 
 /// Makes as many runs as asked for, and reports how they went.
 pub fn kill_in_any_order<V: Victim>(name: &str) {
-    let (runs, at_once) = (number("METE_KILLS", 30), number("METE_KILLS_AT_ONCE", 4));
+    let (runs, at_once) = (number("METE_KILLS", 30), number("METE_KILLS_AT_ONCE", V::AT_ONCE));
     let longest = Duration::from_millis(number("METE_KILLS_LONGEST_GAP_MS", 200));
     let seed =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
