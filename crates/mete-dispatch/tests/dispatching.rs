@@ -208,9 +208,10 @@ fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     }
 }
 
-/// As a compilation is: each of them would have ended long before the next look at all threads.
+/// As in a compilation: each of them has ended long before the next look at all threads. How soon one is taken up depends on
+/// the machine, and so does the domain's share; on an idle one it is its half.
 #[test]
-fn vtrr_7_a_domain_of_processes_that_live_for_milliseconds_has_its_share() {
+fn vtrr_7_processes_that_live_for_milliseconds_are_clients_of_their_parents_domain() {
     if !can_dispatch() {
         return;
     }
@@ -219,10 +220,12 @@ fn vtrr_7_a_domain_of_processes_that_live_for_milliseconds_has_its_share() {
     let hog = Part::on_one_processor(&["hogs", "1"]);
     let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&[(&forks, 1), (&hog, 1)]));
     dispatching.used_after(Duration::from_millis(300));
-    let used = dispatching.used_after(Duration::from_secs(2));
-    println!("{used:?}");
-    let part = used[0] / (used[0] + used[1]);
-    assert!((part - 0.5).abs() < 0.1, "{used:?}");
+    let (before, ran_before) = (dispatching.used()[0], forks.ran_with_children());
+    let share = dispatching.used_after(Duration::from_secs(2));
+    let counted = (dispatching.used()[0] - before) / 1000.0;
+    let ran = (forks.ran_with_children() - ran_before).as_millis() as f64;
+    println!("{share:?} µs; {counted} of {ran} ms are counted");
+    assert!(counted > 0.4 * ran, "{counted} of {ran} ms are counted");
     assert!(dispatching.end().contains("failed: 0"));
 }
 

@@ -130,6 +130,16 @@ impl Part {
     }
 
     /// The classes of its threads.
+    /// The processor time that it has used, with that of the processes that it has started and that have ended.
+    pub fn ran_with_children(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let behind_name = stat.rsplit(')').next().unwrap();
+        // User and system time in ticks of 10 ms, its own and its children's.
+        let ticks =
+            behind_name.split_whitespace().skip(11).take(4).map(|ticks| ticks.parse::<u64>().unwrap());
+        Duration::from_millis(10 * ticks.sum::<u64>())
+    }
+
     pub fn classes(&self) -> Vec<Class> {
         self.threads().into_iter().filter_map(|thread| Class::of_thread(thread).ok()).collect()
     }
