@@ -226,7 +226,7 @@ fn folders_of_results_are_not_made_behind_another_users_link() {
     }
 }
 
-/// Nobody reads from it, so that opening it waits.
+/// The pipe has no reader, so opening it waits.
 #[test]
 fn one_signal_ends_a_conversion_that_waits_at_a_pipe() {
     let place = Place::new();

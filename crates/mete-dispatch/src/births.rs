@@ -23,27 +23,27 @@ use crate::register::Register;
 
 /// How many births may wait. What is beyond it is found at the next look at all threads.
 const MOST_WAITING: usize = 256;
-/// After so many births the thread sleeps for so long, so that however many threads begin, others run as well.
+/// After this many births the thread sleeps for this long: others run as well, however many threads begin.
 const AT_ONCE: usize = 8;
 const PAUSE: Duration = Duration::from_millis(2);
 /// How soon the thread notices that it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// By what the manager tells of births, without waiting.
-#[derive(Debug, Default)]
-pub(crate) struct BirthTeller(Option<SyncSender<Birth>>);
+#[derive(Debug)]
+pub(crate) struct BirthTeller(SyncSender<Birth>);
 
 impl BirthTeller {
     /// Whether there was room. If not, the thread is found later.
     pub fn tell(&self, birth: Birth) -> bool {
-        self.0.as_ref().is_some_and(|sender| sender.try_send(birth).is_ok())
+        self.0.try_send(birth).is_ok()
     }
 }
 
 /// What births are heard by.
 pub(crate) fn channel() -> (BirthTeller, Receiver<Birth>) {
     let (sender, births) = sync_channel(MOST_WAITING);
-    (BirthTeller(Some(sender)), births)
+    (BirthTeller(sender), births)
 }
 
 /// The thread that takes up what is born. It ends when this is dropped.

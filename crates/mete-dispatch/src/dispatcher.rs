@@ -66,7 +66,6 @@ pub struct Dispatcher {
     unnamed: Option<io::Error>,
     /// How putting back went, if it could not go on.
     restored: Option<Restored>,
-    manager: Sender<Message<Adopted>>,
     bell: Arc<OwnedFd>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), DispatchError>>>,
@@ -116,7 +115,7 @@ impl Dispatcher {
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
         let (manager, messages) = channel();
-        let by = means(&skeleton, &memory, &manager, &bell)?;
+        let by = means(&skeleton, &memory, manager, &bell)?;
         let register = Register::new(domains, reduced(&shares), classes, by);
         let (teller, births) = births::channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
@@ -133,7 +132,6 @@ impl Dispatcher {
             empty_domains,
             unnamed,
             restored: None,
-            manager,
             bell,
             shared,
             thread: Some(thread),
@@ -193,12 +191,9 @@ impl Dispatcher {
     /// If there are fewer domains.
     pub fn set_share(&mut self, nth: usize, share: Share) {
         self.shares[nth] = share;
-        let clients = self.register().set_shares(reduced(&self.shares));
-        let domain = of_policy(DomainId::new((FIRST.index() + nth) as u16));
-        let rest_ppm = rest_ppm(&self.shares, self.rest);
-        // An error means that the manager has ended, which is found out by the next look.
-        let _ = self.manager.send(Message::Shares { domain, share, clients, rest_ppm });
-        self.ring();
+        let domain = DomainId::new((FIRST.index() + nth) as u16);
+        let (of_threads, rest_ppm) = (reduced(&self.shares), rest_ppm(&self.shares, self.rest));
+        self.register().set_share(domain, share, of_threads, rest_ppm);
     }
 
     fn ring(&self) {
@@ -289,12 +284,11 @@ fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchE
 fn means(
     skeleton: &DispatchSkel<'_>,
     memory: &Memory,
-    manager: &Sender<Message<Adopted>>,
+    manager: Sender<Message<Adopted>>,
     bell: &Arc<OwnedFd>,
 ) -> Result<Means, DispatchError> {
     let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;
-    let (memory, manager, bell) = (memory.clone(), manager.clone(), Arc::clone(bell));
-    Ok(Means { memory, clients_of_threads: clients, manager, bell })
+    Ok(Means { memory: memory.clone(), clients_of_threads: clients, manager, bell: Arc::clone(bell) })
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.

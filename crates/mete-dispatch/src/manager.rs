@@ -40,8 +40,8 @@ const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
 const LEAST_SLICE: Nanoseconds = Nanoseconds::from_micros(200);
 /// How long the manager sleeps at least: it runs before its clients, and would leave them nothing.
 const SHORTEST: Duration = Duration::from_micros(20);
-/// For how long a processor is kept free for a thread that the client has started that had it: so long it takes until it is
-/// a client, too. It runs meanwhile, among ordinary tasks.
+/// For how long a processor is kept free at most for a thread that the client on it has started. The thread runs meanwhile,
+/// among ordinary tasks, and becomes a client.
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
@@ -122,7 +122,7 @@ pub(crate) fn now() -> Nanoseconds {
 }
 
 impl<T: Threads> Manager<T> {
-    /// For so many processors, each with such an account of the rest. It hears of clients, and tells of those that are born.
+    /// For this number of processors, each with this account of the rest. By the pair it is told of clients, and tells of births.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         memory: Memory,

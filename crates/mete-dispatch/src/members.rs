@@ -147,8 +147,8 @@ mod tests {
             (first, members.has_room(), members.add(&candidate(2))),
             (Some(ClientId::at(0)), false, None)
         );
-        let nobody = Domains::new([]).unwrap();
-        assert_eq!(members.changes(&nobody).0.len(), 1);
+        let none = Domains::new([]).unwrap();
+        assert_eq!(members.changes(&none).0.len(), 1);
         assert!(members.has_room());
     }
 

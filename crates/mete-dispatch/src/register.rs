@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use mete_log::DomainId;
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
+use mete_policy::{DomainIndex, Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Mask, Restored};
 use mete_sched::domains::{Domains, FIRST};
@@ -144,11 +144,13 @@ impl Register {
         Ok(Some(mask))
     }
 
-    /// The threads of each domain have other shares. Which clients have which.
-    pub fn set_shares(&mut self, of_threads: Vec<Share>) -> Vec<(ClientId, Share)> {
+    /// A domain has another share, and with it the threads of all domains and the rest.
+    pub fn set_share(&mut self, domain: DomainId, share: Share, of_threads: Vec<Share>, rest_ppm: u64) {
         self.of_threads = of_threads;
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
-        self.members.iter().map(|member| (member.number, of_client(member.domain))).collect()
+        let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
+        self.by.tell(Message::Shares { domain: of_policy(domain), share, clients, rest_ppm });
+        self.by.ring();
     }
 
     /// What each domain has used since the dispatcher started, in their order.
