@@ -181,6 +181,7 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is
     dispatching.used_after(Duration::from_millis(200));
     let used = dispatching.used_after(Duration::from_secs(2));
     let part = used[0] / (used[0] + used[1]);
+    println!("{used:?} {part}");
     assert!((part - 0.75).abs() < 0.03, "{used:?}");
     assert!(dispatching.end().contains("failed: 0"));
 }

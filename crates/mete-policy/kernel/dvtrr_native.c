@@ -226,17 +226,25 @@ __u32 mete_dvtrr_is_next(struct dvtrr *p, __u32 number)
 	return client && client->state == DVTRR_READY && dvtrr_is_next(p, number, client->processor);
 }
 
-/* Where a blocked client wakes: where it was, or on the first processor that it may run on. */
-static void place(struct dvtrr *p, struct dvtrr_client *client, __u64 barred)
+/* Where a blocked client wakes: on a processor that nobody wants, or where it was, or on the first one that it may run on. */
+static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 {
-	__u32 first = 0;
+	__u32 nth, first = 0;
 
-	if (!(barred >> (client->processor & 63) & 1) || !~barred)
-		return;
+	for (nth = 0; nth < 64; nth++) {
+		__u32 processor = (placed + nth) & 63;
+		__u32 number = dvtrr_queue_number(p, processor, DVTRR_ROOT);
+
+		if (processor >= p->processors || barred >> processor & 1)
+			continue;
+		if (!dvtrr_queue_at(p, number)->members)
+			return processor;
+	}
+	if (!(barred >> (placed & 63) & 1) || !~barred)
+		return placed;
 	while (barred >> first & 1)
 		first++;
-	if (first < p->processors)
-		client->processor = first;
+	return first < p->processors ? first : placed;
 }
 
 /* The processor whose client is to give way, or DVTRR_NONE. */
@@ -245,7 +253,7 @@ __u32 mete_dvtrr_wake(struct dvtrr *p, __u32 number)
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 
 	if (client && client->state == DVTRR_BLOCKED)
-		place(p, client, p->barred[number]);
+		client->processor = place(p, client->processor, p->barred[number]);
 	return dvtrr_wake(p, number) ? client->processor : DVTRR_NONE;
 }
 

@@ -169,3 +169,57 @@ fn nested() -> KernelVtrr {
     }
     policy
 }
+
+/// One client computes all the time on the first of two processors; another one wakes, runs briefly and blocks again and
+/// again, bound to the first one and then to none. Each time then: whom its wake-up displaced, and where it was picked.
+fn where_a_sleeper_runs(policy: &mut dyn Policy) -> [Vec<(Option<ProcessorId>, ProcessorId)>; 2] {
+    const ZERO: Nanoseconds = Nanoseconds::ZERO;
+    let [hog, sleeper] = [0, 1].map(ClientId::new);
+    for client in [hog, sleeper] {
+        policy.add(client, DomainIndex::ROOT, Share::ONE, ZERO);
+        policy.set_allowed(client, 0b01);
+    }
+    let _ = policy.wake(hog, ZERO);
+    let both = [0, 1].map(ProcessorId::new);
+    let mut running = [policy.pick(both[0], ZERO).map(|picked| picked.client), None];
+    let (mut runs, mut displaced) = ([Vec::new(), Vec::new()], policy.wake(sleeper, ZERO));
+    for nth in 0..200 {
+        if let Some(processor) = displaced {
+            let client = running[processor.index()].take().expect("it runs");
+            policy.ran(client, Nanoseconds::new(100_000), Stop::Preempted, ZERO);
+        }
+        for (on, client) in both.iter().zip(&mut running) {
+            *client = client.or_else(|| policy.pick(*on, ZERO).map(|picked| picked.client));
+        }
+        if let Some(on) = running.iter().position(|client| *client == Some(sleeper)) {
+            runs[nth / 100].push((displaced.take(), ProcessorId::at(on)));
+            running[on] = None;
+            policy.ran(sleeper, Nanoseconds::new(10_000), Stop::Blocked, ZERO);
+            running[0] = running[0].or_else(|| policy.pick(both[0], ZERO).map(|picked| picked.client));
+            policy.set_allowed(sleeper, if nth < 99 { 0b01 } else { 0b11 });
+            displaced = policy.wake(sleeper, ZERO);
+        } else if let Some(client) = running[0].take() {
+            policy.ran(client, Nanoseconds::new(1_000_000), Stop::Expired, ZERO);
+        }
+    }
+    runs
+}
+
+#[test]
+fn vtrr_7_a_client_that_wakes_goes_to_a_processor_that_nobody_wants_and_displaces_nobody() {
+    let setup = Setup { processors: 2, ..Setup::for_clients(2) };
+    let [first, second] = [0, 1].map(ProcessorId::new);
+    let policies: [Box<dyn Policy>; 2] =
+        [Box::new(DistributedVtrr::new(&setup)), Box::new(KernelVtrr::new(&setup))];
+    for mut policy in policies {
+        let [bound, free] = where_a_sleeper_runs(policy.as_mut());
+        // Bound, it goes ahead of the other one as soon as it is known to run briefly.
+        assert!(bound.contains(&(Some(first), first)), "{}: {bound:?}", policy.name());
+        let free = &free[1..];
+        assert!(
+            free.len() > 50 && free.iter().all(|run| *run == (None, second)),
+            "{}: {free:?}",
+            policy.name()
+        );
+    }
+}

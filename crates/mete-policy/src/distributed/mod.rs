@@ -23,6 +23,8 @@
 //! | fairness | in each domain all members' virtual times stay within some quanta of each other |
 //! | several processors | a queue for each; a processor looks at others' only where it has nothing due |
 //!
+//! A client that wakes goes to a processor that nobody wants, if there is one that it may run on, and to where it was otherwise.
+//!
 //! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide it by their
 //! shares: the limit goes up without it. A member that was away comes back with a quantum due at most.
 //!
@@ -143,6 +145,8 @@ pub struct DistributedVtrr {
     allowed: Vec<u64>,
     /// The client that was picked last for each processor, while it runs.
     running: Vec<Option<ClientId>>,
+    /// The processors in whose queues no client stands, a bit each.
+    vacant: u64,
     moves: u64,
     raises: u64,
 }
@@ -179,6 +183,7 @@ impl DistributedVtrr {
             placed: vec![ProcessorId::new(0); clients],
             allowed: vec![u64::MAX; clients],
             running: vec![None; usize::from(processors)],
+            vacant: u64::MAX >> 64_u16.saturating_sub(processors),
             moves: 0,
             raises: 0,
         };
@@ -200,9 +205,15 @@ impl DistributedVtrr {
         waits_for_its_turn
     }
 
-    /// Where a client wakes: where it was, or on the first processor that it may run on.
+    /// Where a client wakes: on a processor that nobody wants, the one where it was or the next one; else where it was, or on
+    /// the first processor that it may run on.
     fn place(&self, client: ClientId) -> ProcessorId {
         let (placed, allowed) = (self.placed[client.index()], self.allowed[client.index()]);
+        let vacant = self.vacant & allowed;
+        if vacant != 0 {
+            let from = u32::from(placed.get() & 63);
+            return ProcessorId::new(((from + vacant.rotate_right(from).trailing_zeros()) & 63) as u16);
+        }
         let first = ProcessorId::new(allowed.trailing_zeros() as u16);
         let may_stay = allowed >> (placed.get() & 63) & 1 == 1 || first.get() >= self.processors;
         if may_stay { placed } else { first }

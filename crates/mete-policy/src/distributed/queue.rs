@@ -28,6 +28,11 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// The bit of a processor in a set of them. The sets have no more than 64.
+fn bit(processor: ProcessorId) -> u64 {
+    1_u64.checked_shl(processor.get().into()).unwrap_or(0)
+}
+
 impl DistributedVtrr {
     /// Puts a member into a line of its queue; with the first member that can be selected, the domain itself can be
     /// selected in its parent's queue.
@@ -92,6 +97,7 @@ impl DistributedVtrr {
     /// Counts a client, and each domain above whose first client here it is, as members of their queues.
     pub(super) fn enter(&mut self, client: ClientId, processor: ProcessorId) {
         self.placed[client.index()] = processor;
+        self.vacant &= !bit(processor);
         let mut next = Some(client.get());
         while let Some(member) = next {
             let home = self.home(member);
@@ -127,6 +133,9 @@ impl DistributedVtrr {
             let number = self.queue_number(processor, home);
             self.queues[number].members -= 1;
             let is_empty = self.queues[number].members == 0;
+            if is_empty && home == ROOT {
+                self.vacant |= bit(processor);
+            }
             next = self.above(member, processor).filter(|_| is_empty);
         }
     }
