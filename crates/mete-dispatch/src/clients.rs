@@ -41,6 +41,11 @@ impl<T: Copy> Client<T> {
         if self.standing == Some(standing) {
             return Ok(());
         }
+        // From real time straight to SCHED_IDLE, a kernel may lose count of the weight of the thread's group, and let other
+        // groups wait for minutes, also after the thread has its own class again: docs/limits.md.
+        if standing == Standing::Behind {
+            threads.stand(&self.thread, Standing::Among)?;
+        }
         threads.stand(&self.thread, standing)?;
         self.standing = Some(standing);
         Ok(())

@@ -52,7 +52,12 @@ impl Threads for ModelThreads {
         if kernel.refuses && standing == Standing::Front {
             return Err(Errno::PERM);
         }
-        kernel.standing.insert(*thread, standing);
+        let before = kernel.standing.insert(*thread, standing);
+        let is_direct = (before, standing) == (Some(Standing::Front), Standing::Behind);
+        assert!(
+            !is_direct,
+            "a kernel may lose count of a group whose thread goes from the front straight to behind"
+        );
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. A
 //!   line with a domain's place and a share, in hundredths, sets that first. At the end of its input it prints what was put back.
 //! * `recover` puts back what dispatchers have left behind that were killed together with their watchers.
-//! * `hogs THREADS` computes.
+//! * `hogs THREADS` computes, and `hogs-and-sleeper THREADS` also sleeps as `sleeper` does.
 //! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
 //!   late it was since the line before, in microseconds: the median, the 99th percentile, and of how many.
 //! * `forks` starts processes that compute for a moment, one after the other.
@@ -36,6 +36,10 @@ fn main() -> Outcome {
         ["dispatch", policy, rest, domains @ ..] => dispatch(policy, rest, domains),
         ["recover"] => say(&format!("{:?}", mete_sched::actuator::recover().classes)),
         ["hogs", threads] => hogs(threads.parse()?),
+        ["hogs-and-sleeper", threads] => {
+            (0..threads.parse()?).for_each(|_| drop(thread::spawn(|| compute(LAST))));
+            sleeper()
+        }
         ["sleeper"] => sleeper(),
         ["forks"] => forks(),
         ["burst"] => {

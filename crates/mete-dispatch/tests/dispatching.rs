@@ -187,6 +187,29 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is
 }
 
 #[test]
+fn log_16_sessions_have_what_they_had_before_when_the_dispatcher_has_ended() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    for _ in 0..3 {
+        let parts = [("hogs", "1"), ("hogs", "4"), ("hogs-and-sleeper", "10")];
+        let parts = parts.map(|(role, threads)| Part::in_a_session(&[role, threads]));
+        let all: Vec<_> = parts.iter().zip([3, 2, 1]).collect();
+        let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+        dispatching.used_after(Duration::from_secs(2));
+        dispatching.end();
+        let ran = || parts.each_ref().map(Part::ran);
+        let before = ran();
+        std::thread::sleep(Duration::from_secs(2));
+        let had: Vec<_> = ran().iter().zip(before).map(|(ran, before)| (*ran - before).as_millis()).collect();
+        let all: u128 = had.iter().sum();
+        // A third each, or by the number of their threads: that is the kernel's choice.
+        assert!(had.iter().all(|had| had * 20 > all), "ms since it ended: {had:?}");
+    }
+}
+
+#[test]
 fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     if !can_dispatch() {
         return;

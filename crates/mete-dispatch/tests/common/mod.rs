@@ -88,16 +88,26 @@ impl Drop for Talking {
     }
 }
 
+/// The first processor of this process.
+fn first_processor() -> String {
+    let mask = mete_sched::actuator::Mask::of_thread(std::process::id()).unwrap();
+    mask.processors().next().unwrap().to_string()
+}
+
 /// A process that is dispatched.
 pub struct Part(Talking);
 
 impl Part {
     /// A part that runs on the first processor of this process.
     pub fn on_one_processor(arguments: &[&str]) -> Part {
-        let mask = mete_sched::actuator::Mask::of_thread(std::process::id()).unwrap();
-        let processor = mask.processors().next().unwrap().to_string();
         let mut command = Command::new("taskset");
-        Part::start(command.args(["-c", &processor, SUBJECT]).args(arguments))
+        Part::start(command.args(["-c", &first_processor(), SUBJECT]).args(arguments))
+    }
+
+    /// The same in a session of its own, which the kernel may give a share of its own.
+    pub fn in_a_session(arguments: &[&str]) -> Part {
+        let mut command = Command::new("setsid");
+        Part::start(command.args(["taskset", "-c", &first_processor(), SUBJECT]).args(arguments))
     }
 
     /// One that may run on every processor of this process.
