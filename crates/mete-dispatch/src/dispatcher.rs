@@ -22,7 +22,7 @@ use crate::births::{self, Midwife};
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::{Manager, Message, now};
-use crate::members::FIRST_PROCESS;
+use crate::members::{FIRST_PROCESS, candidates};
 use crate::memory::{Birth, MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::register::{Means, Register, of_policy};
 use crate::rest::{PPM, Rest};
@@ -55,6 +55,7 @@ impl Default for Setup {
 
 /// See the [crate](crate).
 pub struct Dispatcher {
+    domains: Domains,
     register: Arc<Mutex<Register>>,
     midwife: Option<Midwife>,
     /// What each domain has, and the rest.
@@ -116,7 +117,7 @@ impl Dispatcher {
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
         let (manager, messages) = channel();
         let by = means(&skeleton, &memory, manager, &bell)?;
-        let register = Register::new(domains, reduced(&shares), classes, by);
+        let register = Register::new(domains.len(), reduced(&shares), classes, by);
         let (teller, births) = births::channel();
         let ruling = made(policy, &shares, processors, setup.quantum);
         let of_rest = Rest::new(rest_ppm(&shares, setup.rest), now());
@@ -125,6 +126,7 @@ impl Dispatcher {
         let shared = Arc::new(Shared::default());
         let thread = started(ruler, &skeleton, &bell, &shared)?;
         let dispatcher = Dispatcher {
+            domains,
             register: Arc::new(Mutex::new(register)),
             midwife: None,
             shares,
@@ -170,14 +172,21 @@ impl Dispatcher {
     /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        let looked =
-            if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.register().look_at_all() };
+        let looked = if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.look_at_all() };
         if looked.is_err() {
             // The manager first: it would change classes that are put back.
             let _ = self.ended();
             self.put_back();
         }
         looked
+    }
+
+    /// The register is locked only before and after the search: threads that are born wait for it in real time.
+    fn look_at_all(&mut self) -> Result<(), DispatchError> {
+        self.register().begin_look();
+        self.domains.scan();
+        let there = candidates(&self.domains);
+        self.register().end_look(there)
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {

@@ -15,7 +15,7 @@
 //! Principles:
 //!
 //! 1. **Everything is charged.** A client is charged for the time that it had, by the kernel's own switches, whether it
-//!    was chosen or ran on what others left. What a client starts is a client, too, within a millisecond.
+//!    was chosen or ran on what others left. What a client starts is a client, too, as a rule within a millisecond.
 //! 2. **The rest of the machine has its share.** A chosen client steps back when a task waits that is no client, as long
 //!    as those have not had their share (see [`Setup::rest`]).
 //! 3. **Nothing outlives the process.** Every thread's class is put back, however the dispatcher ends, within what

@@ -15,6 +15,8 @@ pub(crate) struct Member {
     pub domain: DomainId,
     /// When it began, which tells it from another thread of the same number.
     start: u64,
+    /// The look at all threads that was under way, or the last one, when it became a member.
+    since: u64,
 }
 
 /// A thread that is to be.
@@ -40,23 +42,31 @@ impl Candidate {
 pub(crate) struct Members {
     present: BTreeMap<u32, Member>,
     free: VecDeque<ClientId>,
+    /// How many looks at all threads have begun.
+    looks: u64,
 }
 
 impl Members {
     /// With numbers below this one.
     pub fn with_room(most: usize) -> Members {
         // One that was given back is given out last: the kernel and the manager may still know its former holder.
-        Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect() }
+        Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect(), looks: 0 }
+    }
+
+    /// All threads are looked at from now on. What becomes a member meanwhile may not be among those that are found.
+    pub fn begin_look(&mut self) {
+        self.looks += 1;
     }
 
     /// The members that have ended or belong elsewhere now; they are members no longer. And the threads that belong to a
-    /// domain and are none.
-    pub fn changes(&mut self, domains: &Domains) -> (Vec<(u32, Member)>, Vec<Candidate>) {
-        let there = candidates(domains);
+    /// domain and are none. By the threads that the look has found that was begun last.
+    pub fn changes(&mut self, there: BTreeMap<u32, Candidate>) -> (Vec<(u32, Member)>, Vec<Candidate>) {
+        let looks = self.looks;
         let is_there = |thread: &u32, member: &Member| {
-            there
+            let is_found = there
                 .get(thread)
-                .is_some_and(|found| (found.start, found.domain) == (member.start, member.domain))
+                .is_some_and(|found| (found.start, found.domain) == (member.start, member.domain));
+            is_found || member.since == looks
         };
         let mut gone = Vec::new();
         self.present.retain(|&thread, member| {
@@ -77,7 +87,8 @@ impl Members {
     /// Makes a thread a member; `None` if there are too many.
     pub fn add(&mut self, candidate: &Candidate) -> Option<ClientId> {
         let number = self.free.pop_front()?;
-        let member = Member { number, domain: candidate.domain, start: candidate.start };
+        let (domain, start, since) = (candidate.domain, candidate.start, self.looks);
+        let member = Member { number, domain, start, since };
         self.present.insert(candidate.thread, member);
         Some(number)
     }
@@ -111,7 +122,7 @@ pub(crate) const FIRST_PROCESS: u32 = 1;
 const KEEPERS: [&[u8]; 2] = [b"mete-restore", b"mete-keeper"];
 
 /// All threads that belong to domains and may be dispatched.
-fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
+pub(crate) fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
     let members = users.flat_map(|domain| domains.members(domain).map(move |pid| (domain, pid)));
     let processes = members.filter_map(|(domain, pid)| Some((domain, Process::read(pid)?)));
@@ -147,8 +158,9 @@ mod tests {
             (first, members.has_room(), members.add(&candidate(2))),
             (Some(ClientId::at(0)), false, None)
         );
-        let none = Domains::new([]).unwrap();
-        assert_eq!(members.changes(&none).0.len(), 1);
+        assert_eq!(members.changes(BTreeMap::new()).0, [], "it has come since the look began");
+        members.begin_look();
+        assert_eq!(members.changes(BTreeMap::new()).0.len(), 1);
         assert!(members.has_room());
     }
 

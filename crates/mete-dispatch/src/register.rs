@@ -1,6 +1,7 @@
 //! Which threads are clients now, and what each domain has had. Threads that begin are taken up, when all threads are looked
 //! at or as soon as a client starts them; those that have ended or belong elsewhere are let go.
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::slice;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use mete_log::DomainId;
 use mete_policy::{DomainIndex, Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Mask, Restored};
-use mete_sched::domains::{Domains, FIRST};
+use mete_sched::domains::FIRST;
 
 use crate::bandwidth::Bandwidth;
 use crate::error::DispatchError;
@@ -21,7 +22,6 @@ use crate::memory::{Birth, MOST_CLIENTS, Memory};
 
 /// See the [module](self).
 pub(crate) struct Register {
-    domains: Domains,
     members: Members,
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
@@ -50,11 +50,10 @@ pub(crate) struct Means {
 }
 
 impl Register {
-    /// Without a client. The domains have been scanned.
-    pub fn new(domains: Domains, of_threads: Vec<Share>, classes: Classes, by: Means) -> Register {
+    /// Without a client, for this number of domains.
+    pub fn new(domains: usize, of_threads: Vec<Share>, classes: Classes, by: Means) -> Register {
         Register {
-            used: vec![Nanoseconds::ZERO; domains.len()],
-            domains,
+            used: vec![Nanoseconds::ZERO; domains],
             members: Members::with_room(MOST_CLIENTS),
             of_threads,
             left_out: 0,
@@ -66,17 +65,21 @@ impl Register {
         }
     }
 
-    /// Takes up threads that have begun, and lets go of others.
+    /// All threads of the domains are looked for from now on: that takes long, and births are taken up meanwhile.
+    pub fn begin_look(&mut self) {
+        self.members.begin_look();
+    }
+
+    /// Takes up threads that have begun, and lets go of others. These were found since a look was begun.
     ///
     /// # Errors
     ///
     /// Why a thread cannot be dispatched, also of one that was born since the last call.
-    pub fn look_at_all(&mut self) -> Result<(), DispatchError> {
+    pub fn end_look(&mut self, there: BTreeMap<u32, Candidate>) -> Result<(), DispatchError> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        self.domains.scan();
-        let (gone, new) = self.members.changes(&self.domains);
+        let (gone, new) = self.members.changes(there);
         self.bandwidth.check(&new)?;
         let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
