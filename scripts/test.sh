@@ -102,13 +102,36 @@ miri() {
 	done
 }
 
+# A virtual machine emulates its processors one after the other on one of the host's. So there are two at a time, and what the
+# first one prints follows behind the others.
 vm() {
-	in_vm vm
-	in_vm vm-modules --modules
+	local beside=$target/test-vm.log pid status
+	# In a group of its own, which can be ended as a whole.
+	set -m
+	of_kernel "$beside" >"$beside.out" 2>&1 &
+	pid=$!
+	set +m
+	# shellcheck disable=SC2064 # the number now
+	trap "kill -- -$pid 2>/dev/null" EXIT
 	# Shares of processor time are asserted, so time must not depend on what else the host does.
 	in_vm vm-ext --counted mete-ext
 	in_vm vm-shares --counted mete-shares
 	in_vm vm-dispatch --counted mete-dispatch
+	wait "$pid"
+	status=$?
+	trap - EXIT
+	[ "$status" = 0 ] || worst=$status
+	cat "$beside" >>"$log"
+	cat "$beside.out"
+}
+
+# of_kernel LOG
+of_kernel() {
+	local log=$1
+	: >"$log"
+	in_vm vm
+	in_vm vm-modules --modules
+	exit "$worst"
 }
 
 # in_vm STAGE [OPTION] [CRATE]
