@@ -52,8 +52,13 @@ proptest! {
     #[test]
     fn new_1_a_decision_that_is_given_back_is_made_again(history in steps(200)) {
         for entry in CATALOG.iter().filter(|entry| entry.name != "lottery") {
-            let mut world = World::new((entry.make)(&setup()));
+            let mut world = World::new((entry.make)(&setup())).picking_one_ahead();
             history.iter().for_each(|step| world.take(step));
+            if let &[first, _ahead] = world.picked(0) {
+                world.take(&Step::RanFor(first, 1000, 3));
+            }
+            // All at one moment: in another one, another client may be next.
+            world.take(&Step::Late(0));
             world.take(&Step::Pick(0));
             let decided = *world.answers.last().expect("an answer");
             if decided != Answer::Pick(None) {

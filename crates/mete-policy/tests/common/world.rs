@@ -80,6 +80,10 @@ pub struct World<P> {
     setup: Setup,
     /// The latest decision for each processor.
     latest: Vec<Option<Decision>>,
+    /// The clients that were picked for each processor and have not stopped, in this order.
+    picked: Vec<Vec<u32>>,
+    /// Whether nothing is picked for a processor for which two clients are: one that runs, and one ahead.
+    picks_one_ahead: bool,
     late_ns: u64,
 }
 
@@ -103,8 +107,20 @@ impl<P: Policy> World<P> {
             answers: Vec::new(),
             setup,
             latest: vec![None; usize::from(setup.processors.max(1))],
+            picked: vec![Vec::new(); usize::from(setup.processors.max(1))],
+            picks_one_ahead: false,
             late_ns: 0,
         }
+    }
+
+    /// The same; it picks one ahead at most, as the interface has it.
+    pub fn picking_one_ahead(self) -> World<P> {
+        World { picks_one_ahead: true, ..self }
+    }
+
+    /// The clients that were picked for a processor and have not stopped.
+    pub fn picked(&self, processor: u16) -> &[u32] {
+        self.picked.get(usize::from(processor)).map_or(&[], Vec::as_slice)
     }
 
     pub fn in_state(&self, state: State) -> usize {
@@ -172,6 +188,7 @@ impl<P: Policy> World<P> {
     }
 
     fn enter(&mut self, client: u32, state: State) {
+        self.picked.iter_mut().for_each(|picked| picked.retain(|picked| *picked != client));
         if let Some(entry) = self.states.get_mut(client as usize) {
             *entry = state;
         }
@@ -223,6 +240,9 @@ impl<P: Policy> World<P> {
     }
 
     fn pick(&mut self, processor: u16) {
+        if self.picks_one_ahead && self.picked(processor).len() > 1 {
+            return;
+        }
         let ready = self.in_state(State::Ready);
         let now = self.time();
         let decision = self.policy.pick(ProcessorId::new(processor), Nanoseconds::new(now));
@@ -244,6 +264,7 @@ impl<P: Policy> World<P> {
         assert!(!decision.slice_ns.is_zero(), "{name}: client {client} may run for some time");
         self.enter(client, State::Running);
         self.slices[client as usize] = decision.slice_ns.get();
+        self.picked[usize::from(processor)].push(client);
     }
 
     fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
