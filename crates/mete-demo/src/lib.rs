@@ -18,6 +18,7 @@
 mod alternate;
 mod board;
 mod cast;
+mod crowds;
 mod latencies;
 mod observe;
 pub mod part;

@@ -14,9 +14,10 @@ use mete_command::output::Output;
 
 use crate::alternate::{Alternated, alternate};
 use crate::cast::{CastProcess, DemoStage, Tally, own_processors, usual_hogs};
+use crate::crowds::SecondAct;
 use crate::observe::{Observed, Observer};
 use crate::report::{self, Story};
-use crate::second_act::{self, SecondAct};
+use crate::second_act;
 use crate::share_show;
 use crate::show::{
     Show, announce, completeness, in_short, machine, matrix_table, print_stretch, sources, summary_table,
@@ -28,6 +29,11 @@ use crate::summary::{Stretch, StretchKind};
 const SETTLE: Duration = Duration::from_millis(1500);
 /// How long the processes run before the first stretch that is measured.
 const WARM_UP: Duration = Duration::from_millis(500);
+
+/// How long the first act takes about.
+fn first_act_time(options: &DemoOptions) -> Duration {
+    (SETTLE * 2 + options.stretch * 3) * options.rounds
+}
 
 /// Plays the demo.
 ///
@@ -42,7 +48,7 @@ pub fn run(options: &DemoOptions, out: &mut Output) -> Result<ExitCode> {
     let hogs = options.hogs.unwrap_or_else(|| usual_hogs(&processors));
     let stage = DemoStage::open(&processors, hogs)?;
     announce(options, &stage, out)?;
-    let mut show = Show::new(options, SETTLE);
+    let mut show = Show::new(options, first_act_time(options) + second_act::time(options));
     play(&stage, StretchKind::Off, &DemoOptions { stretch: WARM_UP, ..options.clone() }, &mut show)?;
     for round in 0..options.rounds {
         // The order changes from round to round, because the first of two may have an advantage.

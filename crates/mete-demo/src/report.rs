@@ -6,8 +6,8 @@ use mete_measure::pairs::in_pairs;
 use mete_measure::statistics::Interval;
 use mete_plot::{Matrix, Strip, escape, grouped};
 
+use crate::crowds::SecondAct;
 use crate::observe::Moved;
-use crate::second_act::SecondAct;
 use crate::share_show;
 use crate::summary::{Spread, Stretch, StretchKind, change, spread};
 

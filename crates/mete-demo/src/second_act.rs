@@ -17,78 +17,21 @@ use mete_policy::by_name;
 use mete_sched::domains::SharedDomain;
 
 use crate::cast::{CastProcess, DemoStage, Tally};
+use crate::crowds::{CROWDS, Ruler, SecondAct, ShareStretch, rounds};
 use crate::requests::pin;
 use crate::share_show;
 use crate::show::Show;
 
-/// The share and the number of threads of each crowd. The server is in the last one.
-pub const CROWDS: [(u32, usize); 3] = [(3, 1), (2, 4), (1, 10)];
 /// The policy that deals out the shares.
 const POLICY: &str = "distributed-vtrr";
-/// How many rounds are enough to see it.
-const MOST_ROUNDS: u32 = 2;
 /// Time between a change of the ruler and the measurement.
-pub const SETTLE: Duration = Duration::from_secs(1);
+const SETTLE: Duration = Duration::from_secs(1);
 /// How often the dispatcher looks for new threads.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Who rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ruler {
-    /// The kernel's own scheduler.
-    Kernel,
-    /// The dispatcher.
-    Shares,
-}
-
-impl Ruler {
-    pub const ALL: [Ruler; 2] = [Ruler::Kernel, Ruler::Shares];
-
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ruler::Kernel => "the kernel alone",
-            Ruler::Shares => "dealt out by shares",
-        }
-    }
-}
-
-/// One stretch of the act, measured.
-#[derive(Clone, Debug)]
-pub struct ShareStretch {
-    pub ruler: Ruler,
-    /// The part of all crowds' processor time that each had, in percent.
-    pub given_percent: [f64; 3],
-    /// The times that half of the answers, and 99 of 100, did not exceed, in microseconds.
-    pub latency_us: [f64; 2],
-}
-
-/// What came of the act.
-pub enum SecondAct {
-    Played(Vec<ShareStretch>),
-    /// It cannot be played here, and why.
-    Impossible(String),
-}
-
-impl SecondAct {
-    /// Whether all of it was played, or none of it can be.
-    pub fn is_over(&self, options: &DemoOptions) -> bool {
-        match self {
-            SecondAct::Played(stretches) => stretches.len() == rounds(options) as usize * Ruler::ALL.len(),
-            SecondAct::Impossible(_) => true,
-        }
-    }
-}
-
-/// How many rounds are played.
-pub fn rounds(options: &DemoOptions) -> u32 {
-    if options.no_kernel { 0 } else { options.rounds.min(MOST_ROUNDS) }
-}
-
-/// The part of the processor that each crowd is to have, in percent.
-pub fn wanted_percent() -> [f64; 3] {
-    let all: u32 = CROWDS.iter().map(|(share, _)| share).sum();
-    CROWDS.map(|(share, _)| 100.0 * f64::from(share) / f64::from(all))
+/// How long it takes about.
+pub fn time(options: &DemoOptions) -> Duration {
+    (SETTLE + options.stretch) * Ruler::ALL.len() as u32 * rounds(options)
 }
 
 /// Plays it; what is over when the end is asked for is kept.
@@ -184,7 +127,8 @@ impl Scene {
     fn dispatcher(&self) -> Result<Dispatcher, String> {
         let policy = by_name(POLICY).ok_or_else(|| format!("there is no policy {POLICY}"))?;
         let domain = |(crowd, (share, _)): (&CastProcess, &(u32, usize))| {
-            SharedDomain::parse(format!("{}=pid:{},share={share}", crowd.name(), crowd.pid()).as_ref())
+            let selector = format!("pid:{}", crowd.pid());
+            SharedDomain::new(crowd.name(), [selector.as_str()], Some(f64::from(*share)))
         };
         let domains = self.crowds.iter().zip(&CROWDS).map(domain).collect::<Result<Vec<_>, _>>();
         let domains = domains.map_err(|error| error.to_string())?;
@@ -226,14 +170,4 @@ fn wait(dispatcher: &mut Option<Dispatcher>, length: Duration, tick: impl Fn()) 
         tick();
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vtrr_7_a_crowd_is_to_have_its_share_of_all_shares() {
-        assert_eq!(wanted_percent(), [50.0, 100.0 / 3.0, 100.0 / 6.0]);
-    }
 }

@@ -7,7 +7,7 @@ use mete_command::output::Output;
 use mete_command::table::{Head, Table};
 use mete_plot::{Axis, bars, escape};
 
-use crate::second_act::{CROWDS, Ruler, SecondAct, ShareStretch, wanted_percent};
+use crate::crowds::{CROWDS, Ruler, SecondAct, ShareStretch, wanted_percent};
 use crate::show::Show;
 use crate::summary::Spread;
 

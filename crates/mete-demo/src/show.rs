@@ -11,7 +11,6 @@ use mete_command::table::{Head, Table, grouped};
 
 use crate::cast::{DRIVERS, DemoStage};
 use crate::observe::{Moved, Observed};
-use crate::second_act;
 use crate::summary::{Stretch, StretchKind, spread};
 
 /// What is kept from stretch to stretch.
@@ -29,9 +28,8 @@ pub struct Show {
 }
 
 impl Show {
-    pub fn new(options: &DemoOptions, settle: Duration) -> Show {
-        let first_act = (settle * 2 + options.stretch * 3) * options.rounds;
-        let total = first_act + (second_act::SETTLE + options.stretch) * 2 * second_act::rounds(options);
+    /// Of a demo that takes this time.
+    pub fn new(options: &DemoOptions, total: Duration) -> Show {
         Show {
             progress: if options.json { Progress::none() } else { Progress::of_time("demo", Some(total)) },
             began: Instant::now(),

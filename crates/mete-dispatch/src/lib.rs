@@ -53,6 +53,7 @@ mod error;
 mod manager;
 mod members;
 mod memory;
+mod message;
 #[cfg(test)]
 mod model;
 mod register;

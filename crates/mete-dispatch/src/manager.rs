@@ -15,8 +15,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use mete_log::clock::monotonic_ns;
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
+use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
@@ -25,6 +24,7 @@ use crate::clients::{Client, Clients};
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
+use crate::message::Message;
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 
@@ -45,19 +45,6 @@ const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
-
-/// What the manager is told by the thread that looks for clients.
-#[derive(Debug)]
-pub(crate) enum Message<T> {
-    /// A thread that is to be dispatched.
-    Join { number: ClientId, thread: T, domain: DomainIndex, share: Share, allowed: u64 },
-    /// One that no longer is: it has ended, or belongs to no domain any more.
-    Leave { number: ClientId },
-    /// The processors on which clients may run.
-    Processors(Box<Mask>),
-    /// Another share of a domain, and what the clients of all domains and the rest have then.
-    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)>, rest_ppm: u64 },
-}
 
 /// A processor, and the client that has it.
 #[derive(Clone, Copy, Debug)]
@@ -114,11 +101,6 @@ pub(crate) struct Manager<T: Threads> {
     /// A client was found to have ended when it was chosen already.
     has_missed_end: bool,
     error: Option<DispatchError>,
-}
-
-/// The present time, by the clock of the rows.
-pub(crate) fn now() -> Nanoseconds {
-    Nanoseconds::new(monotonic_ns())
 }
 
 impl<T: Threads> Manager<T> {

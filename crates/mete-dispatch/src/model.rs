@@ -13,8 +13,9 @@ use rustix::io::Errno;
 use crate::births;
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::manager::{Manager, Message};
+use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
+use crate::message::Message;
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 

@@ -16,9 +16,9 @@ use mete_sched::domains::FIRST;
 
 use crate::bandwidth::Bandwidth;
 use crate::error::DispatchError;
-use crate::manager::{Message, now};
 use crate::members::{Candidate, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
+use crate::message::{Message, now};
 
 /// See the [module](self).
 pub(crate) struct Register {

@@ -20,8 +20,9 @@ use rustix::time::{ClockId, Timespec};
 
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::manager::{Manager, now};
+use crate::manager::Manager;
 use crate::memory::Row;
+use crate::message::now;
 use crate::threads::KernelThreads;
 
 /// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put back.

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 
 use crate::{
     Bvt, BvtSettings, Credit, CreditSettings, DeficitRoundRobin, DistributedVtrr, Eevdf, FairShare, Goodness,
-    GroupRatio, GroupVtrr, Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr, WeightedRoundRobin, Wf2q,
-    Wfq, WfqLinear,
+    GroupRatio, GroupVtrr, KernelVtrr, Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr,
+    WeightedRoundRobin, Wf2q, Wfq, WfqLinear,
 };
 
 /// A policy that can be asked for by name.
@@ -51,6 +51,8 @@ catalog! {
         |setup| GroupVtrr::new(setup);
     "distributed-vtrr": "group vtrr with a queue for each processor: what `mete schedule --policy vtrr` runs in the kernel",
         |setup| DistributedVtrr::new(setup);
+    "distributed-vtrr-kernel": "the same in C, as it runs inside the kernel: the same schedule",
+        |setup| KernelVtrr::new(setup);
     "wrr": "weighted round robin: in turn, each for its share of quanta",
         |setup| WeightedRoundRobin::new(setup);
     "drr": "deficit round robin: weighted round robin that carries over what a turn left or overran",

@@ -113,15 +113,10 @@ impl Config {
 }
 
 impl WrittenDomain {
-    /// As the command line would have it, so that both have the same form and the same errors.
     fn read(self, path: &Path) -> Result<SharedDomain, ConfigError> {
-        let share = self.share.map_or_else(String::new, |share| format!(",share={share}"));
-        let text = format!("{}={}{share}", self.name, self.selectors.join(","));
-        SharedDomain::parse(text.as_ref()).map_err(|source| ConfigError::Domain {
-            path: path.into(),
-            name: self.name,
-            source,
-        })
+        let selectors = self.selectors.iter().map(String::as_str);
+        let domain = SharedDomain::new(&self.name, selectors, self.share);
+        domain.map_err(|source| ConfigError::Domain { path: path.into(), name: self.name, source })
     }
 }
 
@@ -159,6 +154,14 @@ mod tests {
     }
 
     #[test]
+    fn vtrr_7_a_selector_in_a_file_may_contain_what_separates_them_on_a_command_line() {
+        let config =
+            parse("[[domain]]\nname = 'web'\nselectors = ['comm:a,share=9', 'comm:b,pid:1']").unwrap();
+        let [domain] = &config.domains[..] else { panic!("{config:?}") };
+        assert_eq!((domain.spec.selectors.len(), domain.weight), (2, None));
+    }
+
+    #[test]
     fn vtrr_7_what_is_wrong_in_a_file_is_named_with_its_place() {
         let domain = |rest: &str| format!("[[domain]]\nname = 'web'\n{rest}");
         for (text, expected) in [
@@ -167,6 +170,7 @@ mod tests {
             (domain("selectors = ['pid:1']\nshare = 0"), "\"web\": \"0\" is no share"),
             (domain("selectors = ['pid:1']\nshares = 1"), "line 4"),
             (domain("selectors = ['nothing']"), "selects nothing"),
+            (domain("selectors = ['pid:1', 'share=9']"), "\"share=9\" selects nothing"),
             (domain("selectors = []"), "domain \"web\""),
             (domain(""), "selectors"),
             ("[[domain]".into(), "line 1"),

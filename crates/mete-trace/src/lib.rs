@@ -79,6 +79,7 @@ mod live {
     pub mod file;
     pub mod filter;
     pub(crate) mod flush;
+    pub(crate) mod gap;
     pub mod invitation;
     pub mod memory;
     pub mod merge;
@@ -109,6 +110,7 @@ mod live {
     pub use file::ReadError;
     pub use filter::Filter;
     pub use flush::Report;
+    pub use gap::Gap;
     pub use invitation::Invitation;
     pub use memory::{Buffers, Memory};
     pub use merge::Merge;
@@ -117,7 +119,7 @@ mod live {
     pub use names::ThreadName;
     pub use process_names::ProcessNames;
     pub use producer::{Outcome, Producer};
-    pub use reader::{Gap, Item, ProcessorReader};
+    pub use reader::{Item, ProcessorReader};
     pub use recorder::{Keep, Options, RecordError, Recorder};
     pub use switch::{Switch, Switches};
     pub use symbols::{AddressName, Symbols};

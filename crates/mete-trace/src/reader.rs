@@ -7,28 +7,9 @@ use mete_log::Ticks;
 use crate::block::{Damage, DamageKind, HEADER_BYTES, Header, offset, u64_at};
 use crate::completeness::Account;
 use crate::file::{BlockFile, ReadError, is_unwritten};
+use crate::gap::Gap;
 use crate::record::{Head, Record, STAMP_OFFSET, unfold};
 use crate::tally::Tally;
-
-/// Events that occurred and are not in the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// The processor.
-    pub processor: u32,
-    /// The number of the file in which they would be.
-    pub file: u32,
-    /// Serial number of the first of them.
-    pub first_serial: u64,
-    /// The number of events.
-    pub events: u64,
-    /// Time stamp of the last record before the gap; `None` if there is none.
-    pub after: Option<Ticks>,
-    /// Time stamp of the first record after the gap; `None` if there is none.
-    pub before: Option<Ticks>,
-    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
-    /// room in the buffer when they occurred.
-    pub unreadable: bool,
-}
 
 /// The next thing in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

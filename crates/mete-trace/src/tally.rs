@@ -6,7 +6,7 @@
 use mete_log::Ticks;
 
 use crate::completeness::Account;
-use crate::reader::Gap;
+use crate::gap::Gap;
 
 /// The account of a stretch of time, while a file is read.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::ledger::Restored;
 use super::mask::Mask;
 use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
-use super::{ActuatorError, watcher};
+use super::{ActuatorError, launch};
 use crate::domains::process::{self, Process};
 
 /// What this actuator enforces, and how closely.
@@ -40,16 +40,16 @@ struct Moving {
 }
 
 impl Affinity {
-    /// Starts the watchers. They run [this program](watcher::this_program) again.
+    /// Starts the watchers. They run [this program](super::watcher::this_program) again.
     ///
     /// # Errors
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start() -> Result<Affinity, ActuatorError> {
-        Affinity::start_with(watcher::this_program)
+        Affinity::start_with(launch::this_program)
     }
 
-    /// Starts the watchers with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    /// Starts the watchers with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use super::class::Class;
 use super::ledger::Restored;
 use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
-use super::{ActuatorError, watcher};
+use super::{ActuatorError, launch};
 use crate::domains::process::{Process, own_thread};
 
 /// What this actuator enforces, and how closely.
@@ -41,7 +41,7 @@ pub struct Adopted {
 }
 
 impl Classes {
-    /// Starts the processes that put classes back. They run [this program](watcher::this_program) again.
+    /// Starts the processes that put classes back. They run [this program](super::watcher::this_program) again.
     /// Threads in front will have this real-time priority, from 1 to below [`PRECEDENCE`], which the processes have that
     /// put classes back.
     ///
@@ -49,10 +49,10 @@ impl Classes {
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`], [`ActuatorError::Ruled`]
     pub fn start(priority: u32) -> Result<Classes, ActuatorError> {
-        Classes::start_with(priority, watcher::this_program)
+        Classes::start_with(priority, launch::this_program)
     }
 
-    /// Starts them with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    /// Starts them with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///

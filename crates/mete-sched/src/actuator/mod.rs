@@ -18,6 +18,7 @@ pub mod affinity;
 mod class;
 pub mod classes;
 mod journal;
+mod launch;
 mod ledger;
 pub mod mask;
 mod threads;

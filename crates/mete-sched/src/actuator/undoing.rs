@@ -9,7 +9,7 @@ use mete_keeper::Keepers;
 
 use super::journal::Journal;
 use super::ledger::{Ledger, Restored};
-use super::{ActuatorError, watcher};
+use super::{ActuatorError, launch};
 use crate::domains::process::Process;
 
 /// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has ended. The
@@ -37,10 +37,10 @@ pub(super) struct Book<L> {
 }
 
 impl<L: Ledger> Undoing<L> {
-    /// Starts the watchers, with a program whose `main` calls [`watcher::take_over_if_asked`].
+    /// Starts the watchers, with a program whose `main` calls [`take_over_if_asked`](super::watcher::take_over_if_asked).
     pub fn start(watcher: impl Fn() -> Command + Send + 'static) -> Result<Undoing<L>, ActuatorError> {
         let (journal, unnamed) = Journal::create().map_err(ActuatorError::NotNoted)?;
-        let watchers = watcher::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
+        let watchers = launch::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
         Ok(Undoing { watchers, book: Book::new(journal), unnamed, is_over: false })
     }
 

@@ -9,26 +9,20 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::process::Command;
 use std::time::Duration;
 
-pub use mete_keeper::this_program;
-use mete_keeper::{Duty, Keepers, Role};
+use mete_keeper::Duty;
 
-use super::ActuatorError;
 use super::class::Class;
 use super::classes::take_precedence;
 use super::journal::Journal;
+use super::launch::ROLE;
+pub use super::launch::{ARGUMENT, this_program};
 use super::ledger::Ledger;
 use super::mask::Mask;
 use super::threads::ThreadLedger;
 use super::weights::WeightLedger;
 use crate::domains::process;
-
-/// The first argument that makes this program a watcher.
-pub const ARGUMENT: &str = "--undo-changes";
-
-static ROLE: Role = Role { argument: ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
 
 /// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
 /// [`Affinity`](super::Affinity), [`Classes`](super::Classes) or [`Weights`](super::Weights) must call this first.
@@ -96,16 +90,4 @@ impl Guard {
             self.seen = present;
         }
     }
-}
-
-/// Starts both watchers.
-pub(super) fn start<L: Ledger>(
-    journal: &Journal<L>,
-    program: impl Fn() -> Command + Send + 'static,
-) -> Result<Keepers, ActuatorError> {
-    let own = OsString::from(std::process::id().to_string());
-    let started = journal
-        .to_inherit()
-        .and_then(|(file, path)| Keepers::start(&ROLE, program, vec![file], vec![path, own]));
-    started.map_err(ActuatorError::NoWatcher)
 }

@@ -12,7 +12,7 @@ pub(super) use self::ledger::WeightLedger;
 use self::ledger::WeightRecord;
 use super::ledger::Restored;
 use super::undoing::Undoing;
-use super::{ActuatorError, watcher};
+use super::{ActuatorError, launch};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
@@ -29,16 +29,16 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Starts the processes that put weights back. They run [this program](watcher::this_program) again.
+    /// Starts the processes that put weights back. They run [this program](super::watcher::this_program) again.
     ///
     /// # Errors
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start() -> Result<Weights, ActuatorError> {
-        Weights::start_with(watcher::this_program)
+        Weights::start_with(launch::this_program)
     }
 
-    /// Starts them with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    /// Starts them with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///

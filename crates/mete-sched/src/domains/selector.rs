@@ -280,12 +280,27 @@ impl DomainSpec {
         let bytes = text.as_bytes();
         let equals = bytes.iter().position(|&byte| byte == b'=');
         let equals = equals.ok_or_else(|| DomainError::Form(shown(text)))?;
-        let name = str::from_utf8(&bytes[..equals]).ok();
-        let name = name.filter(|name| !name.is_empty() && name.chars().all(is_plain));
-        let name = name.ok_or_else(|| DomainError::Name(shown(OsStr::from_bytes(&bytes[..equals]))))?;
+        let name = OsStr::from_bytes(&bytes[..equals]);
         let selectors = bytes[equals + 1..].split(|&byte| byte == b',').map(OsStr::from_bytes);
-        let selectors = selectors.map(Selector::parse).collect::<Result<_, _>>()?;
-        Ok(DomainSpec { name: name.to_owned(), selectors, role: None })
+        DomainSpec::new(name, selectors)
+    }
+
+    /// A domain of this name, with what these select.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError`] says what was expected.
+    pub fn new<'a>(
+        name: &OsStr,
+        selectors: impl IntoIterator<Item = &'a OsStr>,
+    ) -> Result<DomainSpec, DomainError> {
+        let plain = name.to_str().filter(|name| !name.is_empty() && name.chars().all(is_plain));
+        let plain = plain.ok_or_else(|| DomainError::Name(shown(name)))?;
+        let selectors = selectors.into_iter().map(Selector::parse).collect::<Result<Vec<_>, _>>()?;
+        if selectors.is_empty() {
+            return Err(DomainError::Selector(String::new()));
+        }
+        Ok(DomainSpec { name: plain.to_owned(), selectors, role: None })
     }
 }
 

@@ -49,13 +49,29 @@ impl SharedDomain {
         self.weight.unwrap_or(SharedDomain::ORDINARY)
     }
 
+    /// A domain with what these select, and with a share if one is said.
+    ///
+    /// # Errors
+    ///
+    /// [`ShareError`] says what was expected.
+    pub fn new<'a>(
+        name: &str,
+        selectors: impl IntoIterator<Item = &'a str>,
+        share: Option<f64>,
+    ) -> Result<SharedDomain, ShareError> {
+        let spec = DomainSpec::new(name.as_ref(), selectors.into_iter().map(OsStr::new))?;
+        let weight = share.map(|share| weight(share).ok_or_else(|| ShareError::Number(share.to_string())));
+        Ok(SharedDomain { spec, weight: weight.transpose()? })
+    }
+
     /// The weight of a share.
     ///
     /// # Errors
     ///
     /// [`ShareError::Number`]
     pub fn weight_of(share: &OsStr) -> Result<u32, ShareError> {
-        weight(share).ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
+        let number = share.to_str().and_then(|share| share.parse().ok());
+        number.and_then(weight).ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
     }
 
     /// Reads a domain with a share or without one. Its selectors may contain any bytes.
@@ -96,8 +112,7 @@ fn is_near_share(key: &str) -> bool {
     nearest(key, ["share", "weight"]).is_some()
 }
 
-fn weight(share: &OsStr) -> Option<u32> {
-    let share: f64 = share.to_str()?.parse().ok()?;
+fn weight(share: f64) -> Option<u32> {
     let weight = (f64::from(SharedDomain::ORDINARY) * share).round();
     // This leaves out what is no number at all, too.
     (1.0..=f64::from(SharedDomain::MOST)).contains(&weight).then_some(weight as u32)

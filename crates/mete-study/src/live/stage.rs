@@ -223,7 +223,8 @@ fn dispatcher(policy: &str, crew: &Crew, parts: &[Part], shares: &[u32]) -> Resu
     let domains = shares.iter().enumerate().map(|(domain, share)| {
         let members = pids.iter().zip(parts).filter(|(_, part)| part.domain == domain);
         let members: Vec<_> = members.map(|(pid, _)| format!("pid:{pid}")).collect();
-        SharedDomain::parse(format!("d{domain}={},share={share}", members.join(",")).as_ref())
+        let members = members.iter().map(String::as_str);
+        SharedDomain::new(&format!("d{domain}"), members, Some(f64::from(*share)))
     });
     let domains = domains.collect::<Result<Vec<_>, _>>().map_err(reason)?;
     Dispatcher::start(entry, domains, Setup::default()).map_err(reason)
