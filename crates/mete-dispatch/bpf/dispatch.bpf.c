@@ -144,6 +144,7 @@ static __always_inline void rest_waits(__u32 at)
 static __always_inline void loses(struct client *client, __u32 number, __u32 thread, __u32 at, __u64 now,
 				  unsigned int state)
 {
+	*(volatile enum activity *)&client->activity = state ? AWAY : ABLE_TO_RUN;
 	if (state & TASK_DEAD)
 		bpf_map_delete_elem(&clients_of_threads, &thread);
 	if (state)
@@ -177,6 +178,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	client = client_of(next->pid, &number);
 	if (client) {
 		client->processor = at;
+		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
 		begin_stint(client, now);
 	}
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
@@ -189,12 +191,16 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 
 static __always_inline int woke(struct task_struct *task)
 {
+	struct client *client;
 	__u32 number;
 
-	if (client_of(task->pid, &number))
+	client = client_of(task->pid, &number);
+	if (client) {
+		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
 		tell(WOKE, number, task->pid, task->thread_info.cpu, bpf_ktime_get_ns(), 1);
-	else if (is_rest(task))
+	} else if (is_rest(task)) {
 		rest_waits(task->thread_info.cpu);
+	}
 	return 0;
 }
 

@@ -24,6 +24,14 @@ enum what {
 	BORN = 5,
 };
 
+/* Whether a client wants the processor. */
+enum activity {
+	/* It has neither woken nor run nor blocked since it is a client. */
+	UNSEEN = 0,
+	ABLE_TO_RUN = 1,
+	AWAY = 2,
+};
+
 /* A thread that the dispatcher gives the processor to. */
 struct client {
 	/*
@@ -37,6 +45,8 @@ struct client {
 	__u32 processor;
 	/* Whether the dispatcher has given it the processor: then it is told at once that the thread blocks. */
 	__u32 is_chosen;
+	enum activity activity;
+	__u32 unused;
 };
 
 struct processor {

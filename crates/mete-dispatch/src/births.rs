@@ -1,11 +1,12 @@
 //! Threads that clients start become clients at once, and not only when all threads are looked at: most processes of a
 //! compilation live for less than the time between two looks.
 //!
-//! The manager tells of them; a thread of its own takes them up, in real time below the manager and above all clients, because
-//! on a busy machine an ordinary thread would wait as long as those that it is to take up live.
+//! The manager tells of them, and keeps the processor of the one that started them free for a moment. A thread of its own takes
+//! them up meanwhile, before all other ordinary ones. It is not in real time: it looks at threads in `/proc`, and if one of
+//! them ends just then, waits in the kernel for whoever clears up behind it, which in real time would be for ever.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,10 +15,11 @@ use std::{io, mem};
 use mete_log::clock::nanoseconds;
 use mete_policy::Nanoseconds;
 use mete_sched::actuator::Class;
-use mete_sched::actuator::classes::PRECEDENCE;
 use mete_sched::domains::process::own_thread;
-use rustix::time::ClockId;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::time::{ClockId, Timespec};
 
+use crate::mailbox::Mailbox;
 use crate::memory::Birth;
 use crate::register::Register;
 
@@ -26,24 +28,51 @@ const MOST_WAITING: usize = 256;
 /// After this many births the thread sleeps for this long: others run as well, however many threads begin.
 const AT_ONCE: usize = 8;
 const PAUSE: Duration = Duration::from_millis(2);
+/// The thread's nice value.
+const FOREMOST: i32 = -20;
 /// How soon the thread notices that it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// By what the manager tells of births, without waiting.
-#[derive(Debug)]
-pub(crate) struct BirthTeller(SyncSender<Birth>);
-
-impl BirthTeller {
-    /// Whether there was room. If not, the thread is found later.
-    pub fn tell(&self, birth: Birth) -> bool {
-        self.0.try_send(birth).is_ok()
-    }
+/// By what the manager tells of births, and the thread hears of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Births {
+    told: Mailbox<Birth>,
+    bell: Arc<OwnedFd>,
 }
 
-/// What births are heard by.
-pub(crate) fn channel() -> (BirthTeller, Receiver<Birth>) {
-    let (sender, births) = sync_channel(MOST_WAITING);
-    (BirthTeller(sender), births)
+impl Births {
+    /// None yet.
+    ///
+    /// # Errors
+    ///
+    /// The system's answer.
+    pub fn new() -> io::Result<Births> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Births { told: Mailbox::with_room(MOST_WAITING), bell: Arc::new(bell) })
+    }
+
+    /// Tells of a birth, without waiting. False if it cannot be told now: the thread is found later.
+    pub fn tell(&self, birth: Birth) -> bool {
+        let is_told = self.told.try_put(birth);
+        if is_told {
+            // An error means that it was rung already.
+            let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+        }
+        is_told
+    }
+
+    /// The next one that was told of.
+    pub fn hear(&self) -> Option<Birth> {
+        self.told.take()
+    }
+
+    /// Waits until one is told of, for some time at most.
+    fn wait(&self) {
+        let mut bell = [PollFd::new(&*self.bell, PollFlags::IN)];
+        // An error costs a look for nothing.
+        let _ = poll(&mut bell, Timespec::try_from(LOOK).ok().as_ref());
+        let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
+    }
 }
 
 /// The thread that takes up what is born. It ends when this is dropped.
@@ -65,7 +94,7 @@ impl Midwife {
     /// # Errors
     ///
     /// The system's answer.
-    pub fn start(births: Receiver<Birth>, register: Arc<Mutex<Register>>) -> io::Result<Midwife> {
+    pub fn start(births: Births, register: Arc<Mutex<Register>>) -> io::Result<Midwife> {
         let shared = Arc::new(Shared::default());
         let its = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -88,17 +117,16 @@ impl Drop for Midwife {
     }
 }
 
-fn take_up(births: &Receiver<Birth>, register: &Mutex<Register>, shared: &Shared) {
-    // Without the priority it is only later.
-    let _ = Class::fifo(PRECEDENCE - 1).give_to(own_thread());
+fn take_up(births: &Births, register: &Mutex<Register>, shared: &Shared) {
+    // Without the precedence it is only later.
+    let _ = Class::ordinary(FOREMOST).give_to(own_thread());
     while !shared.stops.load(Ordering::Acquire) {
-        let first = match births.recv_timeout(LOOK) {
-            Ok(birth) => birth,
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return,
+        let Some(first) = births.hear() else {
+            births.wait();
+            continue;
         };
         let mut register = register.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = std::iter::from_fn(|| births.try_recv().ok());
+        let others = std::iter::from_fn(|| births.hear());
         let taken_up =
             [first].into_iter().chain(others).take(AT_ONCE).map(|birth| register.take_up_born(birth));
         let is_full = taken_up.count() == AT_ONCE;

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::{io, thread};
@@ -18,12 +18,13 @@ use mete_sched::actuator::{Classes, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::births::{self, Midwife};
+use crate::births::{Births, Midwife};
 use crate::counts::Counts;
 use crate::error::DispatchError;
+use crate::mailbox::Mailbox;
 use crate::manager::Manager;
 use crate::members::{FIRST_PROCESS, candidates};
-use crate::memory::{Birth, MOST_CLIENTS, MOST_PROCESSORS, Memory};
+use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::{Message, now};
 use crate::register::{Means, Register, of_policy};
 use crate::rest::{PPM, Rest};
@@ -116,14 +117,15 @@ impl Dispatcher {
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
-        let (manager, messages) = channel();
-        let by = means(&skeleton, &memory, manager, &bell)?;
+        let messages = Mailbox::with_room(MOST_CLIENTS);
+        let by = means(&skeleton, &memory, messages.clone(), &bell)?;
         let register = Register::new(domains.len(), reduced(&shares), classes, by);
-        let (teller, births) = births::channel();
+        let births = Births::new().map_err(|error| system("make an event", error))?;
         let ruling = made(policy, &shares, processors, setup.quantum);
         let of_rest = Rest::new(rest_ppm(&shares, setup.rest), now());
         let threads = KernelThreads::new();
-        let ruler = Manager::new(ruling, memory, threads, (messages, teller), processors, of_rest, now());
+        let ruler =
+            Manager::new(ruling, memory, threads, (messages, births.clone()), processors, of_rest, now());
         let shared = Arc::new(Shared::default());
         let thread = started(ruler, &skeleton, &bell, &shared)?;
         let dispatcher = Dispatcher {
@@ -146,7 +148,7 @@ impl Dispatcher {
     }
 
     /// Has the kernel tell of threads, and takes those up that are there.
-    fn begun(mut self, births: Receiver<Birth>) -> Result<Dispatcher, DispatchError> {
+    fn begun(mut self, births: Births) -> Result<Dispatcher, DispatchError> {
         self._links = self.attached()?;
         let midwife = Midwife::start(births, Arc::clone(&self.register));
         self.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
@@ -294,7 +296,7 @@ fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchE
 fn means(
     skeleton: &DispatchSkel<'_>,
     memory: &Memory,
-    manager: Sender<Message<Adopted>>,
+    manager: Mailbox<Message<Adopted>>,
     bell: &Arc<OwnedFd>,
 ) -> Result<Means, DispatchError> {
     let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;

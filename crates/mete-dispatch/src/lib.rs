@@ -50,6 +50,7 @@ mod clients;
 mod counts;
 mod dispatcher;
 mod error;
+mod mailbox;
 mod manager;
 mod members;
 mod memory;

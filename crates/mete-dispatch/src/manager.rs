@@ -12,17 +12,17 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
-use crate::births::BirthTeller;
+use crate::births::Births;
 use crate::clients::{Client, Clients};
 use crate::counts::Counts;
 use crate::error::DispatchError;
+use crate::mailbox::Mailbox;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
 use crate::rest::Rest;
@@ -86,8 +86,8 @@ pub(crate) struct Manager<T: Threads> {
     policy: Box<dyn Policy + Send>,
     memory: Memory,
     threads: T,
-    messages: Receiver<Message<T::Thread>>,
-    births: BirthTeller,
+    messages: Mailbox<Message<T::Thread>>,
+    births: Births,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
     /// When the policy's periodic interrupt is next, if it wants one.
@@ -109,7 +109,7 @@ impl<T: Threads> Manager<T> {
         policy: Box<dyn Policy + Send>,
         memory: Memory,
         threads: T,
-        (messages, births): (Receiver<Message<T::Thread>>, BirthTeller),
+        (messages, births): (Mailbox<Message<T::Thread>>, Births),
         processors: usize,
         rest: Rest,
         now: Nanoseconds,
@@ -135,7 +135,7 @@ impl<T: Threads> Manager<T> {
 
     /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
-        while let Ok(message) = self.messages.try_recv() {
+        while let Some(message) = self.messages.try_take() {
             self.hear(message, now);
         }
         while let Some(row) = rows.pop_front() {
@@ -175,7 +175,7 @@ impl<T: Threads> Manager<T> {
                 }
                 let mut client = Client::new(thread);
                 // Only now: what happens after this is told by a row.
-                let can_run = self.threads.is_runnable(&thread);
+                let can_run = self.memory.can_run(number);
                 client.can_run = can_run;
                 let stands = client.stand(&mut self.threads, Standing::Behind);
                 self.clients.put(number, client);
@@ -283,7 +283,7 @@ impl<T: Threads> Manager<T> {
             let Some(client) = self.clients.get(number) else { continue };
             client.forget_standing();
             let has_run = client.is_away && used > client.charged;
-            let is_missed = has_run && self.threads.is_runnable(&client.thread);
+            let is_missed = has_run && self.memory.can_run(number);
             if is_missed {
                 client.can_run = true;
                 self.wake(number, now);
@@ -364,7 +364,7 @@ impl<T: Threads> Manager<T> {
         let Some(client) = self.clients.get(chosen.client) else { return };
         let used = self.memory.used(chosen.client, now).saturating_sub(chosen.before);
         // One that has used nothing is looked at: its row may be among those that were lost.
-        client.can_run = !used.is_zero() || self.threads.is_runnable(&client.thread);
+        client.can_run = !used.is_zero() || self.memory.can_run(chosen.client);
         let left = chosen.slice.saturating_sub(used);
         if client.can_run && left >= LEAST_LEFT && now < chosen.last {
             chosen.ends = now.saturating_add(left);

@@ -141,7 +141,19 @@ pub(crate) fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
 fn is_dispatched(process: &Process) -> bool {
     let is_keeper = KEEPERS.iter().any(|keeper| process.comm.as_encoded_bytes().starts_with(keeper));
     let is_ours = process.pid == std::process::id() || is_keeper;
-    !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours
+    !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours && !has_bound(process.pid)
+}
+
+/// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it than one that
+/// is written for real time.
+fn has_bound(process: u32) -> bool {
+    let mut bound = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: no new limit is passed, and the old one is written to `bound`, which belongs to this function.
+    unsafe {
+        libc::prlimit(process.cast_signed(), libc::RLIMIT_RTTIME, std::ptr::null(), &raw mut bound);
+    }
+    // After an error nothing is known, and the kernel will refuse what may not be.
+    bound.rlim_cur != libc::RLIM_INFINITY
 }
 
 #[cfg(test)]
@@ -162,6 +174,22 @@ mod tests {
         members.begin_look();
         assert_eq!(members.changes(BTreeMap::new()).0.len(), 1);
         assert!(members.has_room());
+    }
+
+    #[test]
+    fn a_process_that_the_kernel_would_end_in_real_time_is_not_dispatched() {
+        let mut bounded = std::process::Command::new("prlimit");
+        let bounded = bounded.args(["--rttime=200000:200000", "sleep", "60"]).spawn().unwrap();
+        let free = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let begin = std::time::Instant::now();
+        while !has_bound(bounded.id()) && begin.elapsed() < std::time::Duration::from_secs(30) {
+            std::thread::yield_now();
+        }
+        assert!(has_bound(bounded.id()) && !has_bound(free.id()));
+        for mut process in [bounded, free] {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ struct Client {
     joined_ns: AtomicU64,
     processor: AtomicU32,
     is_chosen: AtomicU32,
+    activity: AtomicU32,
+    unused: AtomicU32,
 }
 
 /// `struct processor`.
@@ -43,6 +45,7 @@ const _: () = assert!(
         && offset_of!(Client, joined_ns) == offset_of!(types::client, joined_ns)
         && offset_of!(Client, processor) == offset_of!(types::client, processor)
         && offset_of!(Client, is_chosen) == offset_of!(types::client, is_chosen)
+        && offset_of!(Client, activity) == offset_of!(types::client, activity)
         && offset_of!(Processor, client) == offset_of!(types::processor, client)
         && offset_of!(Processor, since_ns) == offset_of!(types::processor, since_ns)
         && offset_of!(Processor, rest_ns) == offset_of!(types::processor, rest_ns)
@@ -111,6 +114,25 @@ impl Memory {
         of.joined_ns.store(now.get(), Ordering::Relaxed);
         of.processor.store(processor as u32, Ordering::Relaxed);
         of.is_chosen.store(0, Ordering::Relaxed);
+        of.activity.store(types::activity::UNSEEN.0, Ordering::Relaxed);
+    }
+
+    /// Notes whether a client can run as it was found, unless the programs know better already.
+    pub fn suppose(&self, client: ClientId, can_run: bool) {
+        let found = if can_run { types::activity::ABLE_TO_RUN } else { types::activity::AWAY };
+        let activity = &self.client(client).activity;
+        // An error means that they do.
+        let _ = activity.compare_exchange(
+            types::activity::UNSEEN.0,
+            found.0,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Whether a client has the processor or waits for it.
+    pub fn can_run(&self, client: ClientId) -> bool {
+        self.client(client).activity.load(Ordering::Relaxed) != types::activity::AWAY.0
     }
 
     /// The time that a client has had the processor until now.
@@ -235,6 +257,11 @@ mod tests {
         pub fn set_account(&self, client: ClientId, used: Nanoseconds, processor: usize) {
             self.client(client).account.store(used.get() << 1, Ordering::Relaxed);
             self.client(client).processor.store(processor as u32, Ordering::Relaxed);
+        }
+
+        pub fn set_can_run(&self, client: ClientId, can_run: bool) {
+            self.client(client).activity.store(types::activity::UNSEEN.0, Ordering::Relaxed);
+            self.suppose(client, can_run);
         }
 
         pub fn is_chosen(&self, client: ClientId) -> bool {

@@ -4,15 +4,15 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mete_policy::{ClientId, DistributedVtrr, DomainIndex, Nanoseconds, Policy, Setup, Share};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
-use crate::births;
+use crate::births::Births;
 use crate::counts::Counts;
 use crate::error::DispatchError;
+use crate::mailbox::Mailbox;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
 use crate::message::Message;
@@ -62,18 +62,14 @@ impl Threads for ModelThreads {
         Ok(())
     }
 
-    fn is_runnable(&self, thread: &u32) -> bool {
-        self.0.borrow().runnable.contains(thread)
-    }
-
     fn run_on(&mut self, _processors: Option<&Mask>) {}
 }
 
 /// A machine with a manager.
 struct Machine {
     manager: Manager<ModelThreads>,
-    sender: Sender<Message<u32>>,
-    births: Receiver<Birth>,
+    messages: Mailbox<Message<u32>>,
+    births: Births,
     kernel: Rc<RefCell<Kernel>>,
     memory: Memory,
     rows: VecDeque<Row>,
@@ -101,17 +97,23 @@ impl Machine {
             policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::new(*share).unwrap());
         }
         let memory = Memory::of_nothing().unwrap();
-        let (sender, messages) = channel();
-        let (teller, births) = births::channel();
+        let (messages, births) = (Mailbox::with_room(0), Births::new().unwrap());
         let threads = ModelThreads::default();
         let kernel = Rc::clone(&threads.0);
         let (policy, now) = (Box::new(policy), Nanoseconds::ZERO);
-        let manager =
-            Manager::new(policy, memory.clone(), threads, (messages, teller), processors, rest, now);
+        let manager = Manager::new(
+            policy,
+            memory.clone(),
+            threads,
+            (messages.clone(), births.clone()),
+            processors,
+            rest,
+            now,
+        );
         let (rows, clients) = (VecDeque::new(), Vec::new());
         let (wanted, had) = (vec![0; processors], vec![0; processors]);
         let mut machine =
-            Machine { manager, sender, births, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
+            Machine { manager, messages, births, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
         machine.use_processors(0..processors);
         for domain in 1..=shares.len() {
             machine.join(domain as u16);
@@ -122,7 +124,7 @@ impl Machine {
     fn use_processors(&mut self, processors: std::ops::Range<usize>) {
         let masks = processors.filter_map(Mask::single);
         let all = masks.reduce(|all, mask| all.or(&mask)).unwrap();
-        self.sender.send(Message::Processors(Box::new(all))).unwrap();
+        self.messages.put(Message::Processors(Box::new(all)));
         self.due = self.now;
     }
 
@@ -134,7 +136,7 @@ impl Machine {
         self.memory.begin(number, 0, Nanoseconds::new(self.now));
         let domain = DomainIndex::new(domain);
         let join = Message::Join { number, thread, domain, share: Share::ONE, allowed: u64::MAX };
-        self.sender.send(join).unwrap();
+        self.messages.put(join);
         self.due = self.now;
     }
 
@@ -144,13 +146,20 @@ impl Machine {
         self.due = self.now;
     }
 
-    fn wakes(&mut self, client: usize) {
+    /// It wakes, and the row is lost.
+    fn wakes_unseen(&mut self, client: usize) {
         self.kernel.borrow_mut().runnable.insert(FIRST + client as u32);
+        self.memory.set_can_run(ClientId::at(client), true);
+    }
+
+    fn wakes(&mut self, client: usize) {
+        self.wakes_unseen(client);
         self.tell(What::Woke, client, self.clients[client].1);
     }
 
     fn blocks(&mut self, client: usize) {
         self.kernel.borrow_mut().runnable.remove(&(FIRST + client as u32));
+        self.memory.set_can_run(ClientId::at(client), false);
         self.tell(What::Blocked, client, self.clients[client].1);
     }
 
@@ -304,7 +313,7 @@ fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_
         machine.tell(What::Born(birth), 0, 0);
         machine.blocks(0);
         machine.pass(4 * STEP).unwrap();
-        assert_eq!(machine.births.try_iter().collect::<Vec<_>>(), [birth]);
+        assert_eq!(machine.births.hear(), Some(birth));
         assert!(machine.standing(Standing::Front).is_empty());
         if comes {
             machine.join(1);
@@ -320,7 +329,7 @@ fn a_share_that_is_set_counts_from_then_on() {
     machine.pass(100 * MS).unwrap();
     let share = Share::new(300).unwrap();
     let domain = DomainIndex::new(2);
-    machine.sender.send(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 }).unwrap();
+    machine.messages.put(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 });
     machine.due = machine.now;
     let before = machine.used();
     machine.pass(800 * MS).unwrap();
@@ -334,7 +343,7 @@ fn a_client_that_wakes_after_its_row_was_lost_runs_again() {
     machine.pass(50 * MS).unwrap();
     machine.blocks(1);
     machine.pass(50 * MS).unwrap();
-    machine.kernel.borrow_mut().runnable.insert(FIRST + 1);
+    machine.wakes_unseen(1);
     let before = machine.used()[1];
     machine.pass(50 * MS).unwrap();
     assert_eq!(machine.used()[1], before);
@@ -350,7 +359,7 @@ fn a_client_that_was_taken_for_blocked_and_runs_is_found_within_a_second() {
     // It is told of, and wakes without a word; one processor is left over for it.
     machine.blocks(1);
     machine.pass(MS).unwrap();
-    machine.kernel.borrow_mut().runnable.insert(FIRST + 1);
+    machine.wakes_unseen(1);
     machine.pass(1100 * MS).unwrap();
     assert_eq!(machine.standing(Standing::Front).len(), 2);
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::slice;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use mete_log::DomainId;
@@ -13,9 +12,11 @@ use mete_policy::{DomainIndex, Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Mask, Restored};
 use mete_sched::domains::FIRST;
+use mete_sched::domains::process::is_runnable;
 
 use crate::bandwidth::Bandwidth;
 use crate::error::DispatchError;
+use crate::mailbox::Mailbox;
 use crate::members::{Candidate, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
 use crate::message::{Message, now};
@@ -44,7 +45,7 @@ pub(crate) struct Means {
     pub memory: Memory,
     /// The clients by the numbers of their threads, for the programs in the kernel.
     pub clients_of_threads: MapHandle,
-    pub manager: Sender<Message<Adopted>>,
+    pub manager: Mailbox<Message<Adopted>>,
     /// Wakes the manager.
     pub bell: Arc<OwnedFd>,
 }
@@ -140,6 +141,8 @@ impl Register {
         self.by.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
         let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
         self.by.clients_of_threads.update(&key, &value, MapFlags::ANY).map_err(DispatchError::Attach)?;
+        // From now on the programs see what it does.
+        self.by.memory.suppose(number, is_runnable(*thread));
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = of_policy(*domain);
         let allowed = allowed(&mask);
@@ -184,8 +187,7 @@ impl Register {
 
 impl Means {
     pub fn tell(&self, message: Message<Adopted>) {
-        // An error means that the manager has ended, which is found out by the next look.
-        let _ = self.manager.send(message);
+        self.manager.put(message);
     }
 
     pub fn ring(&self) {

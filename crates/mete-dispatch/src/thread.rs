@@ -111,9 +111,27 @@ fn wait(files: &[BorrowedFd<'_>; 2], longest: Duration) -> Result<(), DispatchEr
     }
 }
 
-/// The bound of time for all real-time threads of this process; put back when it is dropped.
+/// The bound of time for all real-time threads of this process, and what is said when it is reached; put back when it is
+/// dropped.
 #[derive(Debug)]
-pub(crate) struct Bound(Rlimit);
+pub(crate) struct Bound {
+    before: Rlimit,
+    /// What was done at the signal.
+    handler: libc::sighandler_t,
+}
+
+/// Says why the process ends, and has it end.
+extern "C" fn say_why(signal: libc::c_int) {
+    const WHY: &[u8] =
+        b"mete: the kernel ended the dispatcher: it had been in real time for 200 ms without a pause. All \
+        classes are put back.\n";
+    // SAFETY: a handler may call these, and the text lives for ever. The signal is delivered again after the return.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
 
 impl Bound {
     pub fn set() -> io::Result<Bound> {
@@ -122,14 +140,20 @@ impl Bound {
         // A limit that is stricter already stays.
         let bound = before.maximum.into_iter().chain(before.current).fold(longest, u64::min);
         setrlimit(Resource::Rttime, Rlimit { current: Some(bound), ..before })?;
-        Ok(Bound(before))
+        // SAFETY: the handler only calls what a handler may.
+        let handler = unsafe { libc::signal(libc::SIGXCPU, say_why as *const () as libc::sighandler_t) };
+        Ok(Bound { before, handler })
     }
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
         // It cannot fail: every process may raise its limit up to the maximum, which stayed as it was.
-        let _ = setrlimit(Resource::Rttime, self.0);
+        let _ = setrlimit(Resource::Rttime, self.before);
+        if self.handler != libc::SIG_ERR {
+            // SAFETY: it is what was there before.
+            unsafe { libc::signal(libc::SIGXCPU, self.handler) };
+        }
     }
 }
 

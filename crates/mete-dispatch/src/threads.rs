@@ -4,7 +4,7 @@ use std::process;
 
 use mete_sched::actuator::Mask;
 use mete_sched::actuator::classes::Adopted;
-use mete_sched::domains::process::{is_runnable, own_thread};
+use mete_sched::domains::process::own_thread;
 use rustix::io::Errno;
 
 /// Where a thread stands beside all ordinary ones.
@@ -18,7 +18,8 @@ pub(crate) enum Standing {
     Behind,
 }
 
-/// What the manager does to threads and asks of them. Its tests have a model of a machine instead.
+/// What the manager does to threads. It asks nothing of them: to look at a thread that ends, in `/proc`, is to wait for whoever
+/// clears up behind it, and that one would never have the processor that the manager waits on. Its tests have a model of a machine instead.
 pub(crate) trait Threads {
     /// A thread that may be moved.
     type Thread: Copy;
@@ -32,9 +33,6 @@ pub(crate) trait Threads {
     ///
     /// The kernel's answer.
     fn stand(&mut self, thread: &Self::Thread, standing: Standing) -> Result<(), Errno>;
-
-    /// Whether the kernel would run it now.
-    fn is_runnable(&self, thread: &Self::Thread) -> bool;
 
     /// Has the manager's own thread run on these processors only; `None` stands for all that it began with.
     fn run_on(&mut self, processors: Option<&Mask>);
@@ -66,10 +64,6 @@ impl Threads for KernelThreads {
             Standing::Among => thread.release(),
             Standing::Behind => thread.put_behind(),
         }
-    }
-
-    fn is_runnable(&self, thread: &Adopted) -> bool {
-        is_runnable(thread.thread)
     }
 
     fn run_on(&mut self, processors: Option<&Mask>) {

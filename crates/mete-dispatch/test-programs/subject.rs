@@ -7,6 +7,7 @@
 //! * `hogs THREADS` computes, and `hogs-and-sleeper THREADS` also sleeps as `sleeper` does.
 //! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
 //!   late it was since the line before, in microseconds: the median, the 99th percentile, and of how many.
+//! * `children` has children that end at once, one after the other, without a pause.
 //! * `forks` starts processes that compute for a moment, one after the other.
 
 use std::hint::black_box;
@@ -42,6 +43,7 @@ fn main() -> Outcome {
         }
         ["sleeper"] => sleeper(),
         ["forks"] => forks(),
+        ["children"] => children(),
         ["burst"] => {
             compute(Duration::from_millis(3));
             Ok(())
@@ -131,6 +133,23 @@ fn sleeper() -> Outcome {
         let part = |permille: usize| late.get(late.len() * permille / 1000).copied().unwrap_or_default();
         say(&format!("{} {} {}", part(500), part(990), late.len()))
     })
+}
+
+fn children() -> Outcome {
+    thread::spawn(|| {
+        loop {
+            // SAFETY: the child does nothing but end.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: it only ends this process.
+                unsafe { libc::_exit(0) };
+            }
+            // SAFETY: no status is asked for.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        }
+    });
+    say("here")?;
+    each_line(|_| Ok(()))
 }
 
 fn forks() -> Outcome {

@@ -253,6 +253,25 @@ fn vtrr_7_processes_that_live_for_milliseconds_are_clients_of_their_parents_doma
     assert!(dispatching.end().contains("failed: 0"));
 }
 
+/// To look at a thread in `/proc` that ends just then is to wait in the kernel for whoever clears up behind it: in real time that
+/// would be for as long as the kernel allows.
+#[test]
+fn log_16_the_dispatcher_outlives_clients_that_have_children_without_a_pause() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let parts = [
+        Part::on_one_processor(&["children"]),
+        Part::on_one_processor(&["hogs", "1"]),
+        Part::anywhere(&["children"]),
+    ];
+    let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    dispatching.used_after(Duration::from_secs(6));
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
 /// A control group of version 1 with no real time, which goes with the test.
 struct Bounded(std::path::PathBuf);
 

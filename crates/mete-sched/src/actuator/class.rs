@@ -43,6 +43,11 @@ impl Class {
         Class { policy: FIFO, priority, nice: 0, is_reset_on_fork: true }
     }
 
+    /// Ordinary (`SCHED_OTHER`), with a nice value.
+    pub const fn ordinary(nice: i32) -> Class {
+        Class { policy: libc::SCHED_OTHER as u32, priority: 0, nice, is_reset_on_fork: false }
+    }
+
     /// Behind all that is not idle (`SCHED_IDLE`). The thread keeps its nice value, which counts again when it is
     /// ordinary again.
     pub const fn behind(self) -> Class {
