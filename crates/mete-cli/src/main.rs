@@ -48,8 +48,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// A scheduler that moves processes starts this program a second time. That second process ends up here: it puts the
-/// processor masks back if the scheduler is killed. In the same way, a recorder that mounts its parameters starts a
+/// A scheduler starts this program a second time. That second process ends up here: it puts masks, classes or
+/// weights back if the scheduler is killed. In the same way, a recorder that mounts its parameters starts a
 /// process that unmounts them.
 fn take_over_if_asked() {
     mete_sched::actuator::watcher::take_over_if_asked();

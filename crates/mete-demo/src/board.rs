@@ -22,7 +22,7 @@ pub struct Counts {
     pub requests: AtomicU64,
     /// Of these, requests whose two ends ran on different processors.
     pub crossings: AtomicU64,
-    /// Requests by the time that they took. Clients alone count it.
+    /// Requests by the time that they took. Clients and the asker count it.
     latencies: [AtomicU64; BUCKETS],
 }
 

@@ -1,4 +1,4 @@
-//! The cast of the demo: drivers, clients and hogs, which are real processes, and the board on which they count.
+//! The cast of the demo: drivers, clients, hogs, crowds and an asker, which are real processes, and the board on which they count.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

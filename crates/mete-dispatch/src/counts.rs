@@ -17,6 +17,6 @@ pub struct Counts {
     pub absences: u64,
     /// By how much the end of a quantum was noticed late, at most.
     pub late_ns: Nanoseconds,
-    /// The processor time that the dispatcher's own thread has used.
+    /// The processor time that the manager's thread has used, and the one that takes up what clients start.
     pub own_ns: Nanoseconds,
 }

@@ -174,7 +174,7 @@ impl Register {
         self.members.iter().count()
     }
 
-    /// How many threads of domains were left out at the last look, because there are too many.
+    /// How many threads of domains were left out since the last look began, because there are too many.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

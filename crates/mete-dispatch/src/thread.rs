@@ -57,7 +57,7 @@ pub(crate) fn run(
     if !is_prepared {
         return Ok(());
     }
-    // Room for all rows of the ring, so that nothing is allocated later.
+    // Room for all rows of the ring, so that none is allocated later.
     let rows = std::cell::RefCell::new(VecDeque::with_capacity(1 << 15));
     let mut builder = RingBufferBuilder::new();
     let keep = |bytes: &[u8]| {

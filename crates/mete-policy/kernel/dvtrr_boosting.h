@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Clients that go ahead of all others when they wake: the twin of src/distributed/boosting.rs. */
+/*
+ * Clients that go ahead of all others when they wake: with the end of dvtrr_queue.h, which needs the domain's account, the twin of
+ * src/distributed/boosting.rs.
+ */
 #ifndef METE_DVTRR_BOOSTING_H
 #define METE_DVTRR_BOOSTING_H
 

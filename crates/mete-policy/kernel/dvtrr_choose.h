@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Which client runs next: the twin of choose() and go_on() in src/distributed/mod.rs. All of this takes locks, and is called
+ * Which client runs next: the twin of choose() and go_on() in src/distributed/search.rs. All of this takes locks, and is called
  * under none.
  */
 #ifndef METE_DVTRR_CHOOSE_H

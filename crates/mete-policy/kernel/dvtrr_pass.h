@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* A domain leaves its turn to others where the members that it is due to run elsewhere: the twin of src/distributed/passing.rs. */
+/* A domain leaves its turn to others where the members that are due run elsewhere: the twin of src/distributed/passing.rs. */
 #ifndef METE_DVTRR_PASS_H
 #define METE_DVTRR_PASS_H
 

@@ -13,7 +13,7 @@
 /* How many members of a queue divide what those who are due cannot use. */
 #define DVTRR_LENT_TO 16
 
-/* How many steps a processor that is idle takes through another one's queues, to find a client that may run there. */
+/* How many steps a processor that is idle takes through another one's queues, to find a client that may run on its own. */
 #define DVTRR_SEARCHED 256
 /* What came of looking for a client to take from another processor. */
 enum dvtrr_search {

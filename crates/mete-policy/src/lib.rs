@@ -1,12 +1,14 @@
 //! Scheduling policies: which client runs next, where, and for how long. Pure code.
 //!
-//! A policy is a value (design decision D8). Its owner is the live scheduler, a replayer or a simulator. The owner
-//! tells the policy what happened and carries out what the policy answers. No owner has a copy of the logic.
+//! A policy is a value (design decision D8). Its owner is a live scheduler, the dispatcher, a replayer or a simulator; one
+//! policy also runs inside the kernel, in C. The owner tells the policy what happened and carries out what the policy
+//! answers. No owner has a copy of the logic.
 //!
 //! ```text
-//!   log analysis ─┐                       ┌─▶ actuator (processor affinity)
-//!   trace replay ─┼─▶ what happened ─▶ policy ─▶ decision ─┼─▶ replay
-//!   simulator    ─┘                       └─▶ simulated machine
+//!   log analysis ──┐                                      ┌──▶ processor masks
+//!   kernel's rows ─┼─▶ what happened ─▶ policy ─▶ decision ─┼──▶ scheduling classes
+//!   trace replay ──┤                                      ├──▶ replay
+//!   simulator ─────┘                                      └──▶ simulated machine
 //! ```
 //!
 //! Every policy in this crate keeps to these rules, and a new policy has to:

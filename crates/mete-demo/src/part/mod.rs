@@ -1,4 +1,4 @@
-//! The parts of `mete demo`: a driver, a client, a hog. Each part is a process of its own. The demo starts it, binds it
+//! The parts of `mete demo`: a driver, a client, a hog, a crowd, an asker. Each part is a process of its own. The demo starts it, binds it
 //! to a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
 //!
 //! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,

@@ -139,7 +139,6 @@ impl Part {
         Duration::from_nanos(self.threads().into_iter().map(of_thread).sum())
     }
 
-    /// The classes of its threads.
     /// The processor time that it has used, with that of the processes that it has started and that have ended.
     pub fn ran_with_children(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
@@ -150,11 +149,12 @@ impl Part {
         Duration::from_millis(10 * ticks.sum::<u64>())
     }
 
+    /// The classes of its threads.
     pub fn classes(&self) -> Vec<Class> {
         self.threads().into_iter().filter_map(|thread| Class::of_thread(thread).ok()).collect()
     }
 
-    /// And of the processes that it started.
+    /// The same, and those of the processes that it started.
     pub fn classes_with_children(&self) -> Vec<Class> {
         let children = process::processes().into_iter().filter_map(Process::read);
         let children = children.filter(|process| process.parent == self.pid());

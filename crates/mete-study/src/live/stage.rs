@@ -115,7 +115,7 @@ pub(crate) struct Run {
     pub looks: Vec<(u64, Vec<u64>)>,
     /// By how much the sleepers ran late, in microseconds, in order of size.
     pub late_us: Vec<f64>,
-    /// What the dispatcher did meanwhile.
+    /// What the dispatcher did: decisions and its own time meanwhile, all else since it began.
     pub counts: Option<Counts>,
 }
 
@@ -278,7 +278,7 @@ fn late(words: &[std::sync::atomic::AtomicU64], since: u64) -> Vec<f64> {
         .collect()
 }
 
-/// What a member does. It makes system calls only.
+/// What a member does. Between a bare clone and its end it may make system calls, but allocates nothing and takes no lock.
 fn play(member: &MemberWords<'_>) {
     let words = member.words();
     let is_sleeper = words[ROLE].load(Ordering::Relaxed) != 0;
