@@ -223,3 +223,66 @@ fn vtrr_7_a_client_that_wakes_goes_to_a_processor_that_nobody_wants_and_displace
         );
     }
 }
+
+/// Both twins, for this number of processors.
+fn twins(processors: u16, clients: u32) -> [Box<dyn Policy>; 2] {
+    let quantum_ns = Nanoseconds::new(1_000_000);
+    let setup = Setup { processors, quantum_ns, ..Setup::for_clients(clients) };
+    [Box::new(DistributedVtrr::new(&setup)), Box::new(KernelVtrr::new(&setup))]
+}
+
+fn come(policy: &mut dyn Policy, shares: &[(u32, u32)]) {
+    for (client, share) in shares {
+        let (client, share) = (ClientId::new(*client), Share::new(*share).expect("in range"));
+        policy.add(client, DomainIndex::ROOT, share, Nanoseconds::ZERO);
+        let _ = policy.wake(client, Nanoseconds::ZERO);
+    }
+}
+
+/// The quanta that each client has of so many on each processor.
+fn had_of(policy: &mut dyn Policy, processors: u16, quanta: u64) -> Vec<u64> {
+    let mut had = vec![0; 8];
+    for _ in 0..quanta {
+        let picked = (0..processors).filter_map(|on| policy.pick(ProcessorId::new(on), Nanoseconds::ZERO));
+        for picked in picked.collect::<Vec<_>>() {
+            policy.ran(picked.client, picked.slice_ns, Stop::Expired, Nanoseconds::ZERO);
+            had[picked.client.index()] += 1;
+        }
+    }
+    had
+}
+
+#[test]
+fn vtrr_6_what_a_client_owes_when_its_share_changes_stays_the_same_time() {
+    for (mut policy, name) in twins(1, 2).into_iter().zip(["Rust", "C"]) {
+        come(policy.as_mut(), &[(0, 1), (1, 1)]);
+        let picked = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).expect("two can run");
+        // It was not stopped for 40 quanta, and has ten shares from now on.
+        policy.ran(picked.client, Nanoseconds::new(40_000_000), Stop::Expired, Nanoseconds::ZERO);
+        policy.set_share(picked.client, Share::new(10).expect("in range"), Nanoseconds::ZERO);
+        let mut others = 0;
+        loop {
+            let next = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).expect("two can run");
+            policy.ran(next.client, next.slice_ns, Stop::Expired, Nanoseconds::ZERO);
+            if next.client == picked.client {
+                break;
+            }
+            others += 1;
+        }
+        // Of 44 quanta the other one is due four. If what is owed stayed the same virtual time, it would have forty.
+        assert!((3..=6).contains(&others), "{name}: {others} quanta in a row");
+    }
+}
+
+#[test]
+fn vtrr_7_what_a_client_could_not_use_is_forfeit_when_others_come() {
+    for (mut policy, name) in twins(2, 4).into_iter().zip(["Rust", "C"]) {
+        // It is due four thirds of a processor, and can use one.
+        come(policy.as_mut(), &[(0, 2), (1, 1)]);
+        assert_eq!(had_of(policy.as_mut(), 2, 2000)[..2], [2000, 2000], "{name}");
+        // Now it is due four fifths of one.
+        come(policy.as_mut(), &[(2, 1), (3, 1)]);
+        let had = had_of(policy.as_mut(), 2, 400);
+        assert!(had[0].abs_diff(320) <= 40, "{name}: {had:?}");
+    }
+}
