@@ -253,6 +253,28 @@ fn vtrr_7_processes_that_live_for_milliseconds_are_clients_of_their_parents_doma
     assert!(dispatching.end().contains("failed: 0"));
 }
 
+/// They have the classes that the dispatcher gives as well, and are as old as clients from which they could have inherited them.
+#[test]
+fn log_16_own_classes_are_told_from_those_that_a_client_would_have_passed_on() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let ordinary = Part::on_one_processor(&["sleeper"]);
+    let idle = Part::of_class(&["--idle", "0"], &["sleeper"]);
+    let in_front = Part::of_class(&["--reset-on-fork", "--fifo", "1"], &["sleeper"]);
+    let parts = [ordinary, idle, in_front];
+    let before = parts.each_ref().map(Part::classes);
+    let domain = format!("a=pid:{},pid:{},pid:{}", parts[0].pid(), parts[1].pid(), parts[2].pid());
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &[domain]);
+    dispatching.used_after(Duration::from_millis(20));
+    eventually("the ordinary one is behind or in front", || parts[0].classes() != before[0]);
+    // The first thread; those that it has started are ordinary.
+    assert_eq!(parts[2].classes()[0], before[2][0], "real time is left alone");
+    dispatching.end();
+    assert_eq!(parts.each_ref().map(Part::classes), before);
+}
+
 /// To look at a thread in `/proc` that ends just then is to wait in the kernel for whoever clears up behind it: in real time that
 /// would be for as long as the kernel allows.
 #[test]

@@ -110,6 +110,12 @@ impl Part {
         Part::start(command.args(["taskset", "-c", &first_processor(), SUBJECT]).args(arguments))
     }
 
+    /// The same with an option of `chrt` for its class.
+    pub fn of_class(class: &[&str], arguments: &[&str]) -> Part {
+        let mut command = Command::new("chrt");
+        Part::start(command.args(class).args(["taskset", "-c", &first_processor(), SUBJECT]).args(arguments))
+    }
+
     /// One that may run on every processor of this process.
     pub fn anywhere(arguments: &[&str]) -> Part {
         Part::start(Command::new(SUBJECT).args(arguments))

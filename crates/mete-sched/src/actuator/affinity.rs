@@ -11,7 +11,7 @@ use super::mask::Mask;
 use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
 use super::{ActuatorError, launch};
-use crate::domains::process::{self, Process};
+use crate::domains::process::{self, Process, ticks_since_boot};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
@@ -146,8 +146,15 @@ impl Affinity {
         // pass.
         Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
         let original = self.undoing.ledger().original(process, &found, domain, present);
-        let record =
-            ThreadRecord { pid: process.pid, thread, start: found.start, domain, original, told: target };
+        let record = ThreadRecord {
+            pid: process.pid,
+            thread,
+            start: found.start,
+            domain,
+            since: ticks_since_boot(),
+            original,
+            told: target,
+        };
         Some(Moving { record, name: process::shown(&process.comm), present })
     }
 
@@ -217,7 +224,15 @@ mod tests {
         let of_living = |_| {
             let own = std::process::id();
             let start = Process::read(own).unwrap().start;
-            ThreadRecord { pid: own, thread: own, start, domain: DomainId::new(2), original: told, told }
+            ThreadRecord {
+                pid: own,
+                thread: own,
+                start,
+                domain: DomainId::new(2),
+                since: 0,
+                original: told,
+                told,
+            }
         };
         let of_ended = |thread| ThreadRecord { pid: thread, thread, start: u64::MAX, ..of_living(()) };
         book.note(of_living(())).unwrap();

@@ -12,7 +12,7 @@ use super::ledger::Restored;
 use super::threads::{ThreadLedger, ThreadRecord};
 use super::undoing::Undoing;
 use super::{ActuatorError, launch};
-use crate::domains::process::{Process, own_thread};
+use crate::domains::process::{Process, own_thread, ticks_since_boot};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
@@ -95,6 +95,7 @@ impl Classes {
                 thread,
                 start,
                 domain,
+                since: ticks_since_boot(),
                 original: own,
                 told,
             })?;

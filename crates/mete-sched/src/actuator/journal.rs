@@ -335,7 +335,15 @@ mod tests {
     /// A record of a thread that does not exist.
     fn record(thread: u32) -> ThreadRecord<Mask> {
         let (original, told) = (Mask::single(1).unwrap(), Mask::single(0).unwrap());
-        ThreadRecord { pid: thread, thread, start: u64::MAX, domain: DomainId::new(2), original, told }
+        ThreadRecord {
+            pid: thread,
+            thread,
+            start: u64::MAX,
+            domain: DomainId::new(2),
+            since: 0,
+            original,
+            told,
+        }
     }
 
     fn threads(journal: &MaskJournal) -> Vec<u32> {

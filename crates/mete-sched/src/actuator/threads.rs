@@ -46,6 +46,9 @@ pub(super) struct ThreadRecord<S> {
     /// When the thread began. Together with its number, this identifies the thread.
     pub start: u64,
     pub domain: DomainId,
+    /// When this is noted, in the ticks since boot in which threads begin: what began before cannot have inherited it. The
+    /// journal has 48 bits of it.
+    pub since: u64,
     /// What its owner gave it.
     pub original: S,
     /// What it is about to get.
@@ -61,6 +64,7 @@ impl<S: Setting> Record for ThreadRecord<S> {
         bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.start.to_le_bytes());
         bytes[16..18].copy_from_slice(&self.domain.get().to_le_bytes());
+        bytes[18..24].copy_from_slice(&self.since.to_le_bytes()[..6]);
         self.original.write_to(&mut bytes[24..24 + S::BYTES]);
         self.told.write_to(&mut bytes[24 + S::BYTES..]);
         bytes
@@ -74,6 +78,7 @@ impl<S: Setting> Record for ThreadRecord<S> {
             thread: number(4),
             start: bytes[8..].first_chunk().map_or(0, |start| u64::from_le_bytes(*start)),
             domain: DomainId::new(u16::from_le_bytes([bytes[16], bytes[17]])),
+            since: bytes[16..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word) >> 16),
             original: S::read_from(&bytes[24..24 + S::BYTES]),
             told: S::read_from(&bytes[24 + S::BYTES..]),
         }
@@ -86,6 +91,8 @@ struct LedgerEntry<S> {
     pid: u32,
     start: u64,
     domain: DomainId,
+    /// Before that, nothing was changed.
+    since: u64,
     original: S,
     /// Everything that it was to get. If it has something else, another program has changed it since.
     told: Vec<S>,
@@ -104,8 +111,8 @@ impl<S: Setting> Ledger for ThreadLedger<S> {
     const EXTENSION: &'static str = S::EXTENSION;
 
     fn note(&mut self, record: ThreadRecord<S>) {
-        let ThreadRecord { pid, thread, start, domain, original, told } = record;
-        let fresh = LedgerEntry { pid, start, domain, original, told: Vec::new() };
+        let ThreadRecord { pid, thread, start, domain, since, original, told } = record;
+        let fresh = LedgerEntry { pid, start, domain, since, original, told: Vec::new() };
         let entry = self.entries.entry(thread).or_insert_with(|| fresh.clone());
         // The number has been given to another thread, so what was noted of the former one is void.
         if entry.start != start {
@@ -127,8 +134,9 @@ impl<S: Setting> Ledger for ThreadLedger<S> {
 
     fn records(&self) -> impl Iterator<Item = ThreadRecord<S>> {
         self.entries.iter().flat_map(|(&thread, entry)| {
-            let &LedgerEntry { pid, start, domain, original, .. } = entry;
-            entry.told.iter().map(move |&told| ThreadRecord { pid, thread, start, domain, original, told })
+            let &LedgerEntry { pid, start, domain, since, original, .. } = entry;
+            let record = move |&told| ThreadRecord { pid, thread, start, domain, since, original, told };
+            entry.told.iter().map(record)
         })
     }
 
@@ -185,15 +193,16 @@ impl<S: Setting> ThreadLedger<S> {
         if let Some(entry) = self.entry(thread) {
             return if entry.told.contains(&present) { entry.original } else { present };
         }
-        let parent =
-            self.ancestor(process, present).or_else(|| self.possible_parent(domain, present, thread.start));
+        let parent = self
+            .ancestor(process, thread.start, present)
+            .or_else(|| self.possible_parent(domain, present, thread.start));
         parent.map_or(present, |entry| entry.original)
     }
 
     /// A changed thread of this domain, with this setting, from which a thread may have inherited that began at `start`.
     fn possible_parent(&self, domain: DomainId, present: S, start: u64) -> Option<&LedgerEntry<S>> {
         let mut entries = self.entries.values();
-        entries.find(|entry| entry.domain == domain && entry.told.contains(&present) && entry.start <= start)
+        entries.find(|entry| entry.domain == domain && entry.told.contains(&present) && entry.since <= start)
     }
 
     /// Gives the threads of a process their own settings back, unless another program has changed them since.
@@ -225,11 +234,10 @@ impl<S: Setting> ThreadLedger<S> {
 
     fn restore_if_born(&self, process: &Process, thread: u32) -> Option<()> {
         let present = S::of_thread(thread).ok()?;
-        let parent = self.ancestor(process, present)?;
         let found = Process::read_thread(process.pid, thread)?;
-        // A thread with an entry was restored already. A thread that is older than that ancestor inherited nothing from
-        // it. A thread with the original needs nothing.
-        if self.entry(&found).is_some() || found.start < parent.start || parent.original == present {
+        let parent = self.ancestor(process, found.start, present)?;
+        // A thread with an entry was restored already. A thread with the original needs nothing.
+        if self.entry(&found).is_some() || parent.original == present {
             return None;
         }
         parent.original.give_to(thread).ok()
@@ -239,14 +247,16 @@ impl<S: Setting> ThreadLedger<S> {
         self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
     }
 
-    /// The nearest changed thread with this setting among a process's own threads and those of its ancestors.
-    fn ancestor(&self, process: &Process, present: S) -> Option<&LedgerEntry<S>> {
+    /// The nearest changed thread with this setting among a process's own threads and those of its ancestors, from which a
+    /// thread may have inherited it that began at `start`.
+    fn ancestor(&self, process: &Process, start: u64, present: S) -> Option<&LedgerEntry<S>> {
         let mut process = process.clone();
         // Bounded, because parents change while the chain is followed.
         for _ in 0..MAX_ANCESTORS {
             // A thread is never older than its process. Older entries are of another process that had the same number.
             let entry = self.entries.values().find(|entry| {
-                entry.pid == process.pid && entry.start >= process.start && entry.told.contains(&present)
+                let is_of_process = entry.pid == process.pid && entry.start >= process.start;
+                is_of_process && entry.since <= start && entry.told.contains(&present)
             });
             if let Some(entry) = entry {
                 return Some(entry);
@@ -285,6 +295,7 @@ mod tests {
             thread: 2,
             start: u64::MAX - 7,
             domain: DomainId::new(300),
+            since: (1 << 48) - 9,
             original: single(1000),
             told: single(3),
         };

@@ -10,7 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use mete_base::letters::is_hidden;
+use rustix::param::clock_ticks_per_second;
 use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
 
 /// The flag of kernel threads in `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -178,6 +180,13 @@ pub fn is_runnable(thread: u32) -> bool {
 fn is_in_state(thread: u32, states: &[char]) -> bool {
     let text = fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
     Stat::parse(&text).is_some_and(|stat| stat.fields.starts_with(states))
+}
+
+/// The present time, as that at which processes begin: in ticks since boot.
+pub fn ticks_since_boot() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let per_second = clock_ticks_per_second();
+    now.tv_sec.cast_unsigned() * per_second + now.tv_nsec.cast_unsigned() * per_second / 1_000_000_000
 }
 
 /// The numbers of all threads of a process.
