@@ -314,12 +314,7 @@ fn refuse_first_process(domains: &Domains) -> Result<(), DispatchError> {
 
 /// Which domains have no member yet; an error if one can never have any.
 fn empty_domains(domains: &Domains) -> Result<Vec<String>, DomainError> {
-    match domains.check_matches() {
-        Ok(empty) => Ok(empty.iter().map(ToString::to_string).collect()),
-        // A service that starts with the machine may come before those that it serves.
-        Err(none @ DomainError::NoMembers { .. }) => Ok(vec![none.to_string()]),
-        Err(error) => Err(error),
-    }
+    Ok(domains.empty_so_far()?.iter().map(ToString::to_string).collect())
 }
 
 /// The policy, which knows the domains.

@@ -17,18 +17,27 @@ impl Domains {
     /// [`DomainError::NoMembers`] says that no domain has a member. Then a selector is probably mistyped, so this is an
     /// error, unless a domain waits for the children of a process that is there.
     pub fn check_matches(&self) -> Result<Vec<EmptyDomain>, DomainError> {
-        let empty: Vec<_> =
-            user_domains(self.len()).filter(|&number| self.members(number).next().is_none()).collect();
-        empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
+        let empty = self.empty_so_far()?;
         let all = self.len() - FIRST.index();
-        let has_parent = empty.iter().any(|&number| self.waits_for_children(number));
-        let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
+        let has_parent = user_domains(self.len())
+            .any(|number| self.members(number).next().is_none() && self.waits_for_children(number));
         if all > 0 && empty.len() == all && !has_parent {
             let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
             let unread = user_domains(self.len()).map(|number| self.unread(number)).max().unwrap_or(0);
             return Err(DomainError::NoMembers { selectors: selectors.join(" or "), unread });
         }
         Ok(empty)
+    }
+
+    /// The domains that have no members so far, which all of them may be: a service that starts with the machine may come before
+    /// those that it serves.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty.
+    pub fn empty_so_far(&self) -> Result<Vec<EmptyDomain>, DomainError> {
+        let empty = user_domains(self.len()).filter(|&number| self.members(number).next().is_none());
+        empty.map(|number| self.check_can_fill(number).map(|()| self.empty(number))).collect()
     }
 
     /// Whether a process that is there only has to start another process in order to fill the domain.
