@@ -118,8 +118,13 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
     let all = [
         ("decisions", did.decisions.map(per_second)),
         ("taken from other processors", did.stolen.map(per_second)),
+        ("chosen when they had just left", did.missed.map(per_second)),
         ("gave way at once", did.preempted.map(per_second)),
         ("hastened", did.hastened.map(|number| number.to_string())),
+        (
+            "lost from sight and found again",
+            did.found.filter(|number| *number > 0).map(|number| number.to_string()),
+        ),
         ("threads left out", did.left_out.filter(|number| *number > 0).map(|number| number.to_string())),
         ("latest end of a slice", did.late_ns.map(milliseconds)),
         ("own time", did.own_ns.map(|ns| format!("{:.2} %", ns as f64 / 1e7 / did.time_s.max(1e-3)))),
