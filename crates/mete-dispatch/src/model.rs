@@ -78,6 +78,8 @@ struct Machine {
     due: u64,
     /// What each client has used, and where it ran last.
     clients: Vec<(u64, usize)>,
+    /// The thread of each.
+    threads: Vec<u32>,
     /// What ordinary tasks that are no clients want on each processor, and have had.
     wanted: Vec<u64>,
     had: Vec<u64>,
@@ -110,10 +112,22 @@ impl Machine {
             rest,
             now,
         );
-        let (rows, clients) = (VecDeque::new(), Vec::new());
+        let (rows, clients, threads_of) = (VecDeque::new(), Vec::new(), Vec::new());
         let (wanted, had) = (vec![0; processors], vec![0; processors]);
-        let mut machine =
-            Machine { manager, messages, births, kernel, memory, rows, now: 0, due: 0, clients, wanted, had };
+        let mut machine = Machine {
+            manager,
+            messages,
+            births,
+            kernel,
+            memory,
+            rows,
+            now: 0,
+            due: 0,
+            clients,
+            threads: threads_of,
+            wanted,
+            had,
+        };
         machine.use_processors(0..processors);
         for domain in 1..=shares.len() {
             machine.join(domain as u16);
@@ -129,26 +143,43 @@ impl Machine {
     }
 
     fn join(&mut self, domain: u16) {
-        let number = ClientId::at(self.clients.len());
-        let thread = FIRST + number.get();
-        self.kernel.borrow_mut().runnable.insert(thread);
         self.clients.push((0, 0));
+        self.threads.push(0);
+        self.begin(self.clients.len() - 1, FIRST + self.clients.len() as u32 - 1, domain);
+    }
+
+    /// The client's thread is a client no more, and ends.
+    fn leaves(&mut self, client: usize) {
+        self.kernel.borrow_mut().runnable.remove(&self.threads[client]);
+        self.messages.put(Message::Leave { number: ClientId::at(client) });
+        self.due = self.now;
+    }
+
+    /// Another thread gets its number.
+    fn comes_again(&mut self, client: usize, domain: u16) {
+        self.clients[client] = (0, 0);
+        self.begin(client, FIRST + 100, domain);
+    }
+
+    fn begin(&mut self, client: usize, thread: u32, domain: u16) {
+        let number = ClientId::at(client);
+        self.threads[client] = thread;
+        self.kernel.borrow_mut().runnable.insert(thread);
         self.memory.begin(number, 0, Nanoseconds::new(self.now));
-        let domain = DomainIndex::new(domain);
-        let join = Message::Join { number, thread, domain, share: Share::ONE, allowed: u64::MAX };
-        self.messages.put(join);
+        let (domain, allowed) = (DomainIndex::new(domain), u64::MAX);
+        self.messages.put(Message::Join { number, thread, domain, share: Share::ONE, allowed });
         self.due = self.now;
     }
 
     fn tell(&mut self, what: What, client: usize, processor: usize) {
         let (time, number) = (Nanoseconds::new(self.now), ClientId::at(client));
-        self.rows.push_back(Row { time, what, number, thread: FIRST + client as u32, processor });
+        self.rows.push_back(Row { time, what, number, thread: self.threads[client], processor });
         self.due = self.now;
     }
 
     /// It wakes, and the row is lost.
     fn wakes_unseen(&mut self, client: usize) {
-        self.kernel.borrow_mut().runnable.insert(FIRST + client as u32);
+        self.kernel.borrow_mut().runnable.insert(self.threads[client]);
         self.memory.set_can_run(ClientId::at(client), true);
     }
 
@@ -158,7 +189,7 @@ impl Machine {
     }
 
     fn blocks(&mut self, client: usize) {
-        self.kernel.borrow_mut().runnable.remove(&(FIRST + client as u32));
+        self.kernel.borrow_mut().runnable.remove(&self.threads[client]);
         self.memory.set_can_run(ClientId::at(client), false);
         self.tell(What::Blocked, client, self.clients[client].1);
     }
@@ -167,7 +198,7 @@ impl Machine {
     fn standing(&self, at: Standing) -> Vec<usize> {
         let kernel = self.kernel.borrow();
         let stands = |client: &usize| {
-            let thread = FIRST + *client as u32;
+            let thread = self.threads[*client];
             let runs = kernel.runnable.contains(&thread) && !kernel.ended.contains(&thread);
             runs && kernel.standing.get(&thread) == Some(&at)
         };
@@ -335,6 +366,38 @@ fn a_share_that_is_set_counts_from_then_on() {
     machine.pass(800 * MS).unwrap();
     let used = machine.used();
     assert!(is_near(used[1] - before[1], 600 * MS, 10 * MS), "{before:?}, {used:?}");
+}
+
+/// As for a thread that begins when another one has ended.
+#[test]
+fn a_number_that_is_given_again_has_the_share_of_its_new_domain_and_its_former_holders_class_is_put_back() {
+    let mut machine = Machine::new(1, &[300, 100], tenth());
+    machine.pass(100 * MS).unwrap();
+    machine.leaves(0);
+    machine.pass(STEP).unwrap();
+    assert_eq!(machine.kernel.borrow().standing[&FIRST], Standing::Among);
+    machine.comes_again(0, 2);
+    let before = machine.used();
+    machine.pass(800 * MS).unwrap();
+    // In the same domain as the other one now.
+    let used = machine.used();
+    assert!(is_near(used[1] - before[1], 400 * MS, 10 * MS), "{before:?}, {used:?}");
+    assert!(is_near(used[0], 400 * MS, 10 * MS), "{used:?}");
+}
+
+#[test]
+fn a_row_of_a_thread_that_had_the_number_before_is_no_row_of_the_client() {
+    let mut machine = Machine::new(1, &[100; 2], tenth());
+    machine.pass(50 * MS).unwrap();
+    let client = machine.standing(Standing::Front)[0];
+    let (time, number) = (Nanoseconds::new(machine.now), ClientId::at(client));
+    for what in [What::Blocked, What::Ended] {
+        machine.rows.push_back(Row { time, what, number, thread: FIRST + 9, processor: 0 });
+    }
+    machine.due = machine.now;
+    let used = machine.used()[client];
+    machine.pass(200 * MS).unwrap();
+    assert!(is_near(machine.used()[client] - used, 100 * MS, 8 * MS), "{:?}", machine.used());
 }
 
 #[test]
