@@ -191,6 +191,11 @@ fn log_16_sessions_have_what_they_had_before_when_the_dispatcher_has_ended() {
     if !can_dispatch() {
         return;
     }
+    let divides = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
+    if divides.trim() != "1" {
+        println!("SKIPPED: this kernel does not divide processor time among sessions");
+        return;
+    }
     let _alone = alone();
     for _ in 0..3 {
         let parts = [("hogs", "1"), ("hogs", "4"), ("hogs-and-sleeper", "10")];
@@ -204,8 +209,8 @@ fn log_16_sessions_have_what_they_had_before_when_the_dispatcher_has_ended() {
         std::thread::sleep(Duration::from_secs(2));
         let had: Vec<_> = ran().iter().zip(before).map(|(ran, before)| (*ran - before).as_millis()).collect();
         let all: u128 = had.iter().sum();
-        // A third each, or by the number of their threads, which for one of them is a fifteenth: that is the kernel's choice.
-        assert!(had.iter().all(|had| had * 100 > all), "ms since it ended: {had:?}");
+        // A third each is due.
+        assert!(had.iter().all(|had| had * 20 > all), "ms since it ended: {had:?}");
     }
 }
 
