@@ -192,6 +192,8 @@ static __always_inline void dvtrr_enter(struct dvtrr *p, __u32 member, __u32 pro
 			return;
 		dvtrr_add_place(p, account, domain);
 		was_empty = !queue->members++;
+		if (was_empty)
+			queue->lent = domain->limit;
 		member = dvtrr_above(p, home, processor);
 	}
 }
@@ -372,6 +374,10 @@ static __always_inline __u32 dvtrr_turn(struct dvtrr *p, __u32 processor, __u32 
 
 	while (DVTRR_CAN_LOOP && queue && domain) {
 		limit = domain->limit;
+		/* What was lent here counts as long as it is later. */
+		if (dvtrr_is_before(limit, queue->lent))
+			limit = queue->lent;
+		queue->lent = limit;
 		member = dvtrr_line_of(queue, queue->due)->first;
 		if (member != DVTRR_NONE) {
 			account = dvtrr_account_of(p, member);

@@ -12,6 +12,8 @@
 #define DVTRR_LOOKED_AT 4
 /* How many members of a queue divide what those who are due cannot use. */
 #define DVTRR_LENT_TO 16
+/* How many quanta of an average member those owe at most that were lent what others could not use. */
+#define DVTRR_MOST_LENT 16
 
 /* How many steps a processor that is idle takes through another one's queues, to find a client that may run on its own. */
 #define DVTRR_SEARCHED 256
@@ -234,8 +236,8 @@ static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 
 }
 
 /*
- * Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the one that
- * has used the least becomes due, and the others come as much nearer to it.
+ * Those that are due may not run here, so those that wait here divide this processor: the one that has used the least becomes
+ * due, here alone. Elsewhere it has had more than the others, and owes them some quanta for that at most.
  */
 static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 home)
 {
@@ -243,7 +245,7 @@ static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 h
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
 	struct dvtrr_account *account;
 	struct dvtrr_member *member;
-	__u64 least, lent;
+	__u64 least, most, forgiven, members;
 	__u32 number, nth;
 	__s64 nearer;
 
@@ -266,15 +268,20 @@ static __always_inline void dvtrr_lend(struct dvtrr *p, __u32 processor, __u32 h
 	}
 	/* They are looked at again. */
 	queue->seen = domain->limit - 1;
-	lent = least - domain->limit + 1;
-	if ((__s64)lent <= 0)
+	if (dvtrr_is_before(least, domain->limit))
+		return;
+	members = domain->members ? domain->members : 1;
+	most = domain->limit + dvtrr_virtual(DVTRR_MOST_LENT * p->quantum_ns, domain->total / members);
+	forgiven = dvtrr_is_before(most, least) ? least - most : 0;
+	queue->lent = least - forgiven + 1;
+	if (!forgiven)
 		return;
 	number = dvtrr_line_of(queue, !queue->due)->first;
 	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LENT_TO && (member = dvtrr_member_at(p, number));
 	     nth = dvtrr_after(nth)) {
 		account = dvtrr_account_of(p, number);
 		if (account)
-			dvtrr_add(&account->used, -lent);
+			dvtrr_add(&account->used, -forgiven);
 		number = member->next;
 	}
 }

@@ -105,6 +105,7 @@ struct dvtrr_queue {
 	__u32 members; /* all members here, also those that run */
 	__u64 seen;
 	__u64 least; /* that the others have used; none of them waits if that is before the limit */
+	__u64 lent; /* members are due here until this, too, if it is later than the limit */
 };
 
 struct dvtrr_member {

@@ -427,3 +427,17 @@ fn vtrr_7_clients_of_any_domains_have_their_feasible_shares_nearly_always_and_do
     assert!(middle < 0.002 && most < 0.03 && worst < 0.2, "{middle}, {most}, {worst}");
     assert!(domain_errors[domain_errors.len() - 1] < 0.012, "{domain_errors:?}");
 }
+
+#[test]
+fn vtrr_7_several_that_are_bound_to_one_processor_have_all_of_it_if_others_can_run_elsewhere() {
+    // Due the whole of the first processor; and a quarter, a quarter and a half of both.
+    let mut machine = Machine::with_masks(2, &[(100, &[1; 2]), (100, &[1; 2])], &[1, 1, 3, 3]);
+    machine.run(6000);
+    let had = [machine.had_by(0..2), machine.had_by(2..4)];
+    assert!(near(had[0], 6000, 40) && near(had[1], 6000, 40), "{had:?}");
+    let domains: [(u32, &[u32]); 3] = [(25, &[1]), (25, &[1]), (50, &[1; 2])];
+    let mut machine = Machine::with_masks(2, &domains, &[1, 1, 3, 3]);
+    machine.run(6000);
+    let had = [machine.had_by(0..1), machine.had_by(1..2), machine.had_by(2..4)];
+    assert!(near(had[0], 3000, 40) && near(had[1], 3000, 40) && near(had[2], 6000, 40), "{had:?}");
+}

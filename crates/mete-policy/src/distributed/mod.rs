@@ -84,6 +84,9 @@ struct Queue {
     seen: Virtual,
     /// The least that these have used; none of them waits if that is before the limit.
     least: Virtual,
+    /// Members are due here also as long as their virtual time is before this, if it is later than the limit: those that are due
+    /// elsewhere may not run here.
+    lent: Virtual,
     /// All members here, also those that run.
     members: u32,
 }
@@ -168,7 +171,8 @@ impl DistributedVtrr {
             allowance: Allowance::default(),
         };
         let zero = Virtual::ZERO;
-        let empty = Queue { lines: [Line::EMPTY; 2], due: 0, seen: zero, least: zero, members: 0 };
+        let empty =
+            Queue { lines: [Line::EMPTY; 2], due: 0, seen: zero, least: zero, lent: zero, members: 0 };
         let mut policy = DistributedVtrr {
             roster: Roster::new(setup),
             quantum_ns: setup.quantum_ns.clamp(Nanoseconds::new(1), crate::vtrr::MAX_QUANTUM_NS),
@@ -412,6 +416,7 @@ mod tests {
             queue::MOST_BEHIND as i64,
             search::LOOKED_AT as i64,
             search::LENT_TO as i64,
+            search::MOST_LENT as i64,
             search::SEARCHED as i64,
             passing::LAG as i64,
             passing::PASSED_OVER.len() as i64,

@@ -113,6 +113,9 @@ impl DistributedVtrr {
             let number = self.queue_number(processor, home);
             self.queues[number].members += 1;
             let was_empty = self.queues[number].members == 1;
+            if was_empty {
+                self.queues[number].lent = self.domains[home.index()].limit;
+            }
             next = self.above(member, processor).filter(|_| was_empty);
         }
     }
@@ -142,7 +145,9 @@ impl DistributedVtrr {
 
     /// The member whose turn it is in a domain's queue.
     fn turn(&mut self, processor: ProcessorId, domain: DomainIndex) -> Turn {
-        let (number, limit) = (self.queue_number(processor, domain), self.domains[domain.index()].limit);
+        let number = self.queue_number(processor, domain);
+        let limit = self.domains[domain.index()].limit.later(self.queues[number].lent);
+        self.queues[number].lent = limit;
         loop {
             let queue = &mut self.queues[number];
             let waiting = queue.waiting();

@@ -13,6 +13,9 @@ pub(super) const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
 pub(super) const LENT_TO: usize = 16;
 
+/// How many quanta of an average member those owe at most that were lent what others could not use.
+pub(super) const MOST_LENT: u64 = 16;
+
 /// How many steps a processor that is idle takes through another one's queues, to find a client that may run here.
 pub(super) const SEARCHED: usize = 256;
 
@@ -218,10 +221,10 @@ impl DistributedVtrr {
         }
     }
 
-    /// Those that are due may not run here, so those that wait here divide this processor as if that were theirs: the
-    /// one that has used the least becomes due, and the others come as much nearer to it.
+    /// Those that are due may not run here, so those that wait here divide this processor: the one that has used the least becomes
+    /// due, here alone. Elsewhere it has had more than the others, and owes them some quanta for that at most.
     fn lend(&mut self, processor: ProcessorId, domain: DomainIndex) {
-        let limit = self.domains[domain.index()].limit;
+        let Domain { limit, members, total, .. } = self.domains[domain.index()];
         let number = self.queue_number(processor, domain);
         let waiting = self.queues[number].lines[self.queues[number].waiting()].first();
         let least =
@@ -229,12 +232,18 @@ impl DistributedVtrr {
         // They are looked at again.
         self.queues[number].seen = limit.minus(Virtual::SHORTEST);
         let Some(least) = least.filter(|least| !least.is_before(limit)) else { return };
-        let lent = least.plus(Virtual::SHORTEST).minus(limit);
+        let most_ns = self.quantum_ns.saturating_mul(MOST_LENT);
+        let most = limit.plus(Virtual::of(most_ns, total / members.max(1)));
+        self.queues[number].lent = least.earlier(most).plus(Virtual::SHORTEST);
+        if !most.is_before(least) {
+            return;
+        }
+        let forgiven = least.minus(most);
         let mut next = waiting;
         for _ in 0..LENT_TO {
             let Some(member) = next else { break };
             let account = self.account_number(member);
-            self.accounts[account].used = self.accounts[account].used.minus(lent);
+            self.accounts[account].used = self.accounts[account].used.minus(forgiven);
             next = self.links.next(member);
         }
     }
