@@ -3,7 +3,7 @@
 //!
 //! The manager tells of them, and keeps the processor of the one that started them free for a moment. A thread of its own takes
 //! them up meanwhile, before all other ordinary ones. It is not in real time: it looks at threads in `/proc`, and if one of
-//! them ends just then, waits in the kernel for whoever clears up behind it, which in real time would be for ever.
+//! them ends just then, waits in the kernel for the thread that clears up behind it, which in real time would be for ever.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -280,8 +280,8 @@ fn log_16_own_classes_are_told_from_those_that_a_client_would_have_passed_on() {
     assert_eq!(parts.each_ref().map(Part::classes), before);
 }
 
-/// To look at a thread in `/proc` that ends just then is to wait in the kernel for whoever clears up behind it: in real time that
-/// would be for as long as the kernel allows.
+/// To look at a thread in `/proc` that ends just then is to wait in the kernel for the thread that clears up behind it: in real time
+/// that would be for as long as the kernel allows.
 #[test]
 fn log_16_the_dispatcher_outlives_clients_that_have_children_without_a_pause() {
     if !can_dispatch() {

@@ -226,7 +226,7 @@ __u32 mete_dvtrr_is_next(struct dvtrr *p, __u32 number)
 	return client && client->state == DVTRR_READY && dvtrr_is_next(p, number, client->processor);
 }
 
-/* Where a blocked client wakes: on a processor that nobody wants, or where it was, or on the first one that it may run on. */
+/* Where a blocked client wakes: on a processor on which no client is, or where it was, or on the first one that it may run on. */
 static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 {
 	__u32 nth, first = 0;

@@ -206,7 +206,7 @@ fn where_a_sleeper_runs(policy: &mut dyn Policy) -> [Vec<(Option<ProcessorId>, P
 }
 
 #[test]
-fn vtrr_7_a_client_that_wakes_goes_to_a_processor_that_nobody_wants_and_displaces_nobody() {
+fn vtrr_7_a_client_that_wakes_goes_to_a_processor_without_clients_and_displaces_none() {
     let setup = Setup { processors: 2, ..Setup::for_clients(2) };
     let [first, second] = [0, 1].map(ProcessorId::new);
     let policies: [Box<dyn Policy>; 2] =

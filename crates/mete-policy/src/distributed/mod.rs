@@ -23,7 +23,7 @@
 //! | fairness | in each domain all members' virtual times stay within some quanta of each other |
 //! | several processors | a queue for each; a processor looks at others' only where it has nothing due |
 //!
-//! A client that wakes goes to a processor that nobody wants, if there is one that it may run on, and to where it was otherwise.
+//! A client that wakes goes to a processor on which no other one is, if there is one that it may run on, and to where it was otherwise.
 //!
 //! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide it by their
 //! shares: the limit goes up without it. A member that was away comes back with a quantum due at most.
@@ -209,7 +209,7 @@ impl DistributedVtrr {
         waits_for_its_turn
     }
 
-    /// Where a client wakes: on a processor that nobody wants, the one where it was or the next one; else where it was, or on
+    /// Where a client wakes: on a processor on which no client is, the one where it was or the next one; else where it was, or on
     /// the first processor that it may run on.
     fn place(&self, client: ClientId) -> ProcessorId {
         let (placed, allowed) = (self.placed[client.index()], self.allowed[client.index()]);
