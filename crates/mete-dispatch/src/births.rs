@@ -5,7 +5,6 @@
 //! them up meanwhile, before all other ordinary ones. It is not in real time: it looks at threads in `/proc`, and if one of
 //! them ends just then, waits in the kernel for the thread that clears up behind it, which in real time would be for ever.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -16,9 +15,10 @@ use mete_log::clock::nanoseconds;
 use mete_policy::Nanoseconds;
 use mete_sched::actuator::Class;
 use mete_sched::domains::process::own_thread;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec};
 
+use crate::bell::Bell;
 use crate::mailbox::Mailbox;
 use crate::memory::Birth;
 use crate::register::Register;
@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Births {
     told: Mailbox<Birth>,
-    bell: Arc<OwnedFd>,
+    bell: Bell,
 }
 
 impl Births {
@@ -47,16 +47,14 @@ impl Births {
     ///
     /// The system's answer.
     pub fn new() -> io::Result<Births> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Births { told: Mailbox::with_room(MOST_WAITING), bell: Arc::new(bell) })
+        Ok(Births { told: Mailbox::with_room(MOST_WAITING), bell: Bell::new()? })
     }
 
     /// Tells of a birth, without waiting. False if it cannot be told now: the thread is found later.
     pub fn tell(&self, birth: Birth) -> bool {
         let is_told = self.told.try_put(birth);
         if is_told {
-            // An error means that it was rung already.
-            let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+            self.bell.ring();
         }
         is_told
     }
@@ -68,10 +66,10 @@ impl Births {
 
     /// Waits until one is told of, for some time at most.
     fn wait(&self) {
-        let mut bell = [PollFd::new(&*self.bell, PollFlags::IN)];
+        let mut bell = [PollFd::new(&self.bell, PollFlags::IN)];
         // An error costs a look for nothing.
         let _ = poll(&mut bell, Timespec::try_from(LOOK).ok().as_ref());
-        let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
+        self.bell.silence();
     }
 }
 

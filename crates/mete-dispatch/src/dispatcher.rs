@@ -1,6 +1,5 @@
 //! The dispatcher as a value: it acts as long as it lives.
 
-use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
@@ -16,8 +15,8 @@ use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
-use rustix::event::{EventfdFlags, eventfd};
 
+use crate::bell::Bell;
 use crate::births::{Births, Midwife};
 use crate::counts::Counts;
 use crate::error::DispatchError;
@@ -69,7 +68,7 @@ pub struct Dispatcher {
     unnamed: Option<io::Error>,
     /// How putting back went, if it could not go on.
     restored: Option<Restored>,
-    bell: Arc<OwnedFd>,
+    bell: Bell,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), DispatchError>>>,
     // Dropped in this order: first nothing is written any more, then the programs go.
@@ -113,7 +112,7 @@ impl Dispatcher {
         let (domains, empty_domains) = found(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
-        let bell = Arc::new(event()?);
+        let bell = Bell::new().map_err(|error| system("make an event", error))?;
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
@@ -208,11 +207,6 @@ impl Dispatcher {
         self.register().set_share(domain, share, of_threads, rest_ppm);
     }
 
-    fn ring(&self) {
-        // An error means that it was rung already.
-        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
-    }
-
     /// What each domain has used since the dispatcher started, in their order.
     #[must_use]
     pub fn used(&self) -> Vec<Nanoseconds> {
@@ -267,7 +261,7 @@ impl Dispatcher {
     /// Ends the manager; an error if it has ended before.
     fn ended(&mut self) -> Result<(), DispatchError> {
         self.shared.stops.store(true, Ordering::Release);
-        self.ring();
+        self.bell.ring();
         let panicked = |_| Err(system("go on: its thread has ended", io::ErrorKind::Other.into()));
         let ended = self.thread.take().map(|thread| thread.join().unwrap_or_else(panicked));
         // Without the manager, it hears of nothing more.
@@ -297,10 +291,10 @@ fn means(
     skeleton: &DispatchSkel<'_>,
     memory: &Memory,
     manager: Mailbox<Message<Adopted>>,
-    bell: &Arc<OwnedFd>,
+    bell: &Bell,
 ) -> Result<Means, DispatchError> {
     let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;
-    Ok(Means { memory: memory.clone(), clients_of_threads: clients, manager, bell: Arc::clone(bell) })
+    Ok(Means { memory: memory.clone(), clients_of_threads: clients, manager, bell: bell.clone() })
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.
@@ -362,11 +356,11 @@ fn rest_ppm(shares: &[Share], rest: Share) -> u64 {
 fn started(
     manager: Manager<KernelThreads>,
     skeleton: &DispatchSkel<'_>,
-    bell: &Arc<OwnedFd>,
+    bell: &Bell,
     shared: &Arc<Shared>,
 ) -> Result<JoinHandle<Result<(), DispatchError>>, DispatchError> {
     let ring = MapHandle::try_from(&skeleton.maps.rows).map_err(DispatchError::Attach)?;
-    let (bell, shared) = (Arc::clone(bell), Arc::clone(shared));
+    let (bell, shared) = (bell.clone(), Arc::clone(shared));
     let (tell, hear) = sync_channel(1);
     let thread = thread::Builder::new()
         .name("mete-dispatch".into())
@@ -391,11 +385,6 @@ fn check_processors() -> Result<usize, DispatchError> {
     // A client is chosen for each processor, up to the last one that runs.
     let last = processors::online(found).into_iter().max().unwrap_or(0);
     Ok(last + 1)
-}
-
-fn event() -> Result<OwnedFd, DispatchError> {
-    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-    eventfd(0, flags).map_err(|error| system("make an event", error.into()))
 }
 
 fn system(what: &'static str, source: io::Error) -> DispatchError {

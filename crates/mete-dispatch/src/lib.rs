@@ -45,6 +45,7 @@
 #![cfg(target_os = "linux")]
 
 mod bandwidth;
+mod bell;
 mod births;
 mod clients;
 mod counts;

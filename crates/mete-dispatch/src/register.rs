@@ -2,9 +2,7 @@
 //! at or as soon as a client starts them; those that have ended or belong elsewhere are let go.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::slice;
-use std::sync::Arc;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use mete_log::DomainId;
@@ -15,6 +13,7 @@ use mete_sched::domains::FIRST;
 use mete_sched::domains::process::is_runnable;
 
 use crate::bandwidth::Bandwidth;
+use crate::bell::Bell;
 use crate::error::DispatchError;
 use crate::mailbox::Mailbox;
 use crate::members::{Candidate, Members};
@@ -47,7 +46,7 @@ pub(crate) struct Means {
     pub clients_of_threads: MapHandle,
     pub manager: Mailbox<Message<Adopted>>,
     /// Wakes the manager.
-    pub bell: Arc<OwnedFd>,
+    pub bell: Bell,
 }
 
 impl Register {
@@ -96,7 +95,7 @@ impl Register {
         if has_changed {
             self.use_processors(self.members.processors());
         }
-        self.by.ring();
+        self.by.bell.ring();
         Ok(())
     }
 
@@ -111,7 +110,7 @@ impl Register {
             Ok(None) => {}
             Ok(Some(mask)) => {
                 self.use_processors(self.processors.or(&mask));
-                self.by.ring();
+                self.by.bell.ring();
             }
             Err(error) => {
                 self.error.get_or_insert(error);
@@ -156,7 +155,7 @@ impl Register {
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
         let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
         self.by.tell(Message::Shares { domain: of_policy(domain), share, clients, rest_ppm });
-        self.by.ring();
+        self.by.bell.ring();
     }
 
     /// What each domain has used since the dispatcher started, in their order.
@@ -188,11 +187,6 @@ impl Register {
 impl Means {
     pub fn tell(&self, message: Message<Adopted>) {
         self.manager.put(message);
-    }
-
-    pub fn ring(&self) {
-        // An error means that it was rung already.
-        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, Timespec};
 
+use crate::bell::Bell;
 use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::manager::Manager;
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
 pub(crate) fn run(
     mut manager: Manager<KernelThreads>,
     ring: &MapHandle,
-    bell: &OwnedFd,
+    bell: &Bell,
     shared: &Arc<Shared>,
     started: &SyncSender<Result<(), DispatchError>>,
 ) -> Result<(), DispatchError> {
@@ -72,7 +73,7 @@ pub(crate) fn run(
     let mut paused = now();
     while !shared.stops.load(Ordering::Acquire) {
         paused = pause(paused, || wait(&[of_ring, bell.as_fd()], longest))?;
-        let _ = rustix::io::read(bell, &mut [0; 8]);
+        bell.silence();
         ring.consume_raw();
         longest = manager.step(now(), &mut rows.borrow_mut())?;
         // This thread never waits for the lock: the thread that holds it to read the counts has no real-time priority.
