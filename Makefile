@@ -50,7 +50,7 @@ into = install -D -m $(1) -t '$(DESTDIR)$(PREFIX)/$(2)' $(3)
 programs := $(addprefix $(target)/,mete mete-demo mete-demo-part mete-lab)
 
 install: build ## the programs, man pages, completions, a unit for systemd, the C library: make install PREFIX=/usr/local
-	@$(RUN) cargo build --release --package mete-probe --lib
+	@$(RUN) cargo build --release --package mete-c
 	@$(target)/mete generate man --out target/man >/dev/null
 	@$(target)/mete generate completions --out target/completions >/dev/null
 	$(call into,755,bin,$(programs))

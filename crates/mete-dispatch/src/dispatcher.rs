@@ -18,13 +18,13 @@ use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 
 use crate::bell::Bell;
 use crate::births::{Births, Midwife};
+use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::mailbox::Mailbox;
 use crate::manager::Manager;
 use crate::members::{FIRST_PROCESS, candidates};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
-use crate::message::{Message, now};
+use crate::message::now;
 use crate::register::{Means, Register, of_policy};
 use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
@@ -112,21 +112,23 @@ impl Dispatcher {
         let (domains, empty_domains) = found(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
-        let bell = Bell::new().map_err(|error| system("make an event", error))?;
+        let channels = Channels::new().map_err(|error| system("make an event", error))?;
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
-        let messages = Mailbox::with_room(MOST_CLIENTS);
-        let by = means(&skeleton, &memory, messages.clone(), &bell)?;
+        let by = means(&skeleton, &memory, &channels)?;
         let register = Register::new(domains.len(), reduced(&shares), classes, by);
-        let births = Births::new().map_err(|error| system("make an event", error))?;
-        let ruling = made(policy, &shares, processors, setup.quantum);
-        let of_rest = Rest::new(rest_ppm(&shares, setup.rest), now());
-        let threads = KernelThreads::new();
-        let ruler =
-            Manager::new(ruling, memory, threads, (messages, births.clone()), processors, of_rest, now());
+        let manager = Manager::new(
+            made(policy, &shares, processors, setup.quantum),
+            memory,
+            KernelThreads::new(),
+            channels.clone(),
+            processors,
+            Rest::new(rest_ppm(&shares, setup.rest), now()),
+            now(),
+        );
         let shared = Arc::new(Shared::default());
-        let thread = started(ruler, &skeleton, &bell, &shared)?;
+        let thread = started(manager, &skeleton, &channels.bell, &shared)?;
         let dispatcher = Dispatcher {
             domains,
             register: Arc::new(Mutex::new(register)),
@@ -136,14 +138,14 @@ impl Dispatcher {
             empty_domains,
             unnamed,
             restored: None,
-            bell,
+            bell: channels.bell,
             shared,
             thread: Some(thread),
             _links: Vec::new(),
             skeleton,
             _bound: bound,
         };
-        dispatcher.begun(births)
+        dispatcher.begun(channels.births)
     }
 
     /// Has the kernel tell of threads, and takes those up that are there.
@@ -290,11 +292,10 @@ fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchE
 fn means(
     skeleton: &DispatchSkel<'_>,
     memory: &Memory,
-    manager: Mailbox<Message<Adopted>>,
-    bell: &Bell,
+    channels: &Channels<Adopted>,
 ) -> Result<Means, DispatchError> {
     let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;
-    Ok(Means { memory: memory.clone(), clients_of_threads: clients, manager, bell: bell.clone() })
+    Ok(Means { memory: memory.clone(), clients_of_threads: clients, channels: channels.clone() })
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.

@@ -47,6 +47,7 @@
 mod bandwidth;
 mod bell;
 mod births;
+mod channels;
 mod clients;
 mod counts;
 mod dispatcher;
@@ -61,6 +62,7 @@ mod model;
 mod register;
 mod rest;
 mod skeleton;
+mod slot;
 mod thread;
 mod threads;
 

@@ -18,14 +18,14 @@ use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
-use crate::births::Births;
+use crate::channels::Channels;
 use crate::clients::{Client, Clients};
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::mailbox::Mailbox;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
 use crate::rest::Rest;
+use crate::slot::{Chosen, Pause, Slot};
 use crate::threads::{Standing, Threads};
 
 /// How long the manager sleeps at most.
@@ -46,48 +46,12 @@ const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
 
-/// A processor, and the client that has it.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// Whether any client may run on this processor.
-    is_used: bool,
-    chosen: Option<Chosen>,
-    /// The client that stands in front for it until another one does.
-    held: Option<ClientId>,
-    /// A thread that the client has started is awaited: which, and until when.
-    birth: Option<(u32, Nanoseconds)>,
-    /// While the client stands among ordinary threads.
-    pause: Option<Pause>,
-    rest: Rest,
-}
-
-/// A client's step back for tasks that are no clients.
-#[derive(Clone, Copy, Debug)]
-struct Pause {
-    until: Nanoseconds,
-    /// Where they run meanwhile.
-    place: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Chosen {
-    client: ClientId,
-    slice: Nanoseconds,
-    /// What it had used when it was chosen.
-    before: Nanoseconds,
-    /// When its slice ends if it runs all the time.
-    ends: Nanoseconds,
-    /// When it is over in any case.
-    last: Nanoseconds,
-}
-
 /// See the [module](self).
 pub(crate) struct Manager<T: Threads> {
     policy: Box<dyn Policy + Send>,
     memory: Memory,
     threads: T,
-    messages: Mailbox<Message<T::Thread>>,
-    births: Births,
+    channels: Channels<T::Thread>,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
     /// When the policy's periodic interrupt is next, if it wants one.
@@ -104,25 +68,23 @@ pub(crate) struct Manager<T: Threads> {
 }
 
 impl<T: Threads> Manager<T> {
-    /// For this number of processors, each with this account of the rest. By the pair it is told of clients, and tells of births.
+    /// For this number of processors, each with this account of the rest.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         memory: Memory,
         threads: T,
-        (messages, births): (Mailbox<Message<T::Thread>>, Births),
+        channels: Channels<T::Thread>,
         processors: usize,
         rest: Rest,
         now: Nanoseconds,
     ) -> Manager<T> {
-        let slot = Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, rest };
         Manager {
             policy,
             memory,
             threads,
-            messages,
-            births,
+            channels,
             clients: Clients::with_room(MOST_CLIENTS),
-            slots: vec![slot; processors],
+            slots: vec![Slot::new(rest); processors],
             next_tick: None,
             expected: now,
             next_look: now,
@@ -135,7 +97,7 @@ impl<T: Threads> Manager<T> {
 
     /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
-        while let Some(message) = self.messages.try_take() {
+        while let Some(message) = self.channels.messages.try_take() {
             self.hear(message, now);
         }
         while let Some(row) = rows.pop_front() {
@@ -169,20 +131,7 @@ impl<T: Threads> Manager<T> {
             Message::Join { number, thread, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
-                let born = T::number(&thread);
-                for slot in &mut self.slots {
-                    slot.birth = slot.birth.filter(|(awaited, _)| *awaited != born);
-                }
-                let mut client = Client::new(thread);
-                // Only now: what happens after this is told by a row.
-                let can_run = self.memory.can_run(number);
-                client.can_run = can_run;
-                let stands = client.stand(&mut self.threads, Standing::Behind);
-                self.clients.put(number, client);
-                self.refused(number, stands);
-                if can_run {
-                    self.wake(number, now);
-                }
+                self.join(number, thread, now);
             }
             Message::Leave { number } => self.end(number, now),
             Message::Processors(mask) => self.use_processors(&mask, now),
@@ -191,6 +140,24 @@ impl<T: Threads> Manager<T> {
                 clients.into_iter().for_each(|(client, share)| self.policy.set_share(client, share, now));
                 self.slots.iter_mut().for_each(|slot| slot.rest.set_share(rest_ppm));
             }
+        }
+    }
+
+    /// The policy knows this client; now its thread is one.
+    fn join(&mut self, number: ClientId, thread: T::Thread, now: Nanoseconds) {
+        let born = T::number(&thread);
+        for slot in &mut self.slots {
+            slot.birth = slot.birth.filter(|(awaited, _)| *awaited != born);
+        }
+        let mut client = Client::new(thread);
+        // Only now: what happens after this is told by a row.
+        let can_run = self.memory.can_run(number);
+        client.can_run = can_run;
+        let stands = client.stand(&mut self.threads, Standing::Behind);
+        self.clients.put(number, client);
+        self.refused(number, stands);
+        if can_run {
+            self.wake(number, now);
         }
     }
 
@@ -209,37 +176,47 @@ impl<T: Threads> Manager<T> {
     }
 
     fn see(&mut self, row: Row) {
-        let number = row.number;
+        let Row { number, time, .. } = row;
         match row.what {
-            What::Waited => {
-                // If the client is chosen no more, the task waits behind another one, which is told again.
-                if let Some(slot) = self.slot_of(number) {
-                    self.slots[slot].rest.wait();
-                    self.counts.waited += 1;
-                }
-                return self.memory.ask_about_rest(row.processor);
-            }
-            _ if !self.is_of(number, row.thread) => return,
-            What::Ended => return self.end(number, row.time),
-            What::Born(birth) => return self.expect(number, birth, row.time),
-            What::Woke | What::Blocked => {}
+            What::Waited => self.rest_waits(number, row.processor),
+            // The number has another client meanwhile.
+            _ if !self.is_of(number, row.thread) => {}
+            What::Ended => self.end(number, time),
+            What::Born(birth) => self.expect(number, birth, time),
+            What::Woke => self.has_woken(number, time),
+            What::Blocked => self.has_blocked(number, time),
         }
+    }
+
+    /// A task that is no client waits behind this one. If the client is chosen no more, it waits behind another one by now,
+    /// which is told again.
+    fn rest_waits(&mut self, number: ClientId, processor: usize) {
+        if let Some(slot) = self.slot_of(number) {
+            self.slots[slot].rest.wait();
+            self.counts.waited += 1;
+        }
+        self.memory.ask_about_rest(processor);
+    }
+
+    fn has_woken(&mut self, number: ClientId, time: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
-        client.can_run = row.what == What::Woke;
-        match row.what {
-            What::Woke if client.is_away => self.wake(number, row.time),
-            What::Blocked => {
-                if let Some(slot) = self.slot_of(number) {
-                    self.stop(slot, Stop::Blocked, row.time);
-                }
-            }
-            _ => {}
+        client.can_run = true;
+        if client.is_away {
+            self.wake(number, time);
+        }
+    }
+
+    fn has_blocked(&mut self, number: ClientId, time: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        client.can_run = false;
+        if let Some(slot) = self.slot_of(number) {
+            self.stop(slot, Stop::Blocked, time);
         }
     }
 
     /// A client has started a thread.
     fn expect(&mut self, number: ClientId, birth: Birth, time: Nanoseconds) {
-        if self.births.tell(birth)
+        if self.channels.births.tell(birth)
             && let Some(slot) = self.slot_of(number)
         {
             self.slots[slot].birth = Some((birth.thread, time.saturating_add(LONGEST_BIRTH)));

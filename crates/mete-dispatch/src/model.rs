@@ -9,10 +9,9 @@ use mete_policy::{ClientId, DistributedVtrr, DomainIndex, Nanoseconds, Policy, S
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
-use crate::births::Births;
+use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::error::DispatchError;
-use crate::mailbox::Mailbox;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
 use crate::message::Message;
@@ -68,8 +67,7 @@ impl Threads for ModelThreads {
 /// A machine with a manager.
 struct Machine {
     manager: Manager<ModelThreads>,
-    messages: Mailbox<Message<u32>>,
-    births: Births,
+    channels: Channels<u32>,
     kernel: Rc<RefCell<Kernel>>,
     memory: Memory,
     rows: VecDeque<Row>,
@@ -99,25 +97,16 @@ impl Machine {
             policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::new(*share).unwrap());
         }
         let memory = Memory::of_nothing().unwrap();
-        let (messages, births) = (Mailbox::with_room(0), Births::new().unwrap());
+        let channels = Channels::new().unwrap();
         let threads = ModelThreads::default();
         let kernel = Rc::clone(&threads.0);
         let (policy, now) = (Box::new(policy), Nanoseconds::ZERO);
-        let manager = Manager::new(
-            policy,
-            memory.clone(),
-            threads,
-            (messages.clone(), births.clone()),
-            processors,
-            rest,
-            now,
-        );
+        let manager = Manager::new(policy, memory.clone(), threads, channels.clone(), processors, rest, now);
         let (rows, clients, threads_of) = (VecDeque::new(), Vec::new(), Vec::new());
         let (wanted, had) = (vec![0; processors], vec![0; processors]);
         let mut machine = Machine {
             manager,
-            messages,
-            births,
+            channels,
             kernel,
             memory,
             rows,
@@ -138,7 +127,7 @@ impl Machine {
     fn use_processors(&mut self, processors: std::ops::Range<usize>) {
         let masks = processors.filter_map(Mask::single);
         let all = masks.reduce(|all, mask| all.or(&mask)).unwrap();
-        self.messages.put(Message::Processors(Box::new(all)));
+        self.channels.messages.put(Message::Processors(Box::new(all)));
         self.due = self.now;
     }
 
@@ -151,7 +140,7 @@ impl Machine {
     /// The client's thread is a client no more, and ends.
     fn leaves(&mut self, client: usize) {
         self.kernel.borrow_mut().runnable.remove(&self.threads[client]);
-        self.messages.put(Message::Leave { number: ClientId::at(client) });
+        self.channels.messages.put(Message::Leave { number: ClientId::at(client) });
         self.due = self.now;
     }
 
@@ -167,7 +156,7 @@ impl Machine {
         self.kernel.borrow_mut().runnable.insert(thread);
         self.memory.begin(number, 0, Nanoseconds::new(self.now));
         let (domain, allowed) = (DomainIndex::new(domain), u64::MAX);
-        self.messages.put(Message::Join { number, thread, domain, share: Share::ONE, allowed });
+        self.channels.messages.put(Message::Join { number, thread, domain, share: Share::ONE, allowed });
         self.due = self.now;
     }
 
@@ -344,7 +333,7 @@ fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_
         machine.tell(What::Born(birth), 0, 0);
         machine.blocks(0);
         machine.pass(4 * STEP).unwrap();
-        assert_eq!(machine.births.hear(), Some(birth));
+        assert_eq!(machine.channels.births.hear(), Some(birth));
         assert!(machine.standing(Standing::Front).is_empty());
         if comes {
             machine.join(1);
@@ -360,7 +349,7 @@ fn a_share_that_is_set_counts_from_then_on() {
     machine.pass(100 * MS).unwrap();
     let share = Share::new(300).unwrap();
     let domain = DomainIndex::new(2);
-    machine.messages.put(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 });
+    machine.channels.messages.put(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 });
     machine.due = machine.now;
     let before = machine.used();
     machine.pass(800 * MS).unwrap();

@@ -13,9 +13,8 @@ use mete_sched::domains::FIRST;
 use mete_sched::domains::process::is_runnable;
 
 use crate::bandwidth::Bandwidth;
-use crate::bell::Bell;
+use crate::channels::Channels;
 use crate::error::DispatchError;
-use crate::mailbox::Mailbox;
 use crate::members::{Candidate, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
 use crate::message::{Message, now};
@@ -44,9 +43,7 @@ pub(crate) struct Means {
     pub memory: Memory,
     /// The clients by the numbers of their threads, for the programs in the kernel.
     pub clients_of_threads: MapHandle,
-    pub manager: Mailbox<Message<Adopted>>,
-    /// Wakes the manager.
-    pub bell: Bell,
+    pub channels: Channels<Adopted>,
 }
 
 impl Register {
@@ -95,7 +92,7 @@ impl Register {
         if has_changed {
             self.use_processors(self.members.processors());
         }
-        self.by.bell.ring();
+        self.by.channels.bell.ring();
         Ok(())
     }
 
@@ -110,7 +107,7 @@ impl Register {
             Ok(None) => {}
             Ok(Some(mask)) => {
                 self.use_processors(self.processors.or(&mask));
-                self.by.bell.ring();
+                self.by.channels.bell.ring();
             }
             Err(error) => {
                 self.error.get_or_insert(error);
@@ -155,7 +152,7 @@ impl Register {
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
         let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
         self.by.tell(Message::Shares { domain: of_policy(domain), share, clients, rest_ppm });
-        self.by.bell.ring();
+        self.by.channels.bell.ring();
     }
 
     /// What each domain has used since the dispatcher started, in their order.
@@ -186,7 +183,7 @@ impl Register {
 
 impl Means {
     pub fn tell(&self, message: Message<Adopted>) {
-        self.manager.put(message);
+        self.channels.messages.put(message);
     }
 }
 

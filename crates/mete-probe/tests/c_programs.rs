@@ -123,7 +123,7 @@ fn assert_row(component: &Component, row: Row) {
 #[test]
 fn log_1_c_and_cpp_programs_write_the_same_rows() {
     let Some(library) = library("libmete_probe.a") else {
-        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
@@ -138,7 +138,7 @@ fn log_1_c_and_cpp_programs_write_the_same_rows() {
 #[test]
 fn log_1_c_programs_use_the_shared_library() {
     let Some(library) = library("libmete_probe.so") else {
-        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let place = SocketDirectory::new("shared");
@@ -152,7 +152,7 @@ fn log_1_c_programs_use_the_shared_library() {
 #[test]
 fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     let Some(library) = library("libmete_probe.so") else {
-        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let place = SocketDirectory::new("plugin");
@@ -215,7 +215,7 @@ fn assert_harmless_to_unload(place: &SocketDirectory, libraries: &[&str]) {
 #[test]
 fn log_11_the_shared_library_is_unloaded_without_harm() {
     let Some(library) = library("libmete_probe.so") else {
-        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
@@ -226,7 +226,7 @@ fn log_11_the_shared_library_is_unloaded_without_harm() {
 #[test]
 fn log_11_a_plug_in_with_a_library_of_its_own_is_unloaded_without_harm() {
     let Some(library) = library("libmete_probe.a") else {
-        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
@@ -236,7 +236,7 @@ fn log_11_a_plug_in_with_a_library_of_its_own_is_unloaded_without_harm() {
 #[test]
 fn log_12_two_copies_of_the_library_in_one_process_are_two_components() {
     let Some(library) = library("libmete_probe.so") else {
-        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-c)");
         return;
     };
     let place = SocketDirectory::new("copies");

@@ -1,0 +1,48 @@
+//! What the manager knows of each processor.
+
+use mete_policy::{ClientId, Nanoseconds};
+
+use crate::rest::Rest;
+
+/// A processor, and the client that has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Whether any client may run on this processor.
+    pub is_used: bool,
+    pub chosen: Option<Chosen>,
+    /// The client that stands in front for it until another one does.
+    pub held: Option<ClientId>,
+    /// A thread that the client has started is awaited: which, and until when.
+    pub birth: Option<(u32, Nanoseconds)>,
+    /// While the client stands among ordinary threads.
+    pub pause: Option<Pause>,
+    pub rest: Rest,
+}
+
+/// A client's step back for tasks that are no clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pause {
+    pub until: Nanoseconds,
+    /// Where they run meanwhile.
+    pub place: usize,
+}
+
+/// The client that the policy has named for the processor, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    pub client: ClientId,
+    pub slice: Nanoseconds,
+    /// What it had used when it was chosen.
+    pub before: Nanoseconds,
+    /// When its slice ends if it runs all the time.
+    pub ends: Nanoseconds,
+    /// When it is over in any case.
+    pub last: Nanoseconds,
+}
+
+impl Slot {
+    /// Without a client.
+    pub fn new(rest: Rest) -> Slot {
+        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, rest }
+    }
+}
