@@ -28,7 +28,6 @@ mod schedule;
 mod schema;
 mod sim;
 mod status;
-mod sweep;
 mod trace;
 
 use std::process::ExitCode;

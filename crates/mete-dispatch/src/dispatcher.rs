@@ -9,7 +9,7 @@ use std::{io, thread};
 
 use libbpf_rs::{Link, MapHandle};
 use mete_base::processors;
-use mete_kernel::{check_capabilities, load_skeleton};
+use mete_kernel::{Weight, check_capabilities, load_skeleton};
 use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::classes::Adopted;
@@ -33,8 +33,6 @@ use crate::threads::KernelThreads;
 
 /// The real-time priority of chosen clients: the lowest.
 const FRONT: u32 = 1;
-/// The share of a domain for which none is given.
-const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 /// The process that sees all threads by the kernel's own numbers has this namespace (`PROC_PID_INIT_INO`).
 const KERNELS_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -43,14 +41,14 @@ const KERNELS_NAMESPACE: &str = "pid:[4026531836]";
 pub struct Setup {
     /// The policy's quantum.
     pub quantum: Nanoseconds,
-    /// The share of all tasks that are no clients, in the unit of the domains' shares.
-    pub rest: Share,
+    /// What all tasks that are no clients have together, as if they were a domain.
+    pub rest: Weight,
 }
 
 impl Default for Setup {
-    /// Quanta of 4 ms; the rest has the share of a domain for which none is given.
+    /// Quanta of 4 ms; the rest has what a domain has of which nothing is said.
     fn default() -> Setup {
-        Setup { quantum: Nanoseconds::from_millis(4), rest: ORDINARY }
+        Setup { quantum: Nanoseconds::from_millis(4), rest: Weight::ORDINARY }
     }
 }
 
@@ -61,7 +59,7 @@ pub struct Dispatcher {
     midwife: Option<Midwife>,
     /// What each domain has, and the rest.
     shares: Vec<Share>,
-    rest: Share,
+    rest: Weight,
     /// What was wrong with the domains when they were looked at first, in sentences.
     empty_domains: Vec<String>,
     /// Why nothing would be put back after all processes were killed that could do it.
@@ -108,7 +106,7 @@ impl Dispatcher {
         check_namespace()?;
         check_capabilities()?;
         let processors = check_processors()?;
-        let shares: Vec<_> = domains.iter().map(share).collect();
+        let shares: Vec<_> = domains.iter().map(|domain| share(domain.weight_or_ordinary())).collect();
         let (domains, empty_domains) = found(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
@@ -197,12 +195,13 @@ impl Dispatcher {
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a domain, the one at this place among those that it was started with, another share.
+    /// Gives a domain, the one at this place among those that it was started with, another weight.
     ///
     /// # Panics
     ///
     /// If there are fewer domains.
-    pub fn set_share(&mut self, nth: usize, share: Share) {
+    pub fn set_weight(&mut self, nth: usize, weight: Weight) {
+        let share = share(weight);
         self.shares[nth] = share;
         let domain = DomainId::new((FIRST.index() + nth) as u16);
         let (of_threads, rest_ppm) = (reduced(&self.shares), rest_ppm(&self.shares, self.rest));
@@ -333,8 +332,9 @@ fn made(
     policy
 }
 
-fn share(domain: &SharedDomain) -> Share {
-    Share::new(domain.weight_or_ordinary()).unwrap_or(ORDINARY)
+/// The policy's share of that weight. Every weight is one: the greatest is far below [`Share::MAX`].
+fn share(weight: Weight) -> Share {
+    Share::new(weight.get()).unwrap_or(Share::MAX)
 }
 
 /// The same shares to each other, as small as can be: some policies give as many quanta in a row.
@@ -348,9 +348,9 @@ fn common_divisor(one: u32, other: u32) -> u32 {
 }
 
 /// The rest's part of all shares, in millionths.
-fn rest_ppm(shares: &[Share], rest: Share) -> u64 {
-    let all: u64 = shares.iter().chain([&rest]).map(|share| u64::from(share.get())).sum();
-    PPM * u64::from(rest.get()) / all
+fn rest_ppm(shares: &[Share], rest: Weight) -> u64 {
+    let (rest, domains) = (u64::from(rest.get()), shares.iter().map(|share| u64::from(share.get())));
+    PPM * rest / (domains.sum::<u64>() + rest)
 }
 
 /// Starts the manager's thread, and waits until it has its priority.

@@ -1,8 +1,8 @@
 //! What the tests of this crate observe. All of them end with their input, and after some minutes in any case.
 //!
-//! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a share for the rest of the machine, prints
+//! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a weight for the rest of the machine, prints
 //!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. A
-//!   line with a domain's place and a share, in hundredths, sets that first. At the end of its input it prints what was put back.
+//!   line with a domain's place and a weight sets that first. At the end of its input it prints what was put back.
 //! * `recover` puts back what dispatchers have left behind that were killed together with their watchers.
 //! * `hogs THREADS` computes, and `hogs-and-sleeper THREADS` also sleeps as `sleeper` does.
 //! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
@@ -18,7 +18,8 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use mete_dispatch::{Dispatcher, Setup};
-use mete_policy::{Share, by_name};
+use mete_kernel::Weight;
+use mete_policy::by_name;
 use mete_sched::domains::SharedDomain;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -66,7 +67,7 @@ fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
     let policy = by_name(policy).ok_or("no such policy")?;
     let domains = domains.iter().map(|domain| SharedDomain::parse(domain.as_ref()));
     let domains = domains.collect::<Result<Vec<_>, _>>()?;
-    let setup = Setup { rest: Share::new(rest.parse()?).ok_or("no share")?, ..Setup::default() };
+    let setup = Setup { rest: Weight::new(rest.parse()?).ok_or("no weight")?, ..Setup::default() };
     let dispatcher = Arc::new(Mutex::new(match Dispatcher::start(policy, domains, setup) {
         Ok(dispatcher) => Some(dispatcher),
         Err(error) => return say(&format!("refused: {error}")),
@@ -86,8 +87,8 @@ fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
     each_line(|line| {
         let mut dispatcher = dispatcher.lock().expect("no panic");
         let Some(dispatcher) = dispatcher.as_mut() else { return Ok(()) };
-        if let Some((nth, share)) = line.split_once(' ') {
-            dispatcher.set_share(nth.parse()?, Share::new(share.parse()?).ok_or("no share")?);
+        if let Some((nth, weight)) = line.split_once(' ') {
+            dispatcher.set_weight(nth.parse()?, Weight::new(weight.parse()?).ok_or("no weight")?);
         }
         let used: Vec<_> = dispatcher.used().iter().map(|used| (used.get() / 1000).to_string()).collect();
         say(&format!("{} clients {} {:?}", used.join(" "), dispatcher.clients(), dispatcher.counts()))

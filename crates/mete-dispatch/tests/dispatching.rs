@@ -225,9 +225,8 @@ fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
         let parts = [1, 1].map(|_| Part::on_one_processor(&["hogs", "1"]));
         let all: Vec<_> = parts.iter().map(|part| (part, 1)).collect();
         let mut dispatching = Dispatching::start(policy, 100, &domains(&all));
-        // In hundredths of an ordinary share.
-        for (share, wanted) in [(300, 0.75), (50, 1.0 / 3.0)] {
-            dispatching.set_share(0, share);
+        for (weight, wanted) in [(300, 0.75), (50, 1.0 / 3.0)] {
+            dispatching.set_weight(0, weight);
             dispatching.used_after(Duration::from_millis(200));
             let used = dispatching.used_after(Duration::from_secs(2));
             let part = used[0] / (used[0] + used[1]);

@@ -2,7 +2,7 @@
 //!
 //! The policy is distributed group virtual-time round robin. A cgroup has the part of the processors that its
 //! `cpu.weight` says, whatever the number of its tasks; inside it, tasks share that by their nice values, and cgroups
-//! inside it by their weights. [`GroupScheduler::set_share`] says otherwise than `cpu.weight`. The policy's code is that of
+//! inside it by their weights. [`GroupScheduler::set_weight`] says otherwise than `cpu.weight`. The policy's code is that of
 //! `crates/mete-policy/kernel`, which the tests run, too (design decision D12); what it promises stands at
 //! `mete_policy::DistributedVtrr`.
 //!
@@ -34,9 +34,8 @@
 
 mod error;
 mod scheduler;
-mod share;
 mod skeleton;
 
 pub use error::ExtError;
+pub use mete_kernel::Weight;
 pub use scheduler::{Ended, GroupScheduler, Status};
-pub use share::Share;

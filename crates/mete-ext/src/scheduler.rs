@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
-use mete_kernel::{check_capabilities, load_skeleton};
+use mete_kernel::{Weight, check_capabilities, load_skeleton};
 
+use crate::ExtError;
 use crate::skeleton::{ExtSkel, ExtSkelBuilder, types};
-use crate::{ExtError, Share};
 
 /// The number of the root, which is in no queue.
 const ROOT: u32 = 0;
@@ -94,17 +94,17 @@ impl GroupScheduler {
         Ok(GroupScheduler { _link: link, skeleton })
     }
 
-    /// Sets the share of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
+    /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
     /// scheduler ends; `None` gives `cpu.weight` its place back.
     ///
     /// # Errors
     ///
     /// [`ExtError::Cgroup`] if the directory is no cgroup of version 2 that has a share of its own, and why.
-    pub fn set_share(&self, cgroup: &Path, share: Option<Share>) -> Result<(), ExtError> {
+    pub fn set_weight(&self, cgroup: &Path, weight: Option<Weight>) -> Result<(), ExtError> {
         let failed = |why: String| ExtError::Cgroup { path: cgroup.into(), why };
         let folder = File::open(cgroup).map_err(|error| failed(error.to_string()))?;
         let inode = folder.metadata().map_err(|error| failed(error.to_string()))?.ino();
-        let numbers = [self.domain(&folder).map_err(failed)?, share.map_or(0, Share::get)];
+        let numbers = [self.domain(&folder).map_err(failed)?, weight.map_or(0, Weight::get)];
         let mut arguments = [&inode.to_ne_bytes()[..], &numbers.map(u32::to_ne_bytes).concat()].concat();
         let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
         let done = self.skeleton.progs.set_share.test_run(input).map_err(ExtError::Refused)?;

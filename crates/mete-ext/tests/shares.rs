@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{Group, start, wait_for_hogs};
-use mete_ext::{ExtError, GroupScheduler, Share};
+use mete_ext::{ExtError, GroupScheduler, Weight};
 
 /// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle, and what a
 /// hundredth of its waits exceed, in microseconds.
@@ -197,21 +197,21 @@ fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
     };
     let first = Group::top("mete-set", 100).hogs(2, Some(0));
     let second = Group::top("mete-unset", 100).hogs(2, Some(0));
-    scheduler.set_share(&first.path, Share::new(300)).unwrap();
+    scheduler.set_weight(&first.path, Weight::new(300)).unwrap();
     // What is written meanwhile waits until the share is taken back.
     first.set_weight(200);
     let found = shares(&[&first, &second]);
     assert!(close(&found, &[750, 250]), "{found:?}, {:?}", scheduler.status());
-    scheduler.set_share(&first.path, None).unwrap();
+    scheduler.set_weight(&first.path, None).unwrap();
     let found = shares(&[&first, &second]);
     assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
     let inner = first.path.join("inner");
     fs::create_dir(&inner).unwrap();
-    let refused = scheduler.set_share(&inner, Share::new(1)).unwrap_err().to_string();
+    let refused = scheduler.set_weight(&inner, Weight::new(1)).unwrap_err().to_string();
     assert!(refused.contains("+cpu"), "{refused}");
-    let refused = scheduler.set_share(Path::new("/sys/fs/cgroup"), Share::new(1)).unwrap_err().to_string();
+    let refused = scheduler.set_weight(Path::new("/sys/fs/cgroup"), Weight::new(1)).unwrap_err().to_string();
     assert!(refused.contains("root"), "{refused}");
-    let refused = scheduler.set_share(Path::new("/proc"), Share::new(1)).unwrap_err().to_string();
+    let refused = scheduler.set_weight(Path::new("/proc"), Weight::new(1)).unwrap_err().to_string();
     assert!(refused.contains("/proc"), "{refused}");
     fs::remove_dir(&inner).unwrap();
 }

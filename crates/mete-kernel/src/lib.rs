@@ -58,6 +58,7 @@ mod program;
 pub mod record;
 mod skeleton;
 mod tracefs;
+mod weight;
 
 pub use capability::{Capability, Need, capabilities};
 pub use characteristic::{Characteristic, event};
@@ -70,3 +71,4 @@ pub use kernel::{
 pub use load::load_skeleton;
 pub use map::Mapping;
 pub use privilege::check_capabilities;
+pub use weight::Weight;

@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use mete_kernel::Weight;
 use mete_log::DomainId;
 use mete_sched::actuator::{Affinity, Weights, recover, watcher};
 use mete_sched::{Notice, Report, Scheduler, Settings};
@@ -56,6 +57,7 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
 }
 
 fn weigh(weight: u32, groups: &[&str]) -> Outcome {
+    let weight = Weight::new(weight).ok_or("no weight")?;
     let mut weights = Weights::start()?;
     groups.iter().try_for_each(|group| weights.set(group.as_ref(), weight))?;
     say("weighed")?;

@@ -9,9 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Running, SUBJECT, eventually, skip};
+use mete_kernel::Weight;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::process::{Process, processes};
 use tempfile::TempDir;
+
+fn weight(number: u32) -> Weight {
+    Weight::new(number).unwrap()
+}
 
 /// A control group of a test, which goes with the test.
 struct Group(PathBuf);
@@ -78,10 +83,10 @@ fn vtrr_7_weights_are_set_and_put_back_in_the_end() {
     let (Some(one), Some(other)) = (Group::new("one"), Group::new("other")) else { return };
     fs::write(other.file(), other.unit(250).to_string()).unwrap();
     let mut weights = start();
-    weights.set(&one.0, 300).unwrap();
-    weights.set(&other.0, 1).unwrap();
+    weights.set(&one.0, weight(300)).unwrap();
+    weights.set(&other.0, weight(1)).unwrap();
     assert_eq!([one.value(), other.value()], [one.unit(300), other.unit(1)]);
-    weights.set(&other.0, 10_000).unwrap();
+    weights.set(&other.0, weight(10_000)).unwrap();
     assert_eq!(other.value(), other.unit(10_000));
     assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
     assert_eq!([one.value(), other.value()], [one.unit(100), other.unit(250)]);
@@ -91,8 +96,8 @@ fn vtrr_7_weights_are_set_and_put_back_in_the_end() {
 fn vtrr_7_what_another_program_has_changed_or_removed_meanwhile_is_left_alone() {
     let (Some(changed), Some(removed)) = (Group::new("changed"), Group::new("removed")) else { return };
     let mut weights = start();
-    weights.set(&changed.0, 300).unwrap();
-    weights.set(&removed.0, 300).unwrap();
+    weights.set(&changed.0, weight(300)).unwrap();
+    weights.set(&removed.0, weight(300)).unwrap();
     fs::write(changed.file(), changed.unit(700).to_string()).unwrap();
     // Another group of the same name is not the one that was changed.
     fs::remove_dir(&removed.0).unwrap();
@@ -182,8 +187,8 @@ fn vtrr_7_the_weight_of_a_group_that_was_renamed_meanwhile_is_put_back() {
         return skip("control groups of version 2 cannot be renamed");
     }
     let mut weights = start();
-    weights.set(&group.0, 300).unwrap();
-    weights.set(&inner.0, 300).unwrap();
+    weights.set(&group.0, weight(300)).unwrap();
+    weights.set(&inner.0, weight(300)).unwrap();
     let after = group.0.with_file_name(format!("mete-test-after-{}", std::process::id()));
     fs::rename(&group.0, &after).unwrap();
     group.0 = after;
@@ -198,7 +203,7 @@ fn vtrr_7_an_idle_group_is_refused_and_the_user_is_told_what_to_do() {
     if fs::write(group.0.join("cpu.idle"), "1").is_err() {
         return skip("this kernel has no idle control groups");
     }
-    let said = start().set(&group.0, 300).unwrap_err().to_string();
+    let said = start().set(&group.0, weight(300)).unwrap_err().to_string();
     assert!(said.contains("write 0 into its cpu.idle first"), "{said}");
 }
 
@@ -212,7 +217,7 @@ fn vtrr_7_what_can_have_no_weight_is_refused_and_nothing_changes() {
         (Path::new("/proc"), "no control group"),
         (Path::new("/no/such"), "no control group"),
     ] {
-        let said = weights.set(path, 300).unwrap_err().to_string();
+        let said = weights.set(path, weight(300)).unwrap_err().to_string();
         assert!(said.contains(path.to_str().unwrap()) && said.contains(why), "{said}");
     }
     assert_eq!(weights.finish(), Restored::default());

@@ -12,12 +12,9 @@ use mete_sched::notice::not_for_the_next_start;
 
 use crate::account::Account;
 use crate::given::Work;
-use crate::group::{control_group, share, sums};
+use crate::group::{control_group, sums};
 use crate::means::{Means, PutBack};
 use crate::{Did, Given};
-
-/// The share of a domain for which none is given.
-const ORDINARY: f64 = SharedDomain::ORDINARY as f64;
 
 /// By what shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -225,7 +222,7 @@ impl Dealer {
         let all = sums(&self.domains, seconds);
         let given = |(nth, domain): (usize, &SharedDomain)| Given {
             domain: domain.spec.name.clone(),
-            share: weight(domain) / ORDINARY,
+            share: domain.weight_or_ordinary().share(),
             wanted_percent: 100.0 * weight(domain) / shares[nth],
             given_percent: ran[nth].filter(|_| all[nth] > 0.0).map(|_| 100.0 * seconds(nth) / all[nth]),
             ran_ns: ran[nth].map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
@@ -296,5 +293,5 @@ fn vtrr() -> Result<&'static Entry, DealError> {
 }
 
 fn weight(domain: &SharedDomain) -> f64 {
-    f64::from(share(domain).get())
+    f64::from(domain.weight_or_ordinary().get())
 }

@@ -4,13 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use mete_ext::Share;
+use mete_ext::Weight;
 use mete_sched::domains::{Selector, SharedDomain};
 
 use crate::DealError;
-
-/// The share of a domain for which none is given, in the unit of `cpu.weight`.
-const ORDINARY: Share = Share::new(SharedDomain::ORDINARY).unwrap();
 
 /// The directory of the one control group that a domain is; `None` if it is something else.
 #[must_use]
@@ -21,10 +18,10 @@ pub fn control_group(domain: &SharedDomain) -> Option<&Path> {
     }
 }
 
-/// A control group, and the share that it is to have beside the other groups with the same parent.
+/// A control group, and the weight that it is to have.
 pub(crate) struct Group<'a> {
     pub path: &'a Path,
-    pub share: Share,
+    pub weight: Weight,
 }
 
 impl<'a> Group<'a> {
@@ -32,7 +29,7 @@ impl<'a> Group<'a> {
     pub fn of(domain: &'a SharedDomain) -> Result<Group<'a>, DealError> {
         let path =
             control_group(domain).ok_or_else(|| DealError::NoGroup { name: domain.spec.name.clone() })?;
-        Ok(Group { path, share: share(domain) })
+        Ok(Group { path, weight: domain.weight_or_ordinary() })
     }
 
     /// The control groups that domains are.
@@ -63,11 +60,6 @@ pub(crate) fn sums(domains: &[SharedDomain], number: impl Fn(usize) -> f64) -> V
     let compete = |one: usize, other: usize| parents.as_ref().is_none_or(|all| all[one] == all[other]);
     let sum = |one| (0..domains.len()).filter(|&other| compete(one, other)).map(&number).sum();
     (0..domains.len()).map(sum).collect()
-}
-
-/// The share of a domain.
-pub(crate) fn share(domain: &SharedDomain) -> Share {
-    Share::new(domain.weight_or_ordinary()).unwrap_or(ORDINARY)
 }
 
 #[cfg(test)]

@@ -43,5 +43,5 @@ pub use dealer::{By, DealError, Dealer};
 pub use given::{Did, Given};
 pub use group::control_group;
 pub use means::PutBack;
-pub use mete_ext::{Ended, Share};
+pub use mete_ext::{Ended, Weight};
 pub use mete_sched::domains::SharedDomain;

@@ -11,7 +11,7 @@ use mete_sched::domains::SharedDomain;
 
 use crate::DealError;
 use crate::given::Work;
-use crate::group::{Group, share};
+use crate::group::Group;
 
 pub(crate) enum Means {
     Ext(Box<GroupScheduler>),
@@ -34,14 +34,14 @@ impl Means {
     pub fn ext(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let scheduler = GroupScheduler::start()?;
-        groups.iter().try_for_each(|group| scheduler.set_share(group.path, Some(group.share)))?;
+        groups.iter().try_for_each(|group| scheduler.set_weight(group.path, Some(group.weight)))?;
         Ok(Means::Ext(Box::new(scheduler)))
     }
 
     pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let mut weights = Weights::start()?;
-        groups.iter().try_for_each(|group| weights.set(group.path, group.share.get()))?;
+        groups.iter().try_for_each(|group| weights.set(group.path, group.weight))?;
         Ok(Means::Weights(weights))
     }
 
@@ -71,11 +71,10 @@ impl Means {
     pub fn set_share(&mut self, nth: usize, domain: &SharedDomain) -> Result<(), DealError> {
         let group = || Group::of(domain);
         match self {
-            Means::Ext(scheduler) => Ok(scheduler.set_share(group()?.path, Some(group()?.share))?),
-            Means::Weights(weights) => Ok(weights.set(group()?.path, group()?.share.get())?),
+            Means::Ext(scheduler) => Ok(scheduler.set_weight(group()?.path, Some(group()?.weight))?),
+            Means::Weights(weights) => Ok(weights.set(group()?.path, group()?.weight)?),
             Means::Dispatcher(dispatcher) => {
-                let share = mete_policy::Share::new(share(domain).get()).unwrap_or(mete_policy::Share::ONE);
-                dispatcher.set_share(nth, share);
+                dispatcher.set_weight(nth, domain.weight_or_ordinary());
                 Ok(())
             }
         }

@@ -100,6 +100,7 @@
 
 mod client_report;
 pub mod cost;
+pub mod figure;
 pub mod host;
 pub mod metrics;
 pub mod model;

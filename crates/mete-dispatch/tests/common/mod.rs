@@ -213,9 +213,9 @@ impl Dispatching {
         answer.split(' ').map_while(|number| number.parse().ok()).collect()
     }
 
-    /// Gives the domain at this place another share.
-    pub fn set_share(&mut self, nth: usize, share: u32) {
-        self.talking.say(&format!("{nth} {share}"));
+    /// Gives the domain at this place another weight.
+    pub fn set_weight(&mut self, nth: usize, weight: u32) {
+        self.talking.say(&format!("{nth} {weight}"));
     }
 
     /// One of its counts.

@@ -7,6 +7,8 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use mete_kernel::Weight;
+
 use self::file::WeightFile;
 pub(super) use self::ledger::WeightLedger;
 use self::ledger::WeightRecord;
@@ -47,12 +49,12 @@ impl Weights {
         Ok(Weights { undoing: Undoing::start(watcher)? })
     }
 
-    /// Gives a control group a weight, in the unit of `cpu.weight`, of which 100 are ordinary; 1 to 10,000.
+    /// Gives a control group a weight.
     ///
     /// # Errors
     ///
     /// [`ActuatorError::Group`] if it can have none, and why. Nothing has changed then.
-    pub fn set(&mut self, group: &Path, weight: u32) -> Result<(), ActuatorError> {
+    pub fn set(&mut self, group: &Path, weight: Weight) -> Result<(), ActuatorError> {
         let failed = |why| ActuatorError::Group { path: group.into(), why };
         let file = WeightFile::of(group).map_err(failed)?;
         let is_new = !self.undoing.ledger().knows(&file);

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use mete_base::nearest::nearest;
+use mete_kernel::Weight;
 
 use super::{DomainError, DomainSpec};
 
@@ -12,9 +13,8 @@ use super::{DomainError, DomainSpec};
 pub struct SharedDomain {
     /// The domain.
     pub spec: DomainSpec,
-    /// Its share in the unit of `cpu.weight`: a share of 1 is a weight of 100, which every control group has by default.
-    /// From 1 to [`SharedDomain::MOST`]; `None` if none is said.
-    pub weight: Option<u32>,
+    /// Its share as a weight; `None` if none is said.
+    pub weight: Option<Weight>,
 }
 
 /// What is wrong with a domain or with its share.
@@ -38,15 +38,10 @@ pub enum ShareError {
 const SHARE: &[u8] = b",share=";
 
 impl SharedDomain {
-    /// The weight of a share of 1.
-    pub const ORDINARY: u32 = 100;
-    /// The greatest weight, which is the kernel's.
-    pub const MOST: u32 = 10_000;
-
-    /// Its share in the unit of `cpu.weight`, or that of a domain of which none is said.
+    /// Its weight, or that of a domain of which none is said.
     #[must_use]
-    pub fn weight_or_ordinary(&self) -> u32 {
-        self.weight.unwrap_or(SharedDomain::ORDINARY)
+    pub fn weight_or_ordinary(&self) -> Weight {
+        self.weight.unwrap_or(Weight::ORDINARY)
     }
 
     /// A domain with what these select, and with a share if one is said.
@@ -60,7 +55,8 @@ impl SharedDomain {
         share: Option<f64>,
     ) -> Result<SharedDomain, ShareError> {
         let spec = DomainSpec::new(name.as_ref(), selectors.into_iter().map(OsStr::new))?;
-        let weight = share.map(|share| weight(share).ok_or_else(|| ShareError::Number(share.to_string())));
+        let weight =
+            share.map(|share| Weight::of_share(share).ok_or_else(|| ShareError::Number(share.to_string())));
         Ok(SharedDomain { spec, weight: weight.transpose()? })
     }
 
@@ -69,9 +65,11 @@ impl SharedDomain {
     /// # Errors
     ///
     /// [`ShareError::Number`]
-    pub fn weight_of(share: &OsStr) -> Result<u32, ShareError> {
+    pub fn weight_of(share: &OsStr) -> Result<Weight, ShareError> {
         let number = share.to_str().and_then(|share| share.parse().ok());
-        number.and_then(weight).ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
+        number
+            .and_then(Weight::of_share)
+            .ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
     }
 
     /// Reads a domain with a share or without one. Its selectors may contain any bytes.
@@ -112,19 +110,13 @@ fn is_near_share(key: &str) -> bool {
     nearest(key, ["share", "weight"]).is_some()
 }
 
-fn weight(share: f64) -> Option<u32> {
-    let weight = (f64::from(SharedDomain::ORDINARY) * share).round();
-    // This leaves out what is no number at all, too.
-    (1.0..=f64::from(SharedDomain::MOST)).contains(&weight).then_some(weight as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn weight_of(text: &str) -> Result<Option<u32>, String> {
         let parsed = SharedDomain::parse(text.as_ref());
-        parsed.map(|domain| domain.weight).map_err(|error| error.to_string())
+        parsed.map(|domain| domain.weight.map(Weight::get)).map_err(|error| error.to_string())
     }
 
     #[test]

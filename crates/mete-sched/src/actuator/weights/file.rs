@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use mete_kernel::Weight;
 use rustix::fs::{CWD, Mode, OFlags, StatFs, fstatfs, openat, statfs};
 
 use crate::domains::{in_controller, is_cgroup, is_root};
@@ -13,7 +14,6 @@ use crate::domains::{in_controller, is_cgroup, is_root};
 const NAMES: [&str; 2] = ["cpu.weight", "cpu.shares"];
 /// What a group of version 1 has that nothing was said about, where one of version 2 has 100.
 const ORDINARY_SHARES: u64 = 1024;
-const ORDINARY_WEIGHT: u64 = 100;
 /// What `statfs` says of control groups, of version 2 and of version 1 (`linux/magic.h`).
 const MAGICS: [i64; 2] = [0x6367_7270, 0x0027_e0eb];
 /// How many groups are looked at to find one that was renamed.
@@ -45,9 +45,13 @@ impl WeightFile {
     }
 
     /// A weight in the unit of this file.
-    pub fn value_of(&self, weight: u32) -> u64 {
-        let weight = u64::from(weight);
-        if self.path.ends_with(NAMES[0]) { weight } else { weight * ORDINARY_SHARES / ORDINARY_WEIGHT }
+    pub fn value_of(&self, weight: Weight) -> u64 {
+        let weight = u64::from(weight.get());
+        if self.path.ends_with(NAMES[0]) {
+            weight
+        } else {
+            weight * ORDINARY_SHARES / u64::from(Weight::ORDINARY.get())
+        }
     }
 
     /// What it says.

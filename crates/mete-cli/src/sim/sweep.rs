@@ -1,7 +1,6 @@
 //! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence intervals,
 //! as tables, data and plots.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,77 +14,29 @@ use mete_command::progress::Steps;
 use mete_command::table::{Head, NOTHING, Table, shorten};
 use mete_command::{failure, interrupt};
 use mete_plot::{self as plot, Axis, Series};
-use mete_policy::Nanoseconds;
-use mete_sim::metrics::{Estimate, Latencies};
+use mete_sim::figure::{FIGURES, Figure, csv};
+use mete_sim::metrics::Estimate;
 use mete_sim::sweep::Cell;
-use mete_sim::{ClientReport, Sweep, all_processors};
+use mete_sim::{Sweep, all_processors};
 use serde::Serialize;
 
-/// A figure of a client.
-struct Figure {
-    /// The head of its column in a table.
-    head: &'static str,
-    /// Its name for scripts, and of the file of its plot.
-    name: &'static str,
-    /// Its label in a plot, with the unit.
-    words: &'static str,
-    /// Its value in one run; `None` if the client has no such figure.
-    value: fn(&ClientReport) -> Option<f64>,
-}
-
-const fn figure(
-    head: &'static str,
-    name: &'static str,
-    words: &'static str,
-    value: fn(&ClientReport) -> Option<f64>,
-) -> Figure {
-    Figure { head, name, words, value }
-}
-
-const FIGURES: [Figure; 11] = [
-    figure("got %", "got_percent", "processor time received (%)", |it| Some(100.0 * it.got)),
-    figure("woken ms", "wake_to_run_median_ms", "from waking to running, median (ms)", |it| woken(it, 0.5)),
-    figure("99 % ms", "wake_to_run_99_ms", "from waking to running, 99th percentile (ms)", |it| {
-        woken(it, 0.99)
-    }),
-    figure("wait ms", "longest_wait_ms", "longest time ready without running (ms)", |it| {
-        Some(it.longest_wait_ns.as_millis_f64())
-    }),
-    figure("answer ms", "response_median_ms", "from asking to being answered, median (ms)", |it| {
-        answered(it, 0.5)
-    }),
-    figure("99 % ms", "response_99_ms", "from asking to being answered, 99th percentile (ms)", |it| {
-        answered(it, 0.99)
-    }),
-    figure("done", "done", "pieces of work done", |it| (it.done > 0).then_some(it.done as f64)),
-    figure("lowest ms", "error_lowest_ms", "lowest service-time error (ms)", |it| {
-        Some(it.error.lowest_ns as f64 / 1e6)
-    }),
-    figure("highest ms", "error_highest_ms", "highest service-time error (ms)", |it| {
-        Some(it.error.highest_ns as f64 / 1e6)
-    }),
-    figure("starved", "starved", "how often starved beyond the limit", |it| {
-        (it.starved > 0).then_some(it.starved as f64)
-    }),
-    figure("spun ms", "spun_ms", "time spinning for spin locks (ms)", |it| {
-        (!it.spun_ns.is_zero()).then_some(it.spun_ns.as_millis_f64())
-    }),
+/// The heads of their columns in tables.
+const HEADS: [&str; FIGURES.len()] = [
+    "got %",
+    "woken ms",
+    "99 % ms",
+    "wait ms",
+    "answer ms",
+    "99 % ms",
+    "done",
+    "lowest ms",
+    "highest ms",
+    "starved",
+    "spun ms",
 ];
 
 /// The figures of each table, which fits into 100 columns.
 const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
-
-fn woken(client: &ClientReport, part: f64) -> Option<f64> {
-    quantile(client.wake_to_run.as_ref()?, part)
-}
-
-fn answered(client: &ClientReport, part: f64) -> Option<f64> {
-    quantile(client.response.as_ref()?, part)
-}
-
-fn quantile(times: &Latencies, part: f64) -> Option<f64> {
-    times.quantile_ns(part).map(Nanoseconds::as_millis_f64)
-}
 
 const READ_IT: &str = "\
 Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to \
@@ -110,7 +61,7 @@ pub fn run(
 ) -> anyhow::Result<ExitCode> {
     // Checked before the work, so that the work is not lost.
     let _made = wanted.plots.map(draft::check_folder).transpose()?;
-    let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
+    let draft = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
     let mut steps = Steps::default();
     steps.begin(scenario, sweep.runs() as u64);
     let cells = sweep.run(all_processors(), interrupt::go_on, || steps.step());
@@ -118,8 +69,8 @@ pub fn run(
     let Some(cells) = cells.transpose()? else {
         return Ok(interrupt::ended_without_results("not all runs are over, so nothing is shown or written"));
     };
-    if let (Some(draft), Some(path)) = (csv, wanted.csv) {
-        draft.finish(&text_of(&cells)).with_context(|| cannot_write(path))?;
+    if let (Some(draft), Some(path)) = (draft, wanted.csv) {
+        draft.finish(&csv(&cells)).with_context(|| cannot_write(path))?;
     }
     if let Some(folder) = wanted.plots {
         plots(scenario, &cells, folder)?;
@@ -178,7 +129,7 @@ fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
     let values: Vec<f64> = cells.iter().map(only_value).collect::<Option<_>>()?;
     let (mut series, mut intervals): (Vec<Series>, Vec<Vec<_>>) = (Vec::new(), Vec::new());
     for (cell, x) in cells.iter().zip(values) {
-        for (client, figures) in clients(cell) {
+        for (client, figures) in cell.figures() {
             let Some(estimate) = Estimate::of(&figures[figure]) else { continue };
             let name = format!("{}, {client}", cell.policy);
             let nth = series.iter().position(|series| series.name == name).unwrap_or(series.len());
@@ -211,10 +162,10 @@ fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
 /// Bars by client, one for each policy and each combination of values.
 fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
     let names =
-        cells.first().map_or_else(Vec::new, |cell| clients(cell).map(|(name, _)| name.into()).collect());
+        cells.first().map_or_else(Vec::new, |cell| cell.figures().map(|(name, _)| name.into()).collect());
     let (mut series, mut intervals) = (Vec::new(), Vec::new());
     for cell in cells {
-        let estimates = clients(cell).map(|(_, figures)| Estimate::of(&figures[figure]));
+        let estimates = cell.figures().map(|(_, figures)| Estimate::of(&figures[figure]));
         let estimates: Vec<_> = estimates.collect();
         let name: Vec<&str> =
             [cell.policy.as_str()].into_iter().chain(cell.values.iter().map(String::as_str)).collect();
@@ -226,18 +177,6 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
     plot::bars_with_intervals(title, &figure_axis(figure), &names, &series, &intervals)
 }
 
-/// The clients of a cell, each with its figures by run.
-fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
-    let names = cell.reports.first().map_or(&[][..], |report| report.clients.as_slice());
-    names.iter().enumerate().map(|(nth, client)| {
-        let values = FIGURES.iter().map(|figure| {
-            let runs = cell.reports.iter().filter_map(|report| report.clients.get(nth));
-            runs.filter_map(figure.value).collect()
-        });
-        (client.name.as_str(), values.collect())
-    })
-}
-
 /// A table of these figures; `None` if no client has any of them.
 fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();
@@ -245,12 +184,12 @@ fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
-    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
+    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(HEADS[figure]))));
     for cell in cells {
         // The text after the key and `=`.
         let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());
         let left: Vec<String> = values.chain([cell.policy.clone()]).collect();
-        for (name, figures) in clients(cell) {
+        for (name, figures) in cell.figures() {
             let figures = shown.iter().map(|&figure| estimate(&figures[figure]));
             table.row(left.iter().cloned().chain([shorten(name, 20)]).chain(figures));
         }
@@ -264,7 +203,7 @@ fn key(value: &str) -> &str {
 
 /// Whether any client has that figure.
 fn is_known(cells: &[Cell], figure: usize) -> bool {
-    cells.iter().flat_map(clients).any(|(_, figures)| !figures[figure].is_empty())
+    cells.iter().flat_map(Cell::figures).any(|(_, figures)| !figures[figure].is_empty())
 }
 
 fn estimate(samples: &[f64]) -> String {
@@ -295,7 +234,7 @@ struct FigureObject {
 }
 
 fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<()> {
-    for (client, figures) in clients(cell) {
+    for (client, figures) in cell.figures() {
         let estimates = FIGURES.iter().zip(&figures).filter_map(|(Figure { name, .. }, samples)| {
             let Estimate { mean, half_width, median, .. } = Estimate::of(samples)?;
             Some((*name, FigureObject { mean, half_width, median }))
@@ -310,26 +249,4 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
         })?;
     }
     Ok(())
-}
-
-/// Comma-separated values: a line for each client in each run.
-fn text_of(cells: &[Cell]) -> String {
-    let mut text = String::from("values,policy,seed,client");
-    FIGURES.iter().for_each(|Figure { name, .. }| text.push_str(&format!(",{name}")));
-    text.push('\n');
-    for cell in cells {
-        for report in &cell.reports {
-            for client in &report.clients {
-                let (values, name) = (cell.values.join(" "), client.name.replace('"', "\"\""));
-                // Writing to a string cannot fail.
-                let _ = write!(text, "\"{values}\",{},{},\"{name}\"", cell.policy, report.seed);
-                for Figure { value, .. } in &FIGURES {
-                    let _ =
-                        write!(text, ",{}", value(client).map(|it| format!("{it:.6}")).unwrap_or_default());
-                }
-                text.push('\n');
-            }
-        }
-    }
-    text
 }
