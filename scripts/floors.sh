@@ -1,5 +1,6 @@
 #!/bin/bash
-# Checks that each crate uses only crates on floors below its own, and those that the table in ARCHITECTURE.md names.
+# Checks that each crate uses only crates on floors below its own, and those that the table in ARCHITECTURE.md names; and that
+# its modules do not use each other in circles.
 set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -26,6 +27,13 @@ listed() {
 	esac
 }
 
+# circle_in FOLDER: fails, and prints the modules, if there is one.
+circle_in() {
+	local said
+	said=$(find "$1/src" -name '*.rs' ! -path '*/bin/*' -print0 | xargs -0 awk -f scripts/circles.awk | tsort 2>&1 >/dev/null)
+	[ -z "$said" ] || { grep -o 'crate::.*' <<<"$said" | sort -u | xargs && return 1; }
+}
+
 wrong=0
 for folder in crates/*; do
 	crate=$(awk -F'"' '/^name = / { print $2; exit }' "$folder/Cargo.toml")
@@ -43,6 +51,10 @@ for folder in crates/*; do
 	differing=$(comm -3 <(used_by "$folder" | sort) <(listed "$crate" "$floor" | grep . | sort) | tr -d '\t' | xargs)
 	if [ -n "$differing" ]; then
 		say "$crate uses other crates than its row in ARCHITECTURE.md says: $differing"
+		wrong=1
+	fi
+	if ! circle=$(circle_in "$folder"); then
+		say "modules of $crate use each other in a circle: $circle"
 		wrong=1
 	fi
 done

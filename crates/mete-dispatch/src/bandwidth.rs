@@ -27,17 +27,15 @@ impl Bandwidth {
         Bandwidth(controller_mount(CONTROLLER).filter(|mount| mount.join(RUNTIME).exists()))
     }
 
-    /// Whether the threads may have enough real time.
+    /// Whether the thread may have enough real time.
     ///
     /// # Errors
     ///
     /// [`DispatchError::LittleRealTime`]
-    pub fn check(&self, candidates: &[Candidate]) -> Result<(), DispatchError> {
+    pub fn check(&self, candidate: &Candidate) -> Result<(), DispatchError> {
         let Some(mount) = &self.0 else { return Ok(()) };
-        let mut processes: Vec<_> = candidates.iter().map(|candidate| candidate.process.pid).collect();
-        processes.dedup();
-        let groups = processes.into_iter().filter_map(|process| group_under(process, CONTROLLER));
-        groups.into_iter().try_for_each(|group| check_group(&mount.join(group)))
+        let group = group_under(candidate.process.pid, CONTROLLER);
+        group.map_or(Ok(()), |group| check_group(&mount.join(group)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! By what one thread wakes another one that waits, without waiting itself.
+//! One thread wakes another one that waits, and never waits itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

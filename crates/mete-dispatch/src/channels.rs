@@ -1,4 +1,4 @@
-//! By what the dispatcher's threads tell each other of clients. The manager waits at none of it.
+//! The channels between the dispatcher's threads. The manager never blocks on them.
 
 use std::io;
 

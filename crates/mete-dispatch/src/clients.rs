@@ -84,6 +84,10 @@ impl<T: Copy> Clients<T> {
         self.0.get_mut(number.index())?.as_mut()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+
     /// The numbers that clients have.
     pub fn numbers(&self) -> Vec<ClientId> {
         (0..self.0.len()).filter(|&at| self.0[at].is_some()).map(ClientId::at).collect()

@@ -13,6 +13,8 @@ pub struct Counts {
     pub waited: u64,
     /// Rows that found no room in the ring. All clients were looked at then.
     pub lost: u64,
+    /// Threads that are no clients any more because the kernel does not let them stand in front.
+    pub refused: u64,
     /// How often the dispatcher was stopped, or the machine.
     pub absences: u64,
     /// By how much the end of a quantum was noticed late, at most.

@@ -17,7 +17,7 @@ use mete_sched::actuator::{Classes, Restored, watcher};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 
 use crate::bell::Bell;
-use crate::births::{Births, Midwife};
+use crate::births::Births;
 use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::error::DispatchError;
@@ -25,7 +25,8 @@ use crate::manager::Manager;
 use crate::members::{FIRST_PROCESS, candidates};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::now;
-use crate::register::{Means, Register, of_policy};
+use crate::midwife::Midwife;
+use crate::register::{ClientLinks, Register, policy_domain};
 use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
@@ -107,17 +108,17 @@ impl Dispatcher {
         check_capabilities()?;
         let processors = check_processors()?;
         let shares: Vec<_> = domains.iter().map(|domain| share(domain.weight_or_ordinary())).collect();
-        let (domains, empty_domains) = found(domains)?;
+        let (domains, empty_domains) = scan_domains(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
         let channels = Channels::new().map_err(|error| system("make an event", error))?;
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let classes = Classes::start_with(FRONT, program)?;
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
-        let by = means(&skeleton, &memory, &channels)?;
-        let register = Register::new(domains.len(), reduced(&shares), classes, by);
+        let links = client_links(&skeleton, &memory, &channels)?;
+        let register = Register::new(domains.len(), smallest_shares(&shares), classes, links);
         let manager = Manager::new(
-            made(policy, &shares, processors, setup.quantum),
+            make_policy(policy, &shares, processors, setup.quantum),
             memory,
             KernelThreads::new(),
             channels.clone(),
@@ -126,7 +127,7 @@ impl Dispatcher {
             now(),
         );
         let shared = Arc::new(Shared::default());
-        let thread = started(manager, &skeleton, &channels.bell, &shared)?;
+        let thread = start_manager(manager, &skeleton, &channels.bell, &shared)?;
         let dispatcher = Dispatcher {
             domains,
             register: Arc::new(Mutex::new(register)),
@@ -143,19 +144,19 @@ impl Dispatcher {
             skeleton,
             _bound: bound,
         };
-        dispatcher.begun(channels.births)
+        dispatcher.begin(channels.births)
     }
 
     /// Has the kernel tell of threads, and takes those up that are there.
-    fn begun(mut self, births: Births) -> Result<Dispatcher, DispatchError> {
-        self._links = self.attached()?;
+    fn begin(mut self, births: Births) -> Result<Dispatcher, DispatchError> {
+        self._links = self.attach_programs()?;
         let midwife = Midwife::start(births, Arc::clone(&self.register));
         self.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
         self.look()?;
         Ok(self)
     }
 
-    fn attached(&mut self) -> Result<Vec<Link>, DispatchError> {
+    fn attach_programs(&mut self) -> Result<Vec<Link>, DispatchError> {
         let programs = &mut self.skeleton.progs;
         let each = [
             &mut programs.on_switch,
@@ -174,10 +175,11 @@ impl Dispatcher {
     /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        let looked = if is_over { self.ended().and(Err(DispatchError::Over)) } else { self.look_at_all() };
+        let looked =
+            if is_over { self.stop_manager().and(Err(DispatchError::Over)) } else { self.look_at_all() };
         if looked.is_err() {
             // The manager first: it would change classes that are put back.
-            let _ = self.ended();
+            let _ = self.stop_manager();
             self.put_back();
         }
         looked
@@ -204,7 +206,7 @@ impl Dispatcher {
         let share = share(weight);
         self.shares[nth] = share;
         let domain = DomainId::new((FIRST.index() + nth) as u16);
-        let (of_threads, rest_ppm) = (reduced(&self.shares), rest_ppm(&self.shares, self.rest));
+        let (of_threads, rest_ppm) = (smallest_shares(&self.shares), rest_ppm(&self.shares, self.rest));
         self.register().set_share(domain, share, of_threads, rest_ppm);
     }
 
@@ -226,10 +228,11 @@ impl Dispatcher {
         self.register().clients()
     }
 
-    /// How many threads of domains are not dispatched, because 16,384 others are.
+    /// How many threads of domains are not dispatched: because 16,384 others are, because their control group may not have
+    /// enough real time, or because the kernel refused to put them in front.
     #[must_use]
     pub fn left_out(&self) -> usize {
-        self.register().left_out()
+        self.register().left_out() + usize::try_from(self.counts().refused).unwrap_or(usize::MAX)
     }
 
     /// What the dispatcher has done since it started.
@@ -249,7 +252,7 @@ impl Dispatcher {
 
     /// Ends, puts all classes back, and reports how that went.
     pub fn finish(mut self) -> Restored {
-        let _ = self.ended();
+        let _ = self.stop_manager();
         self.put_back()
     }
 
@@ -260,7 +263,7 @@ impl Dispatcher {
     }
 
     /// Ends the manager; an error if it has ended before.
-    fn ended(&mut self) -> Result<(), DispatchError> {
+    fn stop_manager(&mut self) -> Result<(), DispatchError> {
         self.shared.stops.store(true, Ordering::Release);
         self.bell.ring();
         let panicked = |_| Err(system("go on: its thread has ended", io::ErrorKind::Other.into()));
@@ -274,12 +277,12 @@ impl Dispatcher {
 impl Drop for Dispatcher {
     fn drop(&mut self) {
         // First the manager ends: it would change classes that are put back.
-        let _ = self.ended();
+        let _ = self.stop_manager();
     }
 }
 
 /// The domains, with the processes that are in them now; and which have none, in sentences.
-fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchError> {
+fn scan_domains(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchError> {
     let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
     domains.scan();
     refuse_first_process(&domains)?;
@@ -287,14 +290,14 @@ fn found(domains: Vec<SharedDomain>) -> Result<(Domains, Vec<String>), DispatchE
     Ok((domains, empty))
 }
 
-/// By what threads become clients.
-fn means(
+/// What the register needs so that threads become clients.
+fn client_links(
     skeleton: &DispatchSkel<'_>,
     memory: &Memory,
     channels: &Channels<Adopted>,
-) -> Result<Means, DispatchError> {
+) -> Result<ClientLinks, DispatchError> {
     let clients = MapHandle::try_from(&skeleton.maps.clients_of_threads).map_err(DispatchError::Attach)?;
-    Ok(Means { memory: memory.clone(), clients_of_threads: clients, channels: channels.clone() })
+    Ok(ClientLinks { memory: memory.clone(), clients_of_threads: clients, channels: channels.clone() })
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.
@@ -312,7 +315,7 @@ fn empty_domains(domains: &Domains) -> Result<Vec<String>, DomainError> {
 }
 
 /// The policy, which knows the domains.
-fn made(
+fn make_policy(
     policy: &Entry,
     shares: &[Share],
     processors: usize,
@@ -327,7 +330,7 @@ fn made(
     };
     let mut policy = (policy.make)(&setup);
     for (number, share) in (FIRST.index()..).zip(shares) {
-        policy.add_domain(of_policy(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
+        policy.add_domain(policy_domain(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
     }
     policy
 }
@@ -338,7 +341,7 @@ fn share(weight: Weight) -> Share {
 }
 
 /// The same shares to each other, as small as can be: some policies give as many quanta in a row.
-fn reduced(shares: &[Share]) -> Vec<Share> {
+fn smallest_shares(shares: &[Share]) -> Vec<Share> {
     let divisor = shares.iter().fold(0, |divisor, share| common_divisor(share.get(), divisor)).max(1);
     shares.iter().map(|share| Share::new(share.get() / divisor).unwrap_or(*share)).collect()
 }
@@ -354,7 +357,7 @@ fn rest_ppm(shares: &[Share], rest: Weight) -> u64 {
 }
 
 /// Starts the manager's thread, and waits until it has its priority.
-fn started(
+fn start_manager(
     manager: Manager<KernelThreads>,
     skeleton: &DispatchSkel<'_>,
     bell: &Bell,
@@ -399,8 +402,8 @@ mod tests {
     #[test]
     fn shares_are_reduced_and_keep_their_proportions() {
         let all = |shares: &[u32]| shares.iter().filter_map(|share| Share::new(*share)).collect::<Vec<_>>();
-        assert_eq!(reduced(&all(&[300, 100, 150])), all(&[6, 2, 3]));
-        assert_eq!(reduced(&all(&[7, 100])), all(&[7, 100]));
-        assert_eq!(reduced(&[]), []);
+        assert_eq!(smallest_shares(&all(&[300, 100, 150])), all(&[6, 2, 3]));
+        assert_eq!(smallest_shares(&all(&[7, 100])), all(&[7, 100]));
+        assert_eq!(smallest_shares(&[]), []);
     }
 }

@@ -57,6 +57,7 @@ mod manager;
 mod members;
 mod memory;
 mod message;
+mod midwife;
 #[cfg(test)]
 mod model;
 mod register;

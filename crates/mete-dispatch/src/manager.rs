@@ -64,6 +64,8 @@ pub(crate) struct Manager<T: Threads> {
     lost: u64,
     /// A client was found to have ended when it was chosen already.
     has_missed_end: bool,
+    /// The last client that was to stand in front was refused.
+    is_refused: bool,
     error: Option<DispatchError>,
 }
 
@@ -91,6 +93,7 @@ impl<T: Threads> Manager<T> {
             counts: Counts::default(),
             lost: 0,
             has_missed_end: false,
+            is_refused: false,
             error: None,
         }
     }
@@ -120,7 +123,7 @@ impl<T: Threads> Manager<T> {
             self.pause(slot, now);
         }
         self.stand(now);
-        // Its slot is to be filled again at once.
+        // A chosen client was found to have ended: its slot is filled again at once.
         let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
         self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
         self.error.take().map_or(Ok(sleep), Err)
@@ -155,7 +158,9 @@ impl<T: Threads> Manager<T> {
         client.can_run = can_run;
         let stands = client.stand(&mut self.threads, Standing::Behind);
         self.clients.put(number, client);
-        self.refused(number, stands);
+        if let Err(source) = stands {
+            return self.refuse(number, source, now);
+        }
         if can_run {
             self.wake(number, now);
         }
@@ -440,22 +445,26 @@ impl<T: Threads> Manager<T> {
     fn have_stand(&mut self, number: ClientId, standing: Standing, now: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
         match client.stand(&mut self.threads, standing) {
-            Err(Errno::SRCH) => {
-                self.has_missed_end |= self.slot_of(number).is_some();
-                self.end(number, now);
-            }
-            answer => self.refused(number, answer),
+            Ok(()) => self.is_refused &= standing != Standing::Front,
+            Err(source) => self.refuse(number, source, now),
         }
     }
 
-    fn refused(&mut self, number: ClientId, answer: Result<(), Errno>) {
+    /// A client does not stand where it should. Either it has ended, or the kernel refuses: it is a client no longer then. If
+    /// the kernel refuses several in a row, or the only one, it is no matter of single threads, and the dispatcher ends.
+    fn refuse(&mut self, number: ClientId, source: Errno, now: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
-        if let Err(source) = answer
-            && source != Errno::SRCH
-        {
-            let thread = T::number(&client.thread);
+        let thread = T::number(&client.thread);
+        self.has_missed_end |= self.slot_of(number).is_some();
+        self.end(number, now);
+        if source == Errno::SRCH {
+            return;
+        }
+        self.counts.refused += 1;
+        if self.is_refused || self.clients.is_empty() {
             self.error.get_or_insert(DispatchError::Refused { thread, source });
         }
+        self.is_refused = true;
     }
 
     /// How long nothing is to be done, if nothing happens.

@@ -30,8 +30,9 @@ struct Kernel {
     standing: BTreeMap<u32, Standing>,
     runnable: BTreeSet<u32>,
     ended: BTreeSet<u32>,
-    /// Real time is not given any more.
+    /// Real time is not given any more, to any thread or to this one.
     refuses: bool,
+    refused: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,7 +50,7 @@ impl Threads for ModelThreads {
         if kernel.ended.contains(thread) {
             return Err(Errno::SRCH);
         }
-        if kernel.refuses && standing == Standing::Front {
+        if (kernel.refuses || kernel.refused == Some(*thread)) && standing == Standing::Front {
             return Err(Errno::PERM);
         }
         let before = kernel.standing.insert(*thread, standing);
@@ -452,7 +453,21 @@ fn no_client_is_chosen_for_a_processor_that_none_may_run_on() {
 }
 
 #[test]
-fn a_client_that_may_not_be_put_in_front_ends_the_manager() {
+fn a_client_that_may_not_be_put_in_front_is_one_no_longer_and_the_others_go_on() {
+    let mut machine = Machine::new(1, &[100; 3], tenth());
+    machine.pass(10 * MS).unwrap();
+    machine.kernel.borrow_mut().refused = Some(machine.threads[1]);
+    machine.pass(100 * MS).unwrap();
+    assert_eq!((machine.counts().refused, machine.standing(Standing::Among)), (1, vec![1]));
+    let before = machine.used();
+    machine.pass(1000 * MS).unwrap();
+    let used: Vec<_> = machine.used().iter().zip(before).map(|(now, before)| now - before).collect();
+    assert!(used[1] == 0 && is_near(used[0], used[2], 8 * MS) && used[0] > 450 * MS, "{used:?}");
+    assert_eq!(machine.counts().refused, 1);
+}
+
+#[test]
+fn where_no_client_may_be_put_in_front_the_manager_ends() {
     let mut machine = Machine::new(1, &[100; 2], tenth());
     machine.pass(10 * MS).unwrap();
     machine.kernel.borrow_mut().refuses = true;

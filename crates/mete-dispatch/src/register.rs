@@ -2,7 +2,6 @@
 //! at or as soon as a client starts them; those that have ended or belong elsewhere are let go.
 
 use std::collections::BTreeMap;
-use std::slice;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use mete_log::DomainId;
@@ -25,8 +24,10 @@ pub(crate) struct Register {
     /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
     /// others; policies without groups have nothing else.
     of_threads: Vec<Share>,
-    /// How many threads of domains are no members, because there are too many.
+    /// How many threads of domains are no members, because there are too many, or because they may not have enough real time.
     left_out: usize,
+    /// All threads were looked at once.
+    has_begun: bool,
     /// What the former members of each domain used.
     used: Vec<Nanoseconds>,
     bandwidth: Bandwidth,
@@ -35,11 +36,12 @@ pub(crate) struct Register {
     processors: Mask,
     /// Why a thread that was born could not be taken up.
     error: Option<DispatchError>,
-    by: Means,
+    links: ClientLinks,
 }
 
-/// By what threads become clients.
-pub(crate) struct Means {
+/// What the register needs so that threads become clients: where the programs in the kernel find them, and the manager hears
+/// of them.
+pub(crate) struct ClientLinks {
     pub memory: Memory,
     /// The clients by the numbers of their threads, for the programs in the kernel.
     pub clients_of_threads: MapHandle,
@@ -48,17 +50,18 @@ pub(crate) struct Means {
 
 impl Register {
     /// Without a client, for this number of domains.
-    pub fn new(domains: usize, of_threads: Vec<Share>, classes: Classes, by: Means) -> Register {
+    pub fn new(domains: usize, of_threads: Vec<Share>, classes: Classes, links: ClientLinks) -> Register {
         Register {
             used: vec![Nanoseconds::ZERO; domains],
             members: Members::with_room(MOST_CLIENTS),
             of_threads,
             left_out: 0,
+            has_begun: false,
             bandwidth: Bandwidth::here(),
             classes: Some(classes),
             processors: Mask::default(),
             error: None,
-            by,
+            links,
         }
     }
 
@@ -77,22 +80,22 @@ impl Register {
             return Err(error);
         }
         let (gone, new) = self.members.changes(there);
-        self.bandwidth.check(&new)?;
         let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
             // The program in the kernel has forgotten a thread that has ended.
-            let _ = self.by.clients_of_threads.delete(&thread.to_ne_bytes());
-            self.used[member.domain.index()] += self.by.memory.used(member.number, now());
-            self.by.tell(Message::Leave { number: member.number });
+            let _ = self.links.clients_of_threads.delete(&thread.to_ne_bytes());
+            self.used[member.domain.index()] += self.links.memory.used(member.number, now());
+            self.links.tell(Message::Leave { number: member.number });
         }
         self.left_out = 0;
         for candidate in new {
-            has_changed |= self.add(&candidate)?.is_some();
+            has_changed |= self.admit(&candidate)?.is_some();
         }
+        self.has_begun = true;
         if has_changed {
             self.use_processors(self.members.processors());
         }
-        self.by.channels.bell.ring();
+        self.links.channels.bell.ring();
         Ok(())
     }
 
@@ -102,12 +105,11 @@ impl Register {
         let Some(domain) = self.members.domain_of(birth.parent) else { return };
         let candidate = Candidate::read(birth.process, birth.thread, domain);
         let Some(candidate) = candidate.filter(|_| !self.members.has(birth.thread)) else { return };
-        let checked = self.bandwidth.check(slice::from_ref(&candidate));
-        match checked.and_then(|()| self.add(&candidate)) {
+        match self.admit(&candidate) {
             Ok(None) => {}
             Ok(Some(mask)) => {
                 self.use_processors(self.processors.or(&mask));
-                self.by.channels.bell.ring();
+                self.links.channels.bell.ring();
             }
             Err(error) => {
                 self.error.get_or_insert(error);
@@ -118,7 +120,20 @@ impl Register {
     fn use_processors(&mut self, processors: Mask) {
         if self.processors != processors {
             self.processors = processors;
-            self.by.tell(Message::Processors(Box::new(processors)));
+            self.links.tell(Message::Processors(Box::new(processors)));
+        }
+    }
+
+    /// Makes a thread a client if it may have enough real time. If it may not, that is an error as long as nothing is changed,
+    /// and later the thread is left out.
+    fn admit(&mut self, candidate: &Candidate) -> Result<Option<Mask>, DispatchError> {
+        match self.bandwidth.check(candidate) {
+            Ok(()) => self.add(candidate),
+            Err(little) if !self.has_begun => Err(little),
+            Err(_) => {
+                self.left_out += 1;
+                Ok(None)
+            }
         }
     }
 
@@ -134,15 +149,15 @@ impl Register {
         let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(None) };
         let Some(number) = self.members.add(candidate) else { return Ok(None) };
         let mask = Mask::of_thread(*thread).unwrap_or_default();
-        self.by.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
+        self.links.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
         let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
-        self.by.clients_of_threads.update(&key, &value, MapFlags::ANY).map_err(DispatchError::Attach)?;
+        self.links.clients_of_threads.update(&key, &value, MapFlags::ANY).map_err(DispatchError::Attach)?;
         // From now on the programs see what it does.
-        self.by.memory.suppose(number, is_runnable(*thread));
+        self.links.memory.suppose(number, is_runnable(*thread));
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
-        let domain = of_policy(*domain);
+        let domain = policy_domain(*domain);
         let allowed = allowed(&mask);
-        self.by.tell(Message::Join { number, thread: adopted, domain, share, allowed });
+        self.links.tell(Message::Join { number, thread: adopted, domain, share, allowed });
         Ok(Some(mask))
     }
 
@@ -151,8 +166,8 @@ impl Register {
         self.of_threads = of_threads;
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
         let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
-        self.by.tell(Message::Shares { domain: of_policy(domain), share, clients, rest_ppm });
-        self.by.channels.bell.ring();
+        self.links.tell(Message::Shares { domain: policy_domain(domain), share, clients, rest_ppm });
+        self.links.channels.bell.ring();
     }
 
     /// What each domain has used since the dispatcher started, in their order.
@@ -160,7 +175,7 @@ impl Register {
         let now = now();
         let mut used = self.used.clone();
         for member in self.members.iter() {
-            used[member.domain.index()] += self.by.memory.used(member.number, now);
+            used[member.domain.index()] += self.links.memory.used(member.number, now);
         }
         used.split_off(FIRST.index())
     }
@@ -170,7 +185,7 @@ impl Register {
         self.members.iter().count()
     }
 
-    /// How many threads of domains were left out since the last look began, because there are too many.
+    /// How many threads of domains were left out since the last look began.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
@@ -181,14 +196,15 @@ impl Register {
     }
 }
 
-impl Means {
+impl ClientLinks {
     pub fn tell(&self, message: Message<Adopted>) {
         self.channels.messages.put(message);
     }
 }
 
-/// The number by which the policy knows a domain: it has none for what is no domain of the user's.
-pub(crate) fn of_policy(domain: DomainId) -> DomainIndex {
+/// The number by which the policy knows a domain of the user's. Those that are in every table come before them; to the policy,
+/// only its root does.
+pub(crate) fn policy_domain(domain: DomainId) -> DomainIndex {
     DomainIndex::new(domain.get() + 1 - FIRST.get())
 }
 

@@ -1,10 +1,10 @@
-//! What the manager knows of each processor.
+//! What the manager knows of each processor that the policy names clients for.
 
 use mete_policy::{ClientId, Nanoseconds};
 
 use crate::rest::Rest;
 
-/// A processor, and the client that has it.
+/// A processor as the policy sees it, with the client that the policy has named for it. The kernel may run that one elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// Whether any client may run on this processor.

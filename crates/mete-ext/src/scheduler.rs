@@ -37,7 +37,7 @@ pub struct Status {
     /// Choices that could not be carried out, because the task had left at that moment.
     pub missed: u64,
     /// Tasks that went ahead of all others because they had waited for some seconds: the share of their cgroup is that
-    /// small, or so many compete.
+    /// small, or there are that many others.
     pub hastened: u64,
     /// Tasks that were taken for blocked and did wait. There should be none; each of them waited for two or three seconds.
     pub found: u64,

@@ -27,7 +27,7 @@ impl Weight {
     #[must_use]
     pub fn of_share(share: f64) -> Option<Weight> {
         let weight = (f64::from(Weight::ORDINARY.get()) * share).round();
-        // No other number becomes one of these.
+        // The cast turns a number that is out of range, or none, into the nearest one; that differs from what was wanted.
         Weight::new(weight as u32).filter(|known| f64::from(known.get()) == weight)
     }
 

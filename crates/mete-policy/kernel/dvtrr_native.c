@@ -74,9 +74,15 @@ static __always_inline void dvtrr_unlock(struct dvtrr *p)
 	(void)p;
 }
 
+/* Of processors beyond the first 64, a client is barred that is barred from any of these. */
+static __always_inline int is_barred(__u64 barred, __u32 processor)
+{
+	return processor < 64 ? barred >> processor & 1 : barred != 0;
+}
+
 static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	return client < p->clients && !(p->barred[client] >> (processor & 63) & 1);
+	return client < p->clients && !is_barred(p->barred[client], processor);
 }
 
 static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
@@ -240,7 +246,7 @@ static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 		if (!dvtrr_queue_at(p, number)->members)
 			return processor;
 	}
-	if (!(barred >> (placed & 63) & 1) || !~barred)
+	if (!is_barred(barred, placed) || !~barred)
 		return placed;
 	while (barred >> first & 1)
 		first++;

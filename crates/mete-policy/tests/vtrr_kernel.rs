@@ -206,6 +206,26 @@ fn where_a_sleeper_runs(policy: &mut dyn Policy) -> [Vec<(Option<ProcessorId>, P
 }
 
 #[test]
+fn vtrr_7_beyond_the_first_64_processors_only_clients_run_that_are_bound_to_none_of_these() {
+    const ZERO: Nanoseconds = Nanoseconds::ZERO;
+    let setup = Setup { processors: 130, ..Setup::for_clients(3) };
+    let policies: [Box<dyn Policy>; 2] =
+        [Box::new(DistributedVtrr::new(&setup)), Box::new(KernelVtrr::new(&setup))];
+    for mut policy in policies {
+        let [bound, other, free] = [0, 1, 2].map(ClientId::new);
+        for (client, allowed) in [(bound, 1), (other, 1), (free, u64::MAX)] {
+            policy.add(client, DomainIndex::ROOT, Share::ONE, ZERO);
+            policy.set_allowed(client, allowed);
+            let _ = policy.wake(client, ZERO);
+        }
+        let mut on = |processor| policy.pick(ProcessorId::new(processor), ZERO).map(|picked| picked.client);
+        // The last bit of 64 and of 128 is that of processor 0.
+        assert_eq!((on(64), on(128), on(65)), (Some(free), None, None));
+        assert!([bound, other].map(Some).contains(&on(0)));
+    }
+}
+
+#[test]
 fn vtrr_7_a_client_that_wakes_goes_to_a_processor_without_clients_and_displaces_none() {
     let setup = Setup { processors: 2, ..Setup::for_clients(2) };
     let [first, second] = [0, 1].map(ProcessorId::new);

@@ -4,6 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::{DomainId, NO_DOMAIN, Row, Stamp};
@@ -25,11 +26,29 @@ fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// A library for C, which was built beside this test.
+/// The folders whose files are in the library.
+const SOURCES: [&str; 3] = ["src", "../mete-c/src", "../mete-log/src"];
+
+/// A library for C, which was built beside this test: by another crate, so it may be older than what is tested.
 fn library(name: &str) -> Option<PathBuf> {
     let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
     let found = folder.join(name);
-    found.exists().then_some(found)
+    let built = found.metadata().ok()?.modified().expect("a time");
+    let changed = SOURCES.map(|folder| last_change(&crate_path(folder)));
+    assert!(
+        changed.iter().all(|time| *time <= built),
+        "{name} is older than its source: cargo build -p mete-c"
+    );
+    Some(found)
+}
+
+fn last_change(folder: &Path) -> SystemTime {
+    let entries = folder.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path());
+    let times = entries.map(|path| match path.is_dir() {
+        true => last_change(&path),
+        false => path.metadata().expect("a file").modified().expect("a time"),
+    });
+    times.max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Compiles the C subject. `None`, with a message, if the compiler is missing.
@@ -55,9 +74,6 @@ fn compile_path(
     let program = place.path().join(Path::new(source).file_stem().expect("a file"));
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror"]);
-    if cfg!(feature = "flag-check") {
-        command.arg("-DMETE_FLAG_CHECK");
-    }
     command.arg("-I").arg(crate_path("include")).arg(crate_path(source));
     command.args(["-xnone", "-o"]).arg(&program).args(libraries);
     match command.output() {

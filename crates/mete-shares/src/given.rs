@@ -46,7 +46,7 @@ pub struct Did {
     pub preempted: Option<u64>,
     /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
     pub late_ns: Option<u64>,
-    /// Threads of domains that are not dispatched now, because too many others are. By the dispatcher.
+    /// Threads of domains that are not dispatched, see [`mete_dispatch::Dispatcher::left_out`].
     pub left_out: Option<u64>,
     /// What the dispatcher itself has used, in nanoseconds.
     pub own_ns: Option<u64>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use mete_ext::Weight;
 use mete_sched::domains::{Selector, SharedDomain};
 
-use crate::DealError;
+use crate::error::DealError;
 
 /// The directory of the one control group that a domain is; `None` if it is something else.
 #[must_use]

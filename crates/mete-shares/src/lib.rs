@@ -33,13 +33,15 @@
 mod account;
 pub mod config;
 mod dealer;
+mod error;
 mod given;
 mod group;
 mod means;
 pub mod parameters;
 
 pub use config::{Config, ConfigError};
-pub use dealer::{By, DealError, Dealer};
+pub use dealer::{By, Dealer};
+pub use error::DealError;
 pub use given::{Did, Given};
 pub use group::control_group;
 pub use means::PutBack;

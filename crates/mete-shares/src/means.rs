@@ -9,7 +9,7 @@ use mete_policy::Entry;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
 
-use crate::DealError;
+use crate::error::DealError;
 use crate::given::Work;
 use crate::group::Group;
 
@@ -111,9 +111,7 @@ impl Means {
             }
         }
     }
-}
 
-impl Means {
     /// By what it deals, and how closely that keeps shares.
     pub fn say(&self, policy: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -111,7 +111,7 @@ fn in_words(given: &Given) -> String {
     format!("share {share}, {wanted_percent:.2} % wanted, {given}")
 }
 
-/// What was counted, by whoever counts it.
+/// What was counted, as far as the means counts it.
 fn counted(did: &Did) -> Vec<(&'static str, String)> {
     let per_second = |number: u64| format!("{number}, {:.0} a second", number as f64 / did.time_s.max(1e-3));
     let milliseconds = |ns: u64| format!("{:.3} ms", ns as f64 / 1e6);

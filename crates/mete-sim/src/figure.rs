@@ -13,35 +13,50 @@ use crate::sweep::Cell;
 pub struct Figure {
     /// Its name for scripts.
     pub name: &'static str,
+    /// The head of its column in a table, in a few letters.
+    pub head: &'static str,
     /// What it is, with its unit.
     pub words: &'static str,
     /// Its value in one run; `None` if the client has no such figure.
     pub value: fn(&ClientReport) -> Option<f64>,
 }
 
-const fn figure(name: &'static str, words: &'static str, value: fn(&ClientReport) -> Option<f64>) -> Figure {
-    Figure { name, words, value }
+const fn figure(
+    name: &'static str,
+    head: &'static str,
+    words: &'static str,
+    value: fn(&ClientReport) -> Option<f64>,
+) -> Figure {
+    Figure { name, head, words, value }
 }
 
 /// All of them. Those that a client does not have are left out where it is shown.
 pub const FIGURES: [Figure; 11] = [
-    figure("got_percent", "processor time received (%)", |it| Some(100.0 * it.got)),
-    figure("wake_to_run_median_ms", "from waking to running, median (ms)", |it| woken(it, 0.5)),
-    figure("wake_to_run_99_ms", "from waking to running, 99th percentile (ms)", |it| woken(it, 0.99)),
-    figure("longest_wait_ms", "longest time ready without running (ms)", |it| {
+    figure("got_percent", "got %", "processor time received (%)", |it| Some(100.0 * it.got)),
+    figure("wake_to_run_median_ms", "woken ms", "from waking to running, median (ms)", |it| woken(it, 0.5)),
+    figure("wake_to_run_99_ms", "99 % ms", "from waking to running, 99th percentile (ms)", |it| {
+        woken(it, 0.99)
+    }),
+    figure("longest_wait_ms", "wait ms", "longest time ready without running (ms)", |it| {
         Some(it.longest_wait_ns.as_millis_f64())
     }),
-    figure("response_median_ms", "from asking to being answered, median (ms)", |it| answered(it, 0.5)),
-    figure("response_99_ms", "from asking to being answered, 99th percentile (ms)", |it| answered(it, 0.99)),
-    figure("done", "pieces of work done", |it| (it.done > 0).then_some(it.done as f64)),
-    figure("error_lowest_ms", "lowest service-time error (ms)", |it| Some(it.error.lowest_ns as f64 / 1e6)),
-    figure("error_highest_ms", "highest service-time error (ms)", |it| {
+    figure("response_median_ms", "answer ms", "from asking to being answered, median (ms)", |it| {
+        answered(it, 0.5)
+    }),
+    figure("response_99_ms", "99 % ms", "from asking to being answered, 99th percentile (ms)", |it| {
+        answered(it, 0.99)
+    }),
+    figure("done", "done", "pieces of work done", |it| (it.done > 0).then_some(it.done as f64)),
+    figure("error_lowest_ms", "lowest ms", "lowest service-time error (ms)", |it| {
+        Some(it.error.lowest_ns as f64 / 1e6)
+    }),
+    figure("error_highest_ms", "highest ms", "highest service-time error (ms)", |it| {
         Some(it.error.highest_ns as f64 / 1e6)
     }),
-    figure("starved", "how often starved beyond the limit", |it| {
+    figure("starved", "starved", "how often starved beyond the limit", |it| {
         (it.starved > 0).then_some(it.starved as f64)
     }),
-    figure("spun_ms", "time spinning for spin locks (ms)", |it| {
+    figure("spun_ms", "spun ms", "time spinning for spin locks (ms)", |it| {
         (!it.spun_ns.is_zero()).then_some(it.spun_ns.as_millis_f64())
     }),
 ];
@@ -81,7 +96,8 @@ pub fn csv(cells: &[Cell]) -> String {
     for cell in cells {
         for report in &cell.reports {
             for client in &report.clients {
-                let (values, name) = (cell.values.join(" "), client.name.replace('"', "\"\""));
+                let [values, name] =
+                    [&cell.values.join(" "), &client.name].map(|text| text.replace('"', "\"\""));
                 // Writing to a string cannot fail.
                 let _ = write!(text, "\"{values}\",{},{},\"{name}\"", cell.policy, report.seed);
                 for Figure { value, .. } in &FIGURES {

@@ -84,16 +84,18 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
     // In this order: first requests are refused, then the files disappear.
     drop(desk);
     drop(tree);
-    let (passed, did) = (dealer.passed(), dealer.did());
-    print(&dealer.given(), output)?;
+    let (passed, did, given, ended) = (dealer.passed(), dealer.did(), dealer.given(), dealer.ended());
+    // Before anything is printed: where the output goes may be full, and wait for its reader.
+    let put_back = dealer.finish();
+    print(&given, output)?;
     print_did(&did, passed, output)?;
-    if let Some(ended) = dealer.ended() {
+    if let Some(ended) = ended {
         bail!(
             "the kernel has ended the scheduler after {}, and rules again itself: {ended}",
             seconds(passed)
         );
     }
-    if let Some(PutBack { what, see, restored }) = dealer.finish() {
+    if let Some(PutBack { what, see, restored }) = put_back {
         print_restored(what, restored, see, output)?;
     }
     watched?;
@@ -142,7 +144,7 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         (did.stolen, "tasks taken from other processors"),
         (did.missed, "choices of tasks that had just left"),
         (did.preempted, "tasks that gave way at once"),
-        (did.left_out.filter(|&number| number > 0), "threads left out, one for each beyond 16,384"),
+        (did.left_out.filter(|&number| number > 0), "threads left out (docs/limits.md says which)"),
     ];
     let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
     let own = did.own_ns.map(|own| format!("the dispatcher itself used {} ms", milliseconds(own)));

@@ -20,22 +20,7 @@ use mete_sim::sweep::Cell;
 use mete_sim::{Sweep, all_processors};
 use serde::Serialize;
 
-/// The heads of their columns in tables.
-const HEADS: [&str; FIGURES.len()] = [
-    "got %",
-    "woken ms",
-    "99 % ms",
-    "wait ms",
-    "answer ms",
-    "99 % ms",
-    "done",
-    "lowest ms",
-    "highest ms",
-    "starved",
-    "spun ms",
-];
-
-/// The figures of each table, which fits into 100 columns.
+/// The figures of each table, by their places in [`FIGURES`]. It fits into 100 columns.
 const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
 
 const READ_IT: &str = "\
@@ -184,7 +169,7 @@ fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
-    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(HEADS[figure]))));
+    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
     for cell in cells {
         // The text after the key and `=`.
         let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());

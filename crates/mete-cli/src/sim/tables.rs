@@ -92,9 +92,9 @@ fn spins(report: &Report) -> String {
 }
 
 /// The title of a figure, and the figure of a client.
-type Figure = (&'static str, fn(&ClientReport) -> String);
+type Compared = (&'static str, fn(&ClientReport) -> String);
 
-const FIGURES: [Figure; 10] = [
+const COMPARED: [Compared; 10] = [
     ("processor time, %", |client| percent(client.got)),
     ("from waking to running, median, ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("from waking to running, 99 %, ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
@@ -113,7 +113,7 @@ const FIGURES: [Figure; 10] = [
 /// A table for each figure, with a column for each policy.
 pub fn side_by_side(reports: &[Report], output: &mut Output) -> anyhow::Result<()> {
     let Some(first) = reports.first() else { return Ok(()) };
-    for (number, (what, figure)) in FIGURES.into_iter().enumerate() {
+    for (number, (what, figure)) in COMPARED.into_iter().enumerate() {
         let policies = reports.iter().map(|report| Head::Number(&report.policy));
         let heads = [Head::Name("client"), Head::Number("wanted %")].into_iter().chain(policies);
         let mut table = Table::new(heads);

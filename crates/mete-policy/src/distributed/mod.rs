@@ -44,6 +44,7 @@ mod account;
 mod boosting;
 mod line;
 mod passing;
+mod processor_set;
 mod queue;
 mod search;
 
@@ -53,6 +54,7 @@ use alloc::vec::Vec;
 use self::account::{Account, Virtual};
 use self::boosting::{Allowance, Habit};
 use self::line::{Line, Links};
+use self::processor_set::may_run;
 use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
@@ -219,7 +221,7 @@ impl DistributedVtrr {
             return ProcessorId::new(((from + vacant.rotate_right(from).trailing_zeros()) & 63) as u16);
         }
         let first = ProcessorId::new(allowed.trailing_zeros() as u16);
-        let may_stay = allowed >> (placed.get() & 63) & 1 == 1 || first.get() >= self.processors;
+        let may_stay = may_run(allowed, placed) || first.get() >= self.processors;
         if may_stay { placed } else { first }
     }
 

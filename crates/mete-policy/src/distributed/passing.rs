@@ -9,7 +9,7 @@
 use super::{DistributedVtrr, Member, ROOT};
 use crate::{DomainIndex, Nanoseconds, ProcessorId};
 
-/// How often a domain is passed over before a decision, and for members that are due so many quanta: the more often, the more.
+/// How many quanta of its members a domain is passed over for, by how often that was done before the same decision.
 pub(super) const PASSED_OVER: [u64; 6] = [1, 1, 4, 4, 16, 16];
 
 /// A domain lags behind when it is due this part of a quantum more than its members are about to use. With less of it, a

@@ -1,5 +1,6 @@
 //! The queues of one processor: who stands in them, and whose turn it is.
 
+use super::processor_set::bit;
 use super::{DistributedVtrr, Domain, Member, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
@@ -26,11 +27,6 @@ pub(super) enum Found {
     /// A domain all of whose members have had what they were due.
     Over(DomainIndex),
     Nothing,
-}
-
-/// The bit of a processor in a set of them. The sets have no more than 64.
-fn bit(processor: ProcessorId) -> u64 {
-    1_u64.checked_shl(processor.get().into()).unwrap_or(0)
 }
 
 impl DistributedVtrr {

@@ -3,6 +3,7 @@
 use super::account::Virtual;
 use super::line::Line;
 use super::passing::Pass;
+use super::processor_set::may_run;
 use super::queue::Found;
 use super::{DistributedVtrr, Domain, Member, Queue, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
@@ -112,7 +113,7 @@ impl DistributedVtrr {
         search
     }
 
-    /// Whether the member of a domain that runs on another processor is due more than so many quanta.
+    /// Whether the member of a domain that runs on another processor is due more quanta than that.
     pub(super) fn has_to_go_on(&self, other: ProcessorId, domain: DomainIndex, quanta: u64) -> bool {
         let Some(runs) = self.running_in(other, domain) else { return false };
         let account = &self.accounts[self.account_number(runs)];
@@ -199,7 +200,7 @@ impl DistributedVtrr {
     }
 
     fn is_allowed(&self, client: Member, here: ProcessorId) -> bool {
-        self.allowed[client as usize] >> (here.get() & 63) & 1 == 1
+        may_run(self.allowed[client as usize], here)
     }
 
     /// Has a processor go on whose members of this domain have all had what they were due.

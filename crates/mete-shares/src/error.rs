@@ -1,0 +1,57 @@
+//! What can go wrong, in words for people.
+
+use mete_dispatch::DispatchError;
+use mete_ext::ExtError;
+use mete_sched::actuator::ActuatorError;
+use mete_sched::domains::ShareError;
+
+/// Why shares cannot be dealt out. Nothing has changed then.
+#[derive(Debug, thiserror::Error)]
+pub enum DealError {
+    /// By sched_ext.
+    #[error(transparent)]
+    Ext(#[from] ExtError),
+    /// By weights.
+    #[error(transparent)]
+    Weights(#[from] ActuatorError),
+    /// By the dispatcher.
+    #[error(transparent)]
+    Dispatcher(#[from] DispatchError),
+    /// By sched_ext or by weights, which serve control groups only.
+    #[error(
+        "{name} is no control group, and only the dispatcher gives shares to others: choose it, or name a control group"
+    )]
+    NoGroup {
+        /// The domain.
+        name: String,
+    },
+    /// A policy by something else than the dispatcher.
+    #[error("only the dispatcher runs {policy}; sched_ext and weights are there for vtrr")]
+    NotDispatched {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// Two domains are the same control group.
+    #[error("{one} and {other} are the same control group, which has one share only")]
+    Twice {
+        /// One of them.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// Without sched_ext, nothing can be done for domains that are not named.
+    #[error("{0}; without it, shares go to domains that are named: give --domain NAME=SELECTOR,share=NUMBER")]
+    NothingNamed(ExtError),
+    /// There is no domain of that name.
+    #[error("there is no domain {name:?}")]
+    NoDomain {
+        /// What was written.
+        name: String,
+    },
+    /// Another share cannot be this.
+    #[error(transparent)]
+    NoShare(ShareError),
+    /// The policy is not in the catalogue.
+    #[error("the catalogue of policies lacks the dispatcher's")]
+    NoPolicy,
+}
