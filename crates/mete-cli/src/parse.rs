@@ -7,7 +7,7 @@ use mete_command::command_line::Mistake;
 use mete_policy::{CATALOG, Entry, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_sched::{DomainSpec, Domains};
-use mete_shares::Config;
+use mete_shares::{Config, SharePolicy};
 
 /// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
 pub fn policy(name: &str) -> Result<&'static Entry, String> {
@@ -32,12 +32,19 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
     Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
 }
 
-/// The policy that places clients. The others choose who runs.
-pub const AFFINITY: &str = "affinity";
+/// A policy that can take effect on a running machine.
+#[derive(Clone, Copy, Debug)]
+pub enum LivePolicy {
+    /// It places clients.
+    Affinity,
+    /// It chooses who runs.
+    Shares(SharePolicy),
+}
 
-/// The name of a policy that can rule.
-pub fn live_policy(name: &str) -> Result<String, String> {
-    known_policy(name, CATALOG.iter().map(|entry| entry.name).chain([AFFINITY]))
+/// A policy that can take effect, by its name.
+pub fn live_policy(name: &str) -> Result<LivePolicy, String> {
+    known_policy(name, SharePolicy::names().chain(["affinity"]))?;
+    Ok(SharePolicy::named(name).map_or(LivePolicy::Affinity, LivePolicy::Shares))
 }
 
 /// A domain. Its selectors may hold any bytes, because names of programs and paths need not be valid UTF-8.
@@ -45,14 +52,9 @@ pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
     OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
 }
 
-/// A file with shares. Its policy has to be one that can deal them out.
+/// A file with shares.
 pub fn config() -> impl TypedValueParser<Value = Config> {
-    PathBufValueParser::new().try_map(|path| {
-        let config = Config::read(&path).map_err(|error| error.to_string())?;
-        let policy = config.policy.as_deref();
-        policy.map_or(Ok(()), |name| known_policy(name, CATALOG.iter().map(|entry| entry.name)).map(drop))?;
-        Ok::<_, String>(config)
-    })
+    PathBufValueParser::new().try_map(|path| Config::read(&path))
 }
 
 /// Whether each of these domains has a name of its own.

@@ -14,16 +14,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mete_base::nearest::question;
 use mete_sched::domains::{ShareError, SharedDomain};
 use serde::Deserialize;
 
-use crate::By;
+use crate::{By, SharePolicy};
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// The policy's name.
-    pub policy: Option<String>,
+    /// The policy.
+    pub policy: SharePolicy,
     /// By what shares are enforced.
     pub by: Option<By>,
     /// Where the parameters are mounted.
@@ -59,6 +60,14 @@ pub enum ConfigError {
         /// What was written.
         by: String,
     },
+    /// There is no such policy.
+    #[error("{}: there is no policy {policy:?}: there are {}{}", path.display(), names(), question(policy, SharePolicy::names()))]
+    NoPolicy {
+        /// The file.
+        path: PathBuf,
+        /// What was written.
+        policy: String,
+    },
     /// A domain or its share is wrong.
     #[error("{}: domain {name:?}: {source}", path.display())]
     Domain {
@@ -69,6 +78,10 @@ pub enum ConfigError {
         /// What is wrong with it.
         source: ShareError,
     },
+}
+
+fn names() -> String {
+    SharePolicy::names().collect::<Vec<_>>().join(", ")
 }
 
 /// The file as it is written.
@@ -106,6 +119,11 @@ impl Config {
     fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         let form = |source| ConfigError::Form { path: path.into(), source: Box::new(source) };
         let Written { policy, by, parameters, domains } = toml::from_str(text).map_err(form)?;
+        let policy = match policy {
+            Some(name) => SharePolicy::named(&name)
+                .ok_or_else(|| ConfigError::NoPolicy { path: path.into(), policy: name })?,
+            None => SharePolicy::default(),
+        };
         let by = by.map(|by| By::named(&by).ok_or_else(|| ConfigError::NoMeans { path: path.into(), by }));
         let domains = domains.into_iter().map(|domain| domain.read(path)).collect::<Result<_, _>>()?;
         Ok(Config { policy, by: by.transpose()?, parameters, domains })
@@ -144,7 +162,7 @@ mod tests {
         ";
         let domain = |text: &str| SharedDomain::parse(text.as_ref()).unwrap();
         let expected = Config {
-            policy: Some("stride".into()),
+            policy: SharePolicy::named("stride").unwrap(),
             by: Some(By::Dispatcher),
             parameters: Some("/run/x".into()),
             domains: vec![domain("web=pid:1,comm:nginx,share=2.5"), domain("rest=user:0")],
@@ -166,6 +184,7 @@ mod tests {
         let domain = |rest: &str| format!("[[domain]]\nname = 'web'\n{rest}");
         for (text, expected) in [
             ("polisy = 'vtrr'".into(), "polisy"),
+            ("policy = 'strid'".into(), "did you mean stride?"),
             ("by = 'cgroups'".into(), "there is no means \"cgroups\""),
             (domain("selectors = ['pid:1']\nshare = 0"), "\"web\": \"0\" is no share"),
             (domain("selectors = ['pid:1']\nshares = 1"), "line 4"),

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use mete_ext::{Ended, ExtError};
-use mete_policy::Entry;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
 
@@ -13,6 +12,7 @@ use crate::error::DealError;
 use crate::given::Work;
 use crate::group::{control_group, sums};
 use crate::means::{Means, PutBack};
+use crate::policy::SharePolicy;
 use crate::{Did, Given};
 
 /// By what shares are enforced.
@@ -51,7 +51,7 @@ impl By {
 /// Gives domains their shares, as long as it lives.
 pub struct Dealer {
     means: Means,
-    policy: &'static str,
+    policy: SharePolicy,
     /// Why sched_ext does not do it, where it was to be preferred.
     because: Option<ExtError>,
     domains: Vec<SharedDomain>,
@@ -64,28 +64,24 @@ pub struct Dealer {
 }
 
 impl Dealer {
-    /// Gives each domain its share, by group VTRR, or by another policy of the catalogue, which only the dispatcher runs.
-    /// Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
+    /// Gives each domain its share. Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
     ///
     /// # Errors
     ///
     /// [`DealError`] says what is missing, or which domain can have no share.
-    pub fn start(
-        by: By,
-        policy: Option<&'static Entry>,
-        domains: Vec<SharedDomain>,
-    ) -> Result<Dealer, DealError> {
+    pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
         let (means, because) = match (by, policy) {
-            (By::Ext | By::Cgroup, Some(policy)) => {
-                return Err(DealError::NotDispatched { policy: policy.name });
+            (By::Ext | By::Cgroup, SharePolicy::Dispatched(_)) => {
+                return Err(DealError::NotDispatched { policy: policy.name() });
             }
-            (By::Auto | By::Dispatcher, Some(policy)) => (Means::dispatcher(policy, &domains)?, None),
-            (By::Ext, None) => (Means::ext(&domains)?, None),
-            (By::Cgroup, None) => (Means::weights(&domains)?, None),
-            (By::Dispatcher, None) => (Means::dispatcher(vtrr()?, &domains)?, None),
-            (By::Auto, None) if !are_groups => (Means::dispatcher(vtrr()?, &domains)?, None),
-            (By::Auto, None) => match Means::ext(&domains) {
+            (By::Dispatcher, _) | (By::Auto, SharePolicy::Dispatched(_)) => {
+                (Means::dispatcher(policy.entry()?, &domains)?, None)
+            }
+            (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
+            (By::Ext, _) => (Means::ext(&domains)?, None),
+            (By::Cgroup, _) => (Means::weights(&domains)?, None),
+            (By::Auto, _) => match Means::ext(&domains) {
                 Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
                     return Err(DealError::NothingNamed(absent));
                 }
@@ -95,8 +91,6 @@ impl Dealer {
                 means => (means?, None),
             },
         };
-        let usual = if matches!(means, Means::Dispatcher(_)) { VTRR_OUTSIDE } else { "vtrr" };
-        let policy = policy.map_or(usual, |policy| policy.name);
         let groups = domains.iter().filter_map(control_group);
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
@@ -197,7 +191,8 @@ impl Dealer {
     /// What it did since it started.
     #[must_use]
     pub fn did(&self) -> Did {
-        let did = Did::new(self.policy, self.means.name(), self.passed().as_secs_f64(), &self.means.work());
+        let did =
+            Did::new(self.policy.name(), self.means.name(), self.passed().as_secs_f64(), &self.means.work());
         Did { because: self.because.as_ref().map(ToString::to_string), ..did }
     }
 
@@ -228,16 +223,8 @@ impl fmt::Display for Dealer {
         if let Some(because) = &self.because {
             write!(f, "{because}. So ")?;
         }
-        self.means.say(self.policy, f)
+        self.means.say(self.policy.name(), f)
     }
-}
-
-const VTRR_OUTSIDE: &str = "distributed-vtrr";
-
-/// The policy outside the kernel that does what sched_ext's does inside.
-fn vtrr() -> Result<&'static Entry, DealError> {
-    // It is in the catalogue, and a test starts it.
-    mete_policy::by_name(VTRR_OUTSIDE).ok_or(DealError::NoPolicy)
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

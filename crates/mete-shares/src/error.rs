@@ -26,7 +26,7 @@ pub enum DealError {
         name: String,
     },
     /// A policy by something else than the dispatcher.
-    #[error("only the dispatcher runs {policy}; sched_ext and weights are there for vtrr")]
+    #[error("only the dispatcher runs {policy}; sched_ext and weights are there for group VTRR")]
     NotDispatched {
         /// The policy.
         policy: &'static str,

@@ -12,13 +12,13 @@
 //! back when the dealer goes, also after `kill -9`.
 //!
 //! ```no_run
-//! use mete_shares::{By, Dealer, SharedDomain};
+//! use mete_shares::{By, Dealer, SharePolicy, SharedDomain};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The first call in `main`: the dealer may have started this program to put things back.
 //! mete_sched::actuator::watcher::take_over_if_asked();
 //! let web = SharedDomain::parse("web=cgroup:/web,share=3".as_ref())?;
-//! let mut dealer = Dealer::start(By::Auto, None, vec![web])?;
+//! let mut dealer = Dealer::start(By::Auto, SharePolicy::GroupVtrr, vec![web])?;
 //! println!("{dealer}");
 //! for _ in 0..200 {
 //!     dealer.look()?;
@@ -38,6 +38,7 @@ mod given;
 mod group;
 mod means;
 pub mod parameters;
+mod policy;
 
 pub use config::{Config, ConfigError};
 pub use dealer::{By, Dealer};
@@ -47,3 +48,4 @@ pub use group::control_group;
 pub use means::PutBack;
 pub use mete_ext::{Ended, Weight};
 pub use mete_sched::domains::SharedDomain;
+pub use policy::SharePolicy;

@@ -115,8 +115,9 @@ impl Means {
     /// By what it deals, and how closely that keeps shares.
     pub fn say(&self, policy: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Means::Ext(_) => f.write_str(
-                "vtrr schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
+            Means::Ext(_) => write!(
+                f,
+                "{policy} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms"
             ),
             Means::Weights(_) => f.write_str(
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use mete_shares::{By, Dealer, Given, SharedDomain};
+use mete_shares::{By, Dealer, Given, SharePolicy, SharedDomain};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -15,7 +15,7 @@ fn main() -> Outcome {
     let by = By::named(by).ok_or("no such means")?;
     let groups =
         groups.iter().map(|text| SharedDomain::parse(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
-    match Dealer::start(by, None, groups) {
+    match Dealer::start(by, SharePolicy::GroupVtrr, groups) {
         Ok(dealer) => deal(dealer),
         Err(error) => say(&format!("refused: {error}")),
     }

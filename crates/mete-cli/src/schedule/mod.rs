@@ -20,17 +20,18 @@ use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Config};
 use serde::Serialize;
 
-use crate::parse::{AFFINITY, config, domain, live_policy, shared_domain};
+use crate::parse::{LivePolicy, config, domain, live_policy, shared_domain};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ScheduleOptions {
-    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr
-    /// gives domains their shares of processor time; any other one of mete sim --list does so by the dispatcher
+    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr, which
+    /// mete sim knows as distributed-vtrr, gives domains their shares of processor time; any other one of mete sim
+    /// --list does so by the dispatcher
     /// [default: affinity, or with --config vtrr]
     #[arg(long, value_name = "NAME", value_parser = live_policy)]
-    policy: Option<String>,
+    policy: Option<LivePolicy>,
     /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups,
     /// dispatcher are scheduling classes of threads, auto is the first of these that can serve the domains
     /// [default: auto]
@@ -137,15 +138,15 @@ of any processes in front of all others. Everything is as before at the end, als
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
     match options.policy() {
-        AFFINITY => affinity::run(options, output),
-        _ => shares::run(options, output),
+        LivePolicy::Affinity => affinity::run(options, output),
+        LivePolicy::Shares(policy) => shares::run(options, policy, output),
     }
 }
 
 impl ScheduleOptions {
-    fn policy(&self) -> &str {
-        let of_config = self.config.as_ref().map(|config| config.policy.as_deref().unwrap_or("vtrr"));
-        self.policy.as_deref().or(of_config).unwrap_or(AFFINITY)
+    fn policy(&self) -> LivePolicy {
+        let of_config = self.config.as_ref().map(|config| LivePolicy::Shares(config.policy));
+        self.policy.or(of_config).unwrap_or(LivePolicy::Affinity)
     }
 
     fn by(&self) -> By {
@@ -169,12 +170,12 @@ impl ScheduleOptions {
     /// Which options do not go together, and what to do.
     pub fn check(&self) -> Result<(), Mistake> {
         match self.policy() {
-            AFFINITY if self.by.is_some() || self.parameters.is_some() => {
+            LivePolicy::Affinity if self.by.is_some() || self.parameters.is_some() => {
                 let mistake = "--by and --parameters are for shares: write --policy vtrr, too";
                 Err((ErrorKind::ArgumentConflict, mistake.into()))
             }
-            AFFINITY => self.check_affinity(),
-            _ => self.check_shares(),
+            LivePolicy::Affinity => self.check_affinity(),
+            LivePolicy::Shares(policy) => self.check_shares(policy),
         }
     }
 }

@@ -12,9 +12,8 @@ use mete_command::progress::Progress;
 use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
 use mete_command::{failure, interrupt};
 use mete_parameters::{Desk, desk};
-use mete_policy::{Entry, by_name};
 use mete_shares::parameters::{self, ShareParameters};
-use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, control_group};
+use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, SharePolicy, control_group};
 
 use super::{AffinityOptions, ScheduleOptions, print_restored};
 use crate::parse::check_domains;
@@ -24,17 +23,12 @@ use crate::report::tables;
 const LOOK: Duration = Duration::from_millis(50);
 
 impl ScheduleOptions {
-    /// The policy, if it is another one than group VTRR, for which the kernel has means of its own.
-    fn other_policy(&self) -> Option<&'static Entry> {
-        by_name(self.policy()).filter(|policy| policy.name != "vtrr")
-    }
-
     /// Whether shares can be dealt out to these domains.
     ///
     /// # Errors
     ///
     /// Which option does not go with them, and what to do.
-    pub(super) fn check_shares(&self) -> Result<(), Mistake> {
+    pub(super) fn check_shares(&self, policy: SharePolicy) -> Result<(), Mistake> {
         if let Some(other) = self.drivers.iter().chain(&self.clients).next() {
             let mistake = format!(
                 "only --policy affinity knows drivers and clients: write --domain {}=SELECTOR,share=NUMBER",
@@ -48,8 +42,9 @@ impl ScheduleOptions {
             return Err((ErrorKind::ArgumentConflict, mistake.into()));
         }
         let (by, domains) = (self.by(), self.domains());
-        if let Some(policy) = self.other_policy().filter(|_| by.is_for_groups()) {
-            let mistake = format!("only the dispatcher runs {}: leave --by out", policy.name);
+        let is_dispatched = policy != SharePolicy::GroupVtrr;
+        if is_dispatched && by.is_for_groups() {
+            let mistake = format!("only the dispatcher runs {}: leave --by out", policy.name());
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if let Some(other) =
@@ -61,7 +56,7 @@ impl ScheduleOptions {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || self.other_policy().is_some();
+        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || is_dispatched;
         if domains.is_empty() && needs_domain {
             let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
             return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
@@ -72,8 +67,12 @@ impl ScheduleOptions {
 }
 
 /// Deals until the time is up, Ctrl-C is pressed or the kernel ends the scheduler.
-pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let mut dealer = Dealer::start(options.by(), options.other_policy(), options.domains())?;
+pub(super) fn run(
+    options: &ScheduleOptions,
+    policy: SharePolicy,
+    output: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let mut dealer = Dealer::start(options.by(), policy, options.domains())?;
     // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
