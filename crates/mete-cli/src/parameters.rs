@@ -84,7 +84,7 @@ struct Parameter<'a> {
 /// Prints parameters.
 pub fn get(options: &GetOptions, output: &mut Output) -> anyhow::Result<()> {
     let parameters = chosen(options.which.recorder.as_deref())?;
-    let names = if options.names.is_empty() { parameters.settings() } else { options.names.clone() };
+    let names = if options.names.is_empty() { parameters.settings()? } else { options.names.clone() };
     for name in &names {
         let value = parameters.read(name)?;
         let value = value.trim_end();

@@ -1,12 +1,11 @@
 //! `mete status`: how running schedulers and recorders are.
 
-use std::sync::mpsc::sync_channel;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::bail;
 use mete_command::failure;
 use mete_command::output::Output;
+use mete_command::table::number;
 use mete_parameters::client::STATUS;
 use mete_parameters::{FoundTree, ParameterFiles, running};
 use mete_shares::parameters::REPORT;
@@ -28,9 +27,6 @@ Examples:
 
 This shows schedulers and recorders of this user that were started with --parameters.";
 
-/// How long a program may take to answer.
-const LIMIT: Duration = Duration::from_secs(3);
-
 /// A running program.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename = "program")]
@@ -47,36 +43,45 @@ struct Line<'a> {
     value: &'a str,
 }
 
-/// Prints the status of each program.
+/// Prints the status of each program. Fails if any has none.
 pub fn run(output: &mut Output) -> anyhow::Result<()> {
-    for tree in &running()? {
-        // It may end at this moment, and the others are shown all the same.
-        print(tree, output).unwrap_or_else(|error| failure::say(&format!("{error:#}")));
+    let trees = running()?;
+    // Each may keep the one who asks waiting, so all are asked at once.
+    let asked: Vec<_> = thread::scope(|scope| {
+        let asking: Vec<_> = trees.iter().map(|tree| scope.spawn(|| ask(tree))).collect();
+        asking
+            .into_iter()
+            .map(|asking| asking.join().unwrap_or_else(|_| bail!("it cannot be asked")))
+            .collect()
+    });
+    let mut silent = 0_u64;
+    for (tree, said) in trees.iter().zip(asked) {
+        let printed = said.and_then(|said| print(tree, &said, output));
+        if let Err(error) = printed {
+            silent += 1;
+            failure::say(&format!("process {}: {error:#}", tree.pid));
+        }
     }
-    Ok(())
+    match silent {
+        0 => Ok(()),
+        silent => bail!("{silent} of {} did not say how they are", number(trees.len() as u64, "program")),
+    }
 }
 
-/// What is asked of these files, if there is an answer in time. The kernel lets one who reads wait for ever where the program
-/// behind the files is stopped; the thread that does so goes with this process.
-fn within<T: Send + 'static>(
-    limit: Duration,
-    parameters: ParameterFiles,
-    ask: impl FnOnce(&ParameterFiles) -> T + Send + 'static,
-) -> Option<T> {
-    let (tell, hear) = sync_channel(1);
-    thread::spawn(move || tell.send(ask(&parameters)));
-    hear.recv_timeout(limit).ok()
+/// What a program says of itself, in words, and in objects.
+struct Said {
+    status: String,
+    report: String,
 }
 
-fn print(tree: &FoundTree, output: &mut Output) -> anyhow::Result<()> {
+fn ask(tree: &FoundTree) -> anyhow::Result<Said> {
+    let parameters = ParameterFiles::of(tree)?;
+    // A recorder has no report.
+    Ok(Said { status: parameters.read(STATUS)?, report: parameters.read(REPORT).unwrap_or_default() })
+}
+
+fn print(tree: &FoundTree, Said { status, report }: &Said, output: &mut Output) -> anyhow::Result<()> {
     let path = tree.path.to_string_lossy();
-    let Some(read) = within(LIMIT, ParameterFiles::of(tree)?, |parameters| {
-        // A recorder has no report.
-        (parameters.read(STATUS), parameters.read(REPORT).unwrap_or_default())
-    }) else {
-        bail!("process {} does not answer for {path}: it is stopped, or very busy", tree.pid);
-    };
-    let (status, report) = (read.0?, read.1);
     output.verbatim(format!("parameters: {path}\n{status}"))?;
     output.object(&Program { pid: tree.pid, parameters: &path })?;
     let lines = status.lines().filter_map(|line| line.split_once(": "));

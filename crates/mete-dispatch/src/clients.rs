@@ -16,6 +16,8 @@ pub(crate) struct Client<T> {
     pub can_run: bool,
     /// Whether the policy takes it for blocked.
     pub is_away: bool,
+    /// The kernel has refused to put it in front. It runs among ordinary threads.
+    pub is_refused: bool,
     /// What the policy was told that it used.
     pub charged: Nanoseconds,
 }
@@ -24,7 +26,7 @@ impl<T: Copy> Client<T> {
     /// A client of which the policy knows only that it is there.
     pub fn new(thread: T) -> Client<T> {
         let charged = Nanoseconds::ZERO;
-        Client { thread, standing: None, can_run: false, is_away: true, charged }
+        Client { thread, standing: None, can_run: false, is_away: true, is_refused: false, charged }
     }
 
     /// Nothing is known about where it stands.
@@ -84,8 +86,9 @@ impl<T: Copy> Clients<T> {
         self.0.get_mut(number.index())?.as_mut()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+    /// How many the kernel has refused to put in front.
+    pub fn refused(&self) -> u64 {
+        self.0.iter().flatten().filter(|client| client.is_refused).count() as u64
     }
 
     /// The numbers that clients have.

@@ -13,7 +13,7 @@ pub struct Counts {
     pub waited: u64,
     /// Rows that found no room in the ring. All clients were looked at then.
     pub lost: u64,
-    /// Threads that are no clients any more because the kernel does not let them stand in front.
+    /// Threads that the kernel does not let stand in front at present.
     pub refused: u64,
     /// How often the dispatcher was stopped, or the machine.
     pub absences: u64,

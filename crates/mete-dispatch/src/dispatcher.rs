@@ -229,7 +229,7 @@ impl Dispatcher {
     }
 
     /// How many threads of domains are not dispatched: because 16,384 others are, because their control group may not have
-    /// enough real time, or because the kernel refused to put them in front.
+    /// enough real time, or because the kernel refuses to put them in front.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.register().left_out() + usize::try_from(self.counts().refused).unwrap_or(usize::MAX)

@@ -64,8 +64,8 @@ pub(crate) struct Manager<T: Threads> {
     lost: u64,
     /// A client was found to have ended when it was chosen already.
     has_missed_end: bool,
-    /// The last client that was to stand in front was refused.
-    is_refused: bool,
+    /// Any client has stood in front.
+    has_stood: bool,
     error: Option<DispatchError>,
 }
 
@@ -93,7 +93,7 @@ impl<T: Threads> Manager<T> {
             counts: Counts::default(),
             lost: 0,
             has_missed_end: false,
-            is_refused: false,
+            has_stood: false,
             error: None,
         }
     }
@@ -124,6 +124,7 @@ impl<T: Threads> Manager<T> {
         }
         self.stand(now);
         // A chosen client was found to have ended: its slot is filled again at once.
+        self.counts.refused = self.clients.refused();
         let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
         self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
         self.error.take().map_or(Ok(sleep), Err)
@@ -206,7 +207,7 @@ impl<T: Threads> Manager<T> {
     fn has_woken(&mut self, number: ClientId, time: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
         client.can_run = true;
-        if client.is_away {
+        if client.is_away && !client.is_refused {
             self.wake(number, time);
         }
     }
@@ -265,12 +266,14 @@ impl<T: Threads> Manager<T> {
             let Some(client) = self.clients.get(number) else { continue };
             client.forget_standing();
             let has_run = client.is_away && used > client.charged;
-            let is_missed = has_run && self.memory.can_run(number);
+            // Where the kernel has refused it, that may be different now.
+            let was_refused = std::mem::take(&mut client.is_refused);
+            let is_missed = (has_run || was_refused) && self.memory.can_run(number);
             if is_missed {
                 client.can_run = true;
                 self.wake(number, now);
             }
-            if self.slot_of(number).is_none() {
+            if self.slot_of(number).is_none() && !was_refused {
                 self.have_stand(number, Standing::Behind, now);
             }
         }
@@ -376,7 +379,7 @@ impl<T: Threads> Manager<T> {
                 self.policy.ran(number, Nanoseconds::ZERO, Stop::Blocked, now);
                 continue;
             };
-            if !client.can_run {
+            if !client.can_run || client.is_refused {
                 client.is_away = true;
                 let ran = client.charge(&self.memory, number, now);
                 self.policy.ran(number, ran, Stop::Blocked, now);
@@ -443,28 +446,33 @@ impl<T: Threads> Manager<T> {
     }
 
     fn have_stand(&mut self, number: ClientId, standing: Standing, now: Nanoseconds) {
-        let Some(client) = self.clients.get(number) else { return };
+        let Some(client) = self.clients.get(number).filter(|client| !client.is_refused) else { return };
         match client.stand(&mut self.threads, standing) {
-            Ok(()) => self.is_refused &= standing != Standing::Front,
+            Ok(()) => self.has_stood |= standing == Standing::Front,
             Err(source) => self.refuse(number, source, now),
         }
     }
 
-    /// A client does not stand where it should. Either it has ended, or the kernel refuses: it is a client no longer then. If
-    /// the kernel refuses several in a row, or the only one, it is no matter of single threads, and the dispatcher ends.
+    /// A client does not stand where it should. Either it has ended, or the kernel refuses, as it does where a control group has no
+    /// real time: then the client runs as it did before, and is tried again at the next look at all. If none has ever stood in
+    /// front, it is no matter of single threads, and the dispatcher ends.
     fn refuse(&mut self, number: ClientId, source: Errno, now: Nanoseconds) {
-        let Some(client) = self.clients.get(number) else { return };
-        let thread = T::number(&client.thread);
-        self.has_missed_end |= self.slot_of(number).is_some();
-        self.end(number, now);
+        let slot = self.slot_of(number);
+        self.has_missed_end |= slot.is_some();
         if source == Errno::SRCH {
-            return;
+            return self.end(number, now);
         }
-        self.counts.refused += 1;
-        if self.is_refused || self.clients.is_empty() {
+        if let Some(slot) = slot {
+            self.stop(slot, Stop::Blocked, now);
+        }
+        let Some(client) = self.clients.get(number) else { return };
+        client.is_refused = true;
+        // An error is of no consequence: as a rule it stands there.
+        let _ = client.stand(&mut self.threads, Standing::Among);
+        if !self.has_stood {
+            let thread = T::number(&client.thread);
             self.error.get_or_insert(DispatchError::Refused { thread, source });
         }
-        self.is_refused = true;
     }
 
     /// How long nothing is to be done, if nothing happens.

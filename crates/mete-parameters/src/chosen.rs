@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::patience::within_limit;
 use crate::{FoundTree, ParameterError, ParameterFiles, found};
 
 /// Why no running program is meant.
@@ -58,14 +59,14 @@ pub fn running() -> Result<Vec<FoundTree>, ChoiceError> {
 /// [`ChoiceError`]
 pub fn chosen(wanted: Option<&Path>) -> Result<ParameterFiles, ChoiceError> {
     let trees = running()?;
-    let mut fitting = trees.iter().filter(|tree| wanted.is_none_or(|wanted| is_called(tree, wanted)));
-    match (fitting.next(), fitting.next()) {
-        (Some(tree), None) => Ok(ParameterFiles::of(tree)?),
-        (Some(_), Some(_)) => Err(ChoiceError::Several(list(&trees))),
-        (None, _) => {
-            let wanted = wanted.unwrap_or(Path::new("so")).to_owned();
-            Err(ChoiceError::NotCalled { wanted, all: list(&trees) })
-        }
+    let fitting = match wanted {
+        Some(wanted) => called(&trees, wanted),
+        None => trees.iter().collect(),
+    };
+    match (fitting.as_slice(), wanted) {
+        ([tree], _) => Ok(ParameterFiles::of(tree)?),
+        ([], Some(wanted)) => Err(ChoiceError::NotCalled { wanted: wanted.into(), all: list(&trees) }),
+        _ => Err(ChoiceError::Several(list(&trees))),
     }
 }
 
@@ -74,13 +75,26 @@ fn list(trees: &[FoundTree]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether `wanted` is the directory of a program's values, its number, or the directory of its trace.
-fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
-    // The directory of a flight recorder's trace does not exist before its first dump.
-    let wanted_path = fs::canonicalize(wanted).or_else(|_| std::path::absolute(wanted)).unwrap_or_default();
-    if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
-        return true;
+/// Those of which `wanted` is the directory of their values, or their number; or else the directory of their trace. Only for
+/// the last one they are asked themselves, and one that is stopped does not answer.
+fn called<'a>(trees: &'a [FoundTree], wanted: &Path) -> Vec<&'a FoundTree> {
+    let path = canonical(wanted);
+    let number = wanted.to_str().and_then(|text| text.parse().ok());
+    let named: Vec<_> = trees.iter().filter(|tree| tree.path == path || Some(tree.pid) == number).collect();
+    if !named.is_empty() {
+        return named;
     }
-    let trace = ParameterFiles::of(tree).ok().and_then(|tree| tree.said("trace")).map(PathBuf::from);
-    trace.is_some_and(|trace| fs::canonicalize(&trace).unwrap_or(trace) == wanted_path)
+    let trace = |tree: &FoundTree| ParameterFiles::of(tree).ok()?.said("trace");
+    trees
+        .iter()
+        .filter(|tree| trace(tree).is_some_and(|trace| canonical(Path::new(&trace)) == path))
+        .collect()
+}
+
+/// The directory of a flight recorder's trace does not exist before its first dump, and one of a stopped program's values is not
+/// answered for.
+fn canonical(path: &Path) -> PathBuf {
+    let asked = path.to_owned();
+    let found = within_limit(|| fs::canonicalize(asked)).and_then(Result::ok);
+    found.or_else(|| std::path::absolute(path).ok()).unwrap_or_default()
 }

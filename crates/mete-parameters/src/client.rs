@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mete_base::nearest::help;
 
+use crate::patience::within_limit;
 use crate::{FoundTree, Root};
 
 /// The file in which a program says in words how it is, and why it refused what was asked last: the error number of a
@@ -45,6 +46,16 @@ pub enum ParameterError {
         /// The program's sentence, or the kernel's.
         why: String,
     },
+    /// The program has not answered for some seconds.
+    #[error("cannot {what} {asked}: the program behind {} does not answer: it is stopped, or very busy", path.display())]
+    Silent {
+        /// `set` or `read`.
+        what: &'static str,
+        /// What was asked.
+        asked: String,
+        /// Where its files are.
+        path: PathBuf,
+    },
     /// The tree cannot be looked into.
     #[error("cannot look into {}: {source}", path.display())]
     Closed {
@@ -62,6 +73,8 @@ pub struct ParameterFiles {
     _root: Root,
     /// A path by which files of this tree are found, wherever it is.
     path: PathBuf,
+    /// Where it was found, for people.
+    shown: PathBuf,
 }
 
 impl ParameterFiles {
@@ -73,7 +86,7 @@ impl ParameterFiles {
     pub fn of(tree: &FoundTree) -> Result<ParameterFiles, ParameterError> {
         let closed = |source| ParameterError::Closed { path: tree.path.clone(), source };
         let root = tree.open().map_err(closed)?;
-        Ok(ParameterFiles { path: root.path(), _root: root })
+        Ok(ParameterFiles { path: root.path(), _root: root, shown: tree.path.clone() })
     }
 
     /// Reads a value, with its line break.
@@ -85,7 +98,10 @@ impl ParameterFiles {
         if !is_name(name) {
             return Err(self.unknown(name));
         }
-        fs::read_to_string(self.path.join(name)).map_err(|error| match error.kind() {
+        let path = self.path.join(name);
+        let read =
+            within_limit(|| fs::read_to_string(path)).ok_or_else(|| self.silent("read", name.into()))?;
+        read.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.unknown(name),
             io::ErrorKind::PermissionDenied => ParameterError::WriteOnly(name.into()),
             _ => self.refused("read", name.into(), &error),
@@ -101,8 +117,10 @@ impl ParameterFiles {
         if !is_name(name) {
             return Err(self.unknown(name));
         }
-        let file = File::options().write(true).open(self.path.join(name));
-        let written = file.and_then(|mut file| file.write_all(value.as_bytes()));
+        let (path, text) = (self.path.join(name), value.to_owned());
+        let written =
+            within_limit(move || File::options().write(true).open(path)?.write_all(text.as_bytes()));
+        let written = written.ok_or_else(|| self.silent("set", format!("{name}={value}")))?;
         written.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.unknown(name),
             io::ErrorKind::PermissionDenied => ParameterError::ReadOnly(name.into()),
@@ -112,38 +130,52 @@ impl ParameterFiles {
 
     /// The names of all values that can be set and read, in their program's order. The others are requests, reports and
     /// measurements.
-    #[must_use]
-    pub fn settings(&self) -> Vec<String> {
-        self.names().into_iter().filter(|name| is_setting(&self.path.join(name))).collect()
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError::Silent`]
+    pub fn settings(&self) -> Result<Vec<String>, ParameterError> {
+        let path = self.path.clone();
+        let settings = within_limit(move || {
+            let names = names(&path).into_iter();
+            names.filter(|name| is_setting(&path.join(name))).collect()
+        });
+        settings.ok_or_else(|| self.silent("read", "the names of its parameters".into()))
     }
 
     /// What the program says of itself under this word in its status.
     #[must_use]
     pub fn said(&self, word: &str) -> Option<String> {
-        let status = fs::read_to_string(self.path.join(STATUS)).ok()?;
+        let status = self.read(STATUS).ok()?;
         let said = status.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(": "));
         said.map(str::to_owned)
     }
 
     fn refused(&self, what: &'static str, asked: String, error: &io::Error) -> ParameterError {
-        let status = fs::read_to_string(self.path.join(STATUS)).unwrap_or_default();
+        let path = self.path.join(STATUS);
+        let status = within_limit(|| fs::read_to_string(path)).and_then(Result::ok).unwrap_or_default();
         let refused = status.lines().find_map(|line| line.strip_prefix(REFUSED)?.strip_prefix(&asked));
         let why = refused.and_then(|rest| rest.strip_prefix(": ").map(str::to_owned));
         ParameterError::Refused { what, asked, why: why.unwrap_or_else(|| error.to_string()) }
     }
 
+    fn silent(&self, what: &'static str, asked: String) -> ParameterError {
+        ParameterError::Silent { what, asked, path: self.shown.clone() }
+    }
+
     fn unknown(&self, name: &str) -> ParameterError {
-        let known = self.names();
+        let path = self.path.clone();
+        let known = within_limit(move || names(&path)).unwrap_or_default();
         let help = help(name, known.iter().map(String::as_str), "there are");
         ParameterError::Unknown { name: name.into(), help: help.unwrap_or_else(|| known.join(", ")) }
     }
+}
 
-    /// The names of all files.
-    fn names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        collect_names(&self.path, "", &mut names);
-        names
-    }
+/// The names of all files under a path.
+fn names(path: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    collect_names(path, "", &mut names);
+    names
 }
 
 fn collect_names(folder: &Path, above: &str, names: &mut Vec<String>) {

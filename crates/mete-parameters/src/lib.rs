@@ -55,6 +55,7 @@ mod made;
 mod mount;
 pub mod mounts;
 mod notes;
+mod patience;
 mod place;
 mod recovery;
 mod serve;

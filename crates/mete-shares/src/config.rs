@@ -11,14 +11,18 @@
 //! share = 3                          # left out, it is 1
 //! ```
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mete_base::nearest::question;
+use mete_base::regular;
 use mete_sched::domains::{ShareError, SharedDomain};
 use serde::Deserialize;
 
 use crate::{By, SharePolicy};
+
+/// The largest file. A domain takes some hundred bytes, and there may be a thousand.
+const LARGEST: u64 = 256 * 1024;
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,7 +115,12 @@ impl Config {
     /// [`ConfigError`]
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let bytes = regular::read(path, LARGEST).map_err(unreadable)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(unreadable(io::Error::other("it has more than 256 KiB")));
+        }
+        let text =
+            String::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is no text in UTF-8")))?;
         Config::parse(&text, path)
     }
 

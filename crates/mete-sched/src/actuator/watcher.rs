@@ -61,11 +61,12 @@ fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
     }
 }
 
-/// How often a watcher looks whether the scheduler is stopped.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a watcher looks whether the scheduler is stopped or has been killed.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Puts classes back as long as the scheduler is stopped: the threads that are in front would keep all processors. A
-/// scheduler that goes on changes them again.
+/// scheduler that goes on changes them again. Also as soon as it has been killed: it ends only when all of its threads have
+/// run once more, the ordinary ones among them, which those in front would keep from that.
 struct Guard {
     scheduler: Option<u32>,
     journal: Journal<ThreadLedger<Class>>,
@@ -79,7 +80,8 @@ impl Guard {
     }
 
     fn look(&mut self) {
-        let Some(scheduler) = self.scheduler.filter(|scheduler| process::is_stopped(*scheduler)) else {
+        let is_idle = |scheduler| process::is_stopped(scheduler) || process::is_ending(scheduler);
+        let Some(scheduler) = self.scheduler.filter(|scheduler| is_idle(*scheduler)) else {
             self.seen = None;
             return;
         };

@@ -12,7 +12,9 @@ pub enum DomainError {
     #[error("{0:?} is no domain: write NAME=SELECTOR, for example web=comm:nginx")]
     Form(String),
     /// The name has letters that could be mistaken for something else.
-    #[error("{0:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @")]
+    #[error(
+        "{0:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @, and is no path to . or .."
+    )]
     Name(String),
     /// The name belongs to a built-in domain.
     #[error(

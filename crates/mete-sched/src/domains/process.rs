@@ -172,6 +172,16 @@ pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, &['T', 't'])
 }
 
+/// Whether a process has been killed or ends by itself. Its threads may still need processors to do so, and get none.
+pub fn is_ending(pid: u32) -> bool {
+    const KILLED: u64 = 1 << (libc::SIGKILL - 1);
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = text.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    let pending = pending.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    // Of one that has no status any more, others tell.
+    pending.is_some_and(|set| set & KILLED != 0) || is_in_state(pid, &['Z', 'X'])
+}
+
 /// Whether a thread runs or waits for a processor now. One that has ended does not.
 pub fn is_runnable(thread: u32) -> bool {
     is_in_state(thread, &['R'])

@@ -294,7 +294,10 @@ impl DomainSpec {
         name: &OsStr,
         selectors: impl IntoIterator<Item = &'a OsStr>,
     ) -> Result<DomainSpec, DomainError> {
-        let plain = name.to_str().filter(|name| !name.is_empty() && name.chars().all(is_plain));
+        // Names of domains are paths of their parameters, too.
+        let leads_away = |name: &str| name.split('/').any(|part| matches!(part, "." | ".."));
+        let plain =
+            name.to_str().filter(|name| !name.is_empty() && name.chars().all(is_plain) && !leads_away(name));
         let plain = plain.ok_or_else(|| DomainError::Name(shown(name)))?;
         let selectors = selectors.into_iter().map(Selector::parse).collect::<Result<Vec<_>, _>>()?;
         if selectors.is_empty() {
