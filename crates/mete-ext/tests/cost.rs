@@ -20,8 +20,8 @@ const CROWD: &str = env!("CARGO_BIN_EXE_mete-ext-crowd");
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// The operations that belong to a decision among tasks that compute all the time.
 const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
-/// Time for 2,000 decisions on each processor.
-const LENGTH: Duration = Duration::from_secs(2);
+/// Time for 500 decisions on each processor.
+const LENGTH: Duration = Duration::from_millis(500);
 
 /// Threads that compute until this is dropped.
 struct Crowd(Child);
@@ -34,6 +34,7 @@ impl Crowd {
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
         assert_eq!(said, "computing\n", "{threads} threads");
+        assert!(runnable() >= threads, "{} of {threads} want to compute", runnable());
         Crowd(child)
     }
 }
@@ -43,6 +44,12 @@ impl Drop for Crowd {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// How many tasks run or wait for a processor.
+fn runnable() -> u32 {
+    let text = fs::read_to_string("/proc/stat").unwrap();
+    text.lines().find_map(|line| line.strip_prefix("procs_running ")).unwrap().trim().parse().unwrap()
 }
 
 /// The time that the scheduler's programs have taken, in nanoseconds.
@@ -60,7 +67,7 @@ fn cost(scheduler: &GroupScheduler, threads: u32) -> f64 {
     let before = (time_of_programs(), scheduler.status().decisions);
     sleep(LENGTH);
     let (time, decisions) = (time_of_programs() - before.0, scheduler.status().decisions - before.1);
-    assert!(decisions > 1000, "{decisions} decisions, {:?}", scheduler.status());
+    assert!(decisions > 500, "{decisions} decisions, {:?}", scheduler.status());
     time as f64 / decisions as f64
 }
 
@@ -72,9 +79,9 @@ fn vtrr_6_a_decision_among_10_000_tasks_costs_hardly_more_than_one_among_10() {
         return;
     };
     fs::write(SWITCH, "1").unwrap();
-    let costs = [10, 100, 1000, 10_000].map(|threads| cost(&scheduler, threads));
+    let costs = [10, 1000, 10_000].map(|threads| cost(&scheduler, threads));
     fs::write(SWITCH, "0").unwrap();
-    println!("a decision among 10, 100, 1,000 and 10,000 tasks: {costs:.0?} ns");
+    println!("a decision among 10, 1,000 and 10,000 tasks: {costs:.0?} ns");
     let [least, most] =
         [costs.iter().copied().fold(f64::MAX, f64::min), costs.iter().copied().fold(0.0, f64::max)];
     assert!(most < 1.3 * least, "{costs:?}");

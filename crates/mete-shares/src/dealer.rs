@@ -223,7 +223,7 @@ impl fmt::Display for Dealer {
         if let Some(because) = &self.because {
             write!(f, "{because}. So ")?;
         }
-        self.means.say(self.policy.name(), f)
+        self.means.say(self.policy, f)
     }
 }
 

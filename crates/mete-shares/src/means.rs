@@ -12,6 +12,7 @@ use mete_sched::domains::SharedDomain;
 use crate::error::DealError;
 use crate::given::Work;
 use crate::group::Group;
+use crate::policy::SharePolicy;
 
 pub(crate) enum Means {
     Ext(Box<GroupScheduler>),
@@ -113,21 +114,27 @@ impl Means {
     }
 
     /// By what it deals, and how closely that keeps shares.
-    pub fn say(&self, policy: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub fn say(&self, policy: SharePolicy, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Means::Ext(_) => write!(
                 f,
-                "{policy} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms"
+                "{} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
+                policy.name()
             ),
             Means::Weights(_) => f.write_str(
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
                  a point over seconds on one processor, some points on several; no task runs sooner",
             ),
-            Means::Dispatcher(_) => write!(
-                f,
-                "{policy} dispatches the threads of the domains, by scheduling classes, in quanta of 4 ms, beside all \
-                 other tasks, which have a share of 1 together"
-            ),
+            Means::Dispatcher(_) => {
+                // Others may have slices of their own.
+                let quanta = if policy == SharePolicy::GroupVtrr { "in quanta of 4 ms, " } else { "" };
+                write!(
+                    f,
+                    "{} dispatches the threads of the domains, by scheduling classes, {quanta}beside all other tasks, \
+                     which have a share of 1 together",
+                    policy.name()
+                )
+            }
         }
     }
 }

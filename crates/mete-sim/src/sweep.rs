@@ -8,6 +8,7 @@
 //!
 //! The results come in the order of the combinations, with any number of threads.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
@@ -52,6 +53,12 @@ pub enum SweepError {
         /// The key and the value.
         setting: String,
         /// What is wrong with it.
+        what: String,
+    },
+    /// Something is to vary that varies already: only one of the two would count.
+    #[error("--vary {what} is given twice; write all values behind the key once")]
+    Twice {
+        /// The key, or the key and the value.
         what: String,
     },
     /// A combination of values makes no scenario.
@@ -112,6 +119,7 @@ impl Sweep {
         seeds: Range<u64>,
     ) -> Result<Sweep, SweepError> {
         check_number(&seeds, varied, policies)?;
+        check_once(varied)?;
         let variants = combinations(varied).into_iter().map(|values| variant(scenario, settings, values));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         let policies = match (policies, variants.first()) {
@@ -209,6 +217,17 @@ fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[&Entry]) -> R
     Ok(())
 }
 
+/// Whether each key, and each value of it, is there once.
+fn check_once(varied: &[Varied]) -> Result<(), SweepError> {
+    let keys = varied.iter().filter_map(|varied| varied.values.first()).map(|first| first.path().to_owned());
+    let values = varied.iter().flat_map(|varied| &varied.values).map(Setting::to_string);
+    let mut known = BTreeSet::new();
+    match keys.chain(values).find(|what| !known.insert(what.clone())) {
+        Some(what) => Err(SweepError::Twice { what }),
+        None => Ok(()),
+    }
+}
+
 /// Every combination of the values; the last key's values change fastest. One combination without values if
 /// nothing varies.
 fn combinations(varied: &[Varied]) -> Vec<Vec<Setting>> {
@@ -237,6 +256,14 @@ mod tests {
                 .map(|it| it.map(|text| text.parse().expect("key=value")))
         );
         assert_eq!(combinations(&[]), [Vec::<Setting>::new()]);
+    }
+
+    #[test]
+    fn what_varies_varies_once() {
+        assert!(check_once(&[varied("a.b=1,2"), varied("a.c=1,2")]).is_ok());
+        for twice in [vec![varied("a.b=1,2"), varied("a.b=3")], vec![varied("a.b=1,1")]] {
+            assert!(check_once(&twice).unwrap_err().to_string().contains("--vary a.b"), "{twice:?}");
+        }
     }
 
     #[test]

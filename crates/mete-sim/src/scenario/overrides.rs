@@ -31,6 +31,11 @@ impl Setting {
         Setting::new("duration_ms", &(length.as_secs_f64() * 1e3).to_string())
     }
 
+    /// The key, by its dotted path.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     fn from_parts(text: String, path: &str, value: &str) -> Setting {
         let (path, value) = (path.trim().to_owned(), self::value(value.trim()));
         Setting { text, path, value }
