@@ -86,11 +86,6 @@ impl<T: Copy> Clients<T> {
         self.0.get_mut(number.index())?.as_mut()
     }
 
-    /// How many the kernel has refused to put in front.
-    pub fn refused(&self) -> u64 {
-        self.0.iter().flatten().filter(|client| client.is_refused).count() as u64
-    }
-
     /// The numbers that clients have.
     pub fn numbers(&self) -> Vec<ClientId> {
         (0..self.0.len()).filter(|&at| self.0[at].is_some()).map(ClientId::at).collect()

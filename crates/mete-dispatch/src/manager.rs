@@ -124,7 +124,6 @@ impl<T: Threads> Manager<T> {
         }
         self.stand(now);
         // A chosen client was found to have ended: its slot is filled again at once.
-        self.counts.refused = self.clients.refused();
         let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
         self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
         self.error.take().map_or(Ok(sleep), Err)
@@ -261,6 +260,7 @@ impl<T: Threads> Manager<T> {
     /// Sets right what no row has told: a client that is taken for blocked and has used time is awake; and all stand where
     /// they belong, also if they were given their own classes while this process was stopped for a moment.
     fn look_at_all(&mut self, now: Nanoseconds) {
+        self.counts.refused = 0;
         for number in self.clients.numbers() {
             let used = self.memory.used(number, now);
             let Some(client) = self.clients.get(number) else { continue };
@@ -466,6 +466,7 @@ impl<T: Threads> Manager<T> {
             self.stop(slot, Stop::Blocked, now);
         }
         let Some(client) = self.clients.get(number) else { return };
+        self.counts.refused += u64::from(!client.is_refused);
         client.is_refused = true;
         // An error is of no consequence: as a rule it stands there.
         let _ = client.stand(&mut self.threads, Standing::Among);
