@@ -62,7 +62,7 @@ pub(crate) struct Manager<T: Threads> {
     next_look: Nanoseconds,
     pub counts: Counts,
     lost: u64,
-    /// A client was found to have ended when it was chosen already.
+    /// A client was found to have ended, or was refused, when it was chosen already.
     has_missed_end: bool,
     /// Any client has stood in front.
     has_stood: bool,
@@ -123,7 +123,7 @@ impl<T: Threads> Manager<T> {
             self.pause(slot, now);
         }
         self.stand(now);
-        // A chosen client was found to have ended: its slot is filled again at once.
+        // Then its slot is filled again at once.
         let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
         self.expected = now.saturating_add(Nanoseconds::new(sleep.as_nanos() as u64));
         self.error.take().map_or(Ok(sleep), Err)
