@@ -1,4 +1,4 @@
-//! Compiles the scheduler of `bpf/` into an object that the library embeds, and generates its skeleton.
+//! Compiles the schedulers of `bpf/` into objects that the library embeds, and generates their skeletons.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,19 +18,22 @@ fn main() {
         println!("cargo:rerun-if-changed={}", folder.display());
     }
     let include = folders.iter().flat_map(|folder| ["-I".into(), folder.into()]);
-    let built = SkeletonBuilder::new()
-        .source(here.join("bpf/ext.bpf.c"))
-        .obj(out.join("ext.bpf.o"))
-        .reference_obj(true)
-        .rustfmt("")
-        .clang(env::var_os("CLANG").unwrap_or_else(|| "clang-19".into()))
-        .clang_args(include.chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>())
-        .build_and_generate(out.join("ext.skel.rs"));
-    if let Err(error) = built {
-        eprintln!(
-            "{error:?}\nThe scheduler needs clang 19 or newer (Debian: apt install clang-19); CLANG names another one."
-        );
-        process::exit(1);
+    let include: Vec<OsString> = include.collect();
+    for name in ["ext", "outside"] {
+        let built = SkeletonBuilder::new()
+            .source(here.join(format!("bpf/{name}.bpf.c")))
+            .obj(out.join(format!("{name}.bpf.o")))
+            .reference_obj(true)
+            .rustfmt("")
+            .clang(env::var_os("CLANG").unwrap_or_else(|| "clang-19".into()))
+            .clang_args(include.iter().cloned().chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>())
+            .build_and_generate(out.join(format!("{name}.skel.rs")));
+        if let Err(error) = built {
+            eprintln!(
+                "{error:?}\nThe schedulers need clang 19 or newer (Debian: apt install clang-19); CLANG names another one."
+            );
+            process::exit(1);
+        }
     }
 }
 

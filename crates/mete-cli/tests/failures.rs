@@ -100,7 +100,7 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
         (vec!["schedule", "--policy", "eevdf"], "without a domain"),
         (
             vec!["schedule", "--policy", "eevdf", "--by", "cgroup", "--domain", "a=pid:1"],
-            "only the dispatcher runs eevdf",
+            "weights of control groups cannot have eevdf decide",
         ),
         (vec!["schedule", "--policy", "eevfd", "--domain", "a=pid:1"], "did you mean eevdf?"),
         (

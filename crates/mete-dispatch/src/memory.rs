@@ -1,13 +1,11 @@
 //! The memory that the programs in the kernel write while it is read here, and the rows of their ring.
 
 use std::io;
-use std::marker::PhantomData;
 use std::mem::offset_of;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mete_kernel::Mapping;
+use mete_kernel::{AtomicNumbers, SharedNumbers};
 use mete_policy::{ClientId, Nanoseconds};
 
 use crate::skeleton::{DispatchSkel, types};
@@ -52,29 +50,10 @@ const _: () = assert!(
         && offset_of!(Processor, is_told) == offset_of!(types::processor, is_told)
 );
 
-/// Numbers that a program in the kernel has in a map of its own. The mapping keeps them in memory, whether or not the
-/// program is still loaded.
-///
-/// `T` consists of atomic numbers, each as long as the program's.
-struct Numbers<T> {
-    mapping: Mapping,
-    count: usize,
-    of: PhantomData<T>,
-}
-
-impl<T> Numbers<T> {
-    fn of(map: impl AsFd, count: usize) -> io::Result<Numbers<T>> {
-        let mapping = Mapping::of(map, count * size_of::<T>())?;
-        Ok(Numbers { mapping, count, of: PhantomData })
-    }
-
-    fn all(&self) -> &[T] {
-        // SAFETY: so many are mapped as long as the borrow lives, from the begin of a page. All bytes are numbers, and this
-        // side uses them by atomic operations only. The program's loads and stores are plain, but of a whole aligned number
-        // each, which the processor does not tear.
-        unsafe { std::slice::from_raw_parts(self.mapping.base().cast().as_ptr(), self.count) }
-    }
-}
+// SAFETY: it is laid out as C does it, and consists of atomic numbers.
+unsafe impl AtomicNumbers for Client {}
+// SAFETY: the same.
+unsafe impl AtomicNumbers for Processor {}
 
 /// The clients' and the processors' accounts.
 ///
@@ -83,18 +62,18 @@ impl<T> Numbers<T> {
 pub(crate) struct Memory(Arc<Maps>);
 
 struct Maps {
-    clients: Numbers<Client>,
-    processors: Numbers<Processor>,
-    lost: Numbers<AtomicU64>,
+    clients: SharedNumbers<Client>,
+    processors: SharedNumbers<Processor>,
+    lost: SharedNumbers<AtomicU64>,
 }
 
 impl Memory {
     pub fn of(skeleton: &DispatchSkel<'_>) -> io::Result<Memory> {
         let maps = &skeleton.maps;
         Ok(Memory(Arc::new(Maps {
-            clients: Numbers::of(&maps.bss_clients, MOST_CLIENTS)?,
-            processors: Numbers::of(&maps.bss_processors, MOST_PROCESSORS)?,
-            lost: Numbers::of(&maps.bss, 1)?,
+            clients: SharedNumbers::of(&maps.bss_clients, MOST_CLIENTS)?,
+            processors: SharedNumbers::of(&maps.bss_processors, MOST_PROCESSORS)?,
+            lost: SharedNumbers::of(&maps.bss, 1)?,
         })))
     }
 
@@ -248,9 +227,9 @@ mod tests {
                 Ok::<_, io::Error>(file)
             };
             Ok(Memory(Arc::new(Maps {
-                clients: Numbers::of(file(size_of::<types::bss_clients>())?, MOST_CLIENTS)?,
-                processors: Numbers::of(file(size_of::<types::bss_processors>())?, MOST_PROCESSORS)?,
-                lost: Numbers::of(file(size_of::<AtomicU64>())?, 1)?,
+                clients: SharedNumbers::of(file(size_of::<types::bss_clients>())?, MOST_CLIENTS)?,
+                processors: SharedNumbers::of(file(size_of::<types::bss_processors>())?, MOST_PROCESSORS)?,
+                lost: SharedNumbers::of(file(size_of::<AtomicU64>())?, 1)?,
             })))
         }
 

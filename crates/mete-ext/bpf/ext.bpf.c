@@ -11,15 +11,9 @@
  */
 #include "sweep.bpf.h"
 #include "dump.bpf.h"
+#include "ending.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-/* Why the kernel has ended this scheduler: enum scx_exit_kind, and a sentence. */
-__u32 exit_kind;
-char exit_reason[128];
-char exit_message[256];
-/* What the kernel found then, with the lines of dump.bpf.h in it. */
-char exit_dump[32768] SEC(".bss.dump");
 
 /* Charges a task that runs, or has just run. */
 static __always_inline void charge(struct task_struct *p, __u32 client, struct task *task, __u32 stop)
@@ -207,18 +201,7 @@ void SLEEPABLE(cpu_offline, s32 cpu)
 
 s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	__u32 client;
-	s32 error;
-
-	if (bpf_map_pop_elem(&free_clients, &client))
-		return -E2BIG;
-	error = scx_bpf_create_dsq(client, -1);
-	if (error) {
-		bpf_map_push_elem(&free_clients, &client, 0);
-		return error;
-	}
-	p->scx.dsq_vtime = client + 1;
-	return 0;
+	return give_number(p);
 }
 
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
@@ -250,9 +233,7 @@ void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args
 	if (number >= CLIENTS)
 		return;
 	queues_move(number, DVTRR_NONE, 0);
-	p->scx.dsq_vtime = 0;
-	scx_bpf_destroy_dsq(number);
-	bpf_map_push_elem(&free_clients, &number, 0);
+	take_number_back(p);
 }
 
 /* What decides on a domain's share: the weight of its cgroup, unless a share is set from outside. */
@@ -275,26 +256,12 @@ static __always_inline void adopt_share(__u32 number)
 
 s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	__u32 parent = DVTRR_ROOT, domain = DVTRR_ROOT, *number;
 	struct dvtrr policy = POLICY;
-	struct cgroup *above;
+	__u32 parent = domain_above(cgrp), domain;
+	s32 error = give_domain_number(cgrp, &domain);
 
-	if (cgrp->level > 0) {
-		above = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
-		if (above) {
-			parent = domain_of(above);
-			bpf_cgroup_release(above);
-		}
-		if (bpf_map_pop_elem(&free_domains, &domain))
-			return -E2BIG;
-	}
-	number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!number) {
-		if (domain != DVTRR_ROOT)
-			bpf_map_push_elem(&free_domains, &domain, 0);
-		return -ENOMEM;
-	}
-	*number = domain;
+	if (error)
+		return error;
 	shares[masked(domain, DOMAINS)].cgroup = cgrp->kn->id;
 	shares[masked(domain, DOMAINS)].weight = args->weight;
 	dvtrr_add_domain(&policy, masked(domain, DOMAINS), masked(parent, DOMAINS), args->weight);
@@ -367,14 +334,6 @@ s32 SLEEPABLE(init)
 	}
 	domains[DVTRR_ROOT].is_known = 1;
 	return begin_sweeps();
-}
-
-void OPERATION(ended, struct scx_exit_info *info)
-{
-	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
-	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
-	bpf_probe_read_kernel_str(exit_dump, sizeof(exit_dump), info->dump);
-	exit_kind = info->kind;
 }
 
 SEC(".struct_ops.link")

@@ -8,13 +8,8 @@
 #ifndef METE_QUEUES_BPF_H
 #define METE_QUEUES_BPF_H
 
-#include "scx.h"
+#include "numbers.bpf.h"
 
-/* These are powers of two, so that a mask bounds an index. */
-#define CLIENTS 16384u
-#define DOMAINS 1024u
-/* As many as a mask of 64 bits has room for. */
-#define PROCESSORS 64u
 #define QUEUES (PROCESSORS * DOMAINS)
 /* Accounts and members: those of clients, and behind them of domains, in each processor's queues or once. */
 #define ENTITIES (CLIENTS + QUEUES)
@@ -98,16 +93,6 @@ struct dvtrr_account accounts[ENTITIES] SEC(".bss.accounts");
 struct dvtrr_domain domains[DOMAINS] SEC(".bss.domains");
 struct dvtrr_queue queues[QUEUES] SEC(".bss.queues");
 struct dvtrr_member members[ENTITIES] SEC(".bss.members");
-
-/*
- * An index that the verifier sees to be below a power of two. The compiler, which may know that it is, must not leave the
- * mask out: the verifier follows no comparison of another copy.
- */
-static __always_inline __u32 masked(__u32 number, __u32 size)
-{
-	asm volatile("" : "+r"(number));
-	return number & (size - 1);
-}
 
 static __always_inline struct processor *processor_at(__u32 processor)
 {

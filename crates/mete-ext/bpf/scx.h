@@ -28,11 +28,15 @@ enum {
 #define SCX_SLICE_DFL (20ull * 1000 * 1000)
 /* Puts a task into a processor's queue in front of all others, and has the one that runs there stop. */
 #define SCX_ENQ_PREEMPT (1ull << 32)
+/* In the flags of an operation: the task wakes. In those of a wake-up: the task that wakes it is about to wait. */
+#define SCX_ENQ_WAKEUP 1ull
+#define SCX_WAKE_SYNC (1ull << 4)
 /* Wakes a processor only if it is idle. */
 #define SCX_KICK_IDLE 1ull
 /* Has a processor ask the scheduler at once. */
 #define SCX_KICK_PREEMPT 2ull
-/* In the flags of a scheduler: also tasks that are about to exit are its; and it knows the weights of cgroups. */
+/* In the flags of a scheduler: the last task of a processor is queued, too, when its slice is used up; also tasks that are about to exit are its; and it knows the weights of cgroups. */
+#define SCX_OPS_ENQ_LAST (1ull << 1)
 #define SCX_OPS_ENQ_EXITING (1ull << 2)
 #define SCX_OPS_HAS_CGROUP_WEIGHT (1ull << 16)
 /* In the flags of a task: it is runnable. */
@@ -139,6 +143,7 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);

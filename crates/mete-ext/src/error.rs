@@ -25,6 +25,14 @@ pub enum ExtError {
         /// How many the scheduler serves.
         most: usize,
     },
+    /// The thread in which a policy decides could not be started.
+    #[error("the policy has no thread to decide in: {0}")]
+    Thread(#[source] std::io::Error),
+    /// The memory of a policy cannot be kept in memory.
+    #[error(
+        "the memory of the policy cannot be locked: {0}; raise the limit of locked memory (ulimit -l), or be root"
+    )]
+    Locked(#[source] std::io::Error),
     /// A directory is no cgroup that can have a share.
     #[error("the control group {}: {why}", path.display())]
     Cgroup {

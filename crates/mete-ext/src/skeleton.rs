@@ -1,13 +1,23 @@
-//! What `build.rs` generates from the object of `bpf/`: a map or a program is a field, and globals have types.
+//! What `build.rs` generates from the objects of `bpf/`: a map or a program is a field, and globals have types.
 
+/// Group VTRR inside the kernel.
 #[allow(
     clippy::all,
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
     reason = "the generator keeps other rules than this workspace"
 )]
-mod generated {
+pub(crate) mod ext {
     include!(concat!(env!("OUT_DIR"), "/ext.skel.rs"));
 }
 
-pub(crate) use generated::{ExtSkel, ExtSkelBuilder, types};
+/// The kernel's side of policies outside it.
+#[allow(
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "the generator keeps other rules than this workspace"
+)]
+pub(crate) mod outside {
+    include!(concat!(env!("OUT_DIR"), "/outside.skel.rs"));
+}

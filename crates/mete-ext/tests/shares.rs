@@ -11,56 +11,12 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, start, wait_for_hogs};
+use common::{Group, at_once, lateness_in, shares, start, wait_for_hogs, within};
 use mete_ext::{ExtError, GroupScheduler, Weight};
-
-/// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle, and what a
-/// hundredth of its waits exceed, in microseconds.
-fn lateness_in(group: &Group) -> (u64, u64) {
-    let script = format!(
-        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} 2000",
-        group.path.display(),
-        env!("CARGO_BIN_EXE_mete-ext-sleeper")
-    );
-    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
-    (numbers.next().unwrap(), numbers.next().unwrap())
-}
-
-/// Reads several accounts in so little time that they tell of the same stretch: this test, too, may wait for a processor.
-fn at_once<T>(read: impl Fn() -> T) -> T {
-    const LITTLE: Duration = Duration::from_millis(100);
-    for _ in 0..100 {
-        let begin = Instant::now();
-        let found = read();
-        if begin.elapsed() < LITTLE {
-            return found;
-        }
-    }
-    panic!("in 100 tries, reading always took {LITTLE:?}");
-}
-
-/// What each group used, as thousandths of what all used together, over enough time that a few quanta do not matter.
-fn shares(groups: &[&Group]) -> Vec<u64> {
-    groups.iter().for_each(|group| wait_for_hogs(group));
-    let read = || groups.iter().map(|group| group.used()).collect::<Vec<_>>();
-    let before = at_once(read);
-    sleep(Duration::from_secs(20));
-    let used: Vec<u64> =
-        at_once(read).into_iter().zip(before).map(|(after, before)| after - before).collect();
-    let all: u64 = used.iter().sum();
-    used.iter().map(|used| used * 1000 / all.max(1)).collect()
-}
 
 /// Whether shares are as expected to half a point.
 fn close(found: &[u64], expected: &[u64]) -> bool {
     within(5, found, expected)
-}
-
-fn within(thousandths: u64, found: &[u64], expected: &[u64]) -> bool {
-    found.len() == expected.len()
-        && found.iter().zip(expected).all(|(found, expected)| found.abs_diff(*expected) <= thousandths)
 }
 
 #[test]
@@ -229,7 +185,7 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
     let groups: Vec<_> = [&own].into_iter().chain(&others).collect();
     groups.iter().for_each(|group| wait_for_hogs(group));
     let before: Vec<u64> = groups.iter().map(|group| group.used()).collect();
-    let (median, most) = lateness_in(&own);
+    let (median, most) = lateness_in(&own, 2000);
     let used: Vec<u64> = groups.iter().zip(before).map(|(group, before)| group.used() - before).collect();
     let all: u64 = used.iter().sum();
     let found: Vec<_> = used.iter().map(|used| used * 1000 / all).collect();

@@ -51,6 +51,7 @@ mod glob;
 mod kernel;
 mod load;
 mod map;
+mod numbers;
 pub mod perf;
 mod plain;
 mod privilege;
@@ -70,5 +71,6 @@ pub use kernel::{
 };
 pub use load::load_skeleton;
 pub use map::Mapping;
+pub use numbers::{AtomicNumbers, SharedNumbers};
 pub use privilege::check_capabilities;
 pub use weight::Weight;

@@ -18,11 +18,11 @@ use crate::{Did, Given};
 /// By what shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// For control groups, the first of the next two that this kernel has; for other domains, and for policies that only
-    /// the dispatcher has, the dispatcher.
+    /// For control groups, the first of the others that this kernel has and that can run the policy; for other domains, the
+    /// dispatcher.
     #[default]
     Auto,
-    /// The scheduler inside the kernel, by sched_ext.
+    /// By sched_ext: group VTRR inside the kernel, other policies outside it.
     Ext,
     /// Weights of control groups.
     Cgroup,
@@ -72,13 +72,20 @@ impl Dealer {
     pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
         let (means, because) = match (by, policy) {
-            (By::Ext | By::Cgroup, SharePolicy::Dispatched(_)) => {
-                return Err(DealError::NotDispatched { policy: policy.name() });
+            (By::Cgroup, SharePolicy::Outside(_)) => {
+                return Err(DealError::NotByWeights { policy: policy.name() });
             }
-            (By::Dispatcher, _) | (By::Auto, SharePolicy::Dispatched(_)) => {
-                (Means::dispatcher(policy.entry()?, &domains)?, None)
-            }
+            (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, &domains)?, None),
             (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
+            (By::Ext, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
+            (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, &domains) {
+                Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
+                    if !domains.is_empty() =>
+                {
+                    (Means::dispatcher(policy.entry()?, &domains)?, Some(missing))
+                }
+                means => (means?, None),
+            },
             (By::Ext, _) => (Means::ext(&domains)?, None),
             (By::Cgroup, _) => (Means::weights(&domains)?, None),
             (By::Auto, _) => match Means::ext(&domains) {
@@ -107,7 +114,7 @@ impl Dealer {
     pub fn look(&mut self) -> Result<(), DealError> {
         match &mut self.means {
             Means::Dispatcher(dispatcher) => Ok(dispatcher.look()?),
-            Means::Ext(_) | Means::Weights(_) => Ok(()),
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => Ok(()),
         }
     }
 
@@ -151,6 +158,7 @@ impl Dealer {
     pub fn ended(&self) -> Option<Ended> {
         match self.means.work() {
             Work::Ext(status) => status.ended,
+            Work::Outside(status) => status.ended,
             Work::Kernels | Work::Dispatcher(..) => None,
         }
     }
@@ -184,7 +192,7 @@ impl Dealer {
             Means::Dispatcher(dispatcher) => {
                 dispatcher.used().iter().map(|used| Some(Duration::from_nanos(used.get()))).collect()
             }
-            Means::Ext(_) | Means::Weights(_) => self.accounts.iter().map(Account::used).collect(),
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => self.accounts.iter().map(Account::used).collect(),
         }
     }
 

@@ -25,9 +25,9 @@ pub enum DealError {
         /// The domain.
         name: String,
     },
-    /// A policy by something else than the dispatcher.
-    #[error("only the dispatcher runs {policy}; sched_ext and weights are there for group VTRR")]
-    NotDispatched {
+    /// Another policy than group VTRR, by weights.
+    #[error("weights of control groups cannot have {policy} decide; sched_ext and the dispatcher can")]
+    NotByWeights {
         /// The policy.
         policy: &'static str,
     },

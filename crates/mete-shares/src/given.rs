@@ -1,7 +1,7 @@
 //! What was wanted and what was given, as it is reported.
 
 use mete_dispatch::Counts;
-use mete_ext::Status;
+use mete_ext::{PolicyStatus, Status};
 use serde::Serialize;
 
 /// What a domain was to have beside the others that are named, and what it has got.
@@ -42,13 +42,17 @@ pub struct Did {
     pub hastened: Option<u64>,
     /// Tasks that the policy had lost from sight and found again; there should be none. By sched_ext.
     pub found: Option<u64>,
-    /// Tasks that gave way at once to one that woke. By the dispatcher.
+    /// Tasks that gave way at once to one that woke. By the dispatcher, and by policies outside the kernel.
     pub preempted: Option<u64>,
     /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
     pub late_ns: Option<u64>,
     /// Threads of domains that are not dispatched, see [`mete_dispatch::Dispatcher::left_out`].
     pub left_out: Option<u64>,
-    /// What the dispatcher itself has used, in nanoseconds.
+    /// Decisions that came too late to be carried out. By a policy outside the kernel, by sched_ext.
+    pub late: Option<u64>,
+    /// Tasks that ran by turn, because the policy had not decided in time. By the same.
+    pub undecided: Option<u64>,
+    /// What the dispatcher, or the thread in which a policy decides, has used itself, in nanoseconds.
     pub own_ns: Option<u64>,
     /// Why the kernel has ended it, in its words.
     pub ended: Option<String>,
@@ -57,6 +61,7 @@ pub struct Did {
 /// What was done, by the one that did it.
 pub(crate) enum Work {
     Ext(Status),
+    Outside(PolicyStatus),
     /// The kernel's own scheduler, which does not say.
     Kernels,
     /// With the number of threads that are left out.
@@ -74,6 +79,16 @@ impl Did {
                 missed: Some(status.missed),
                 hastened: Some(status.hastened),
                 found: Some(status.found),
+                ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
+                ..did
+            },
+            Work::Outside(status) => Did {
+                decisions: Some(status.decisions),
+                hastened: Some(status.hastened),
+                preempted: Some(status.preempted),
+                late: Some(status.late),
+                undecided: Some(status.undecided),
+                own_ns: Some(status.own.get()),
                 ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
                 ..did
             },

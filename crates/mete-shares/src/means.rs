@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
-use mete_ext::GroupScheduler;
+use mete_ext::{GroupScheduler, PolicyScheduler, QUANTUM};
 use mete_policy::Entry;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
@@ -16,6 +16,7 @@ use crate::policy::SharePolicy;
 
 pub(crate) enum Means {
     Ext(Box<GroupScheduler>),
+    Outside(Box<PolicyScheduler>),
     Weights(Weights),
     Dispatcher(Box<Dispatcher>),
 }
@@ -39,6 +40,14 @@ impl Means {
         Ok(Means::Ext(Box::new(scheduler)))
     }
 
+    /// By a policy that decides outside the kernel.
+    pub fn outside(policy: &Entry, domains: &[SharedDomain]) -> Result<Means, DealError> {
+        let groups = Group::all(domains)?;
+        let scheduler = PolicyScheduler::start(policy)?;
+        groups.iter().try_for_each(|group| scheduler.set_weight(group.path, Some(group.weight)))?;
+        Ok(Means::Outside(Box::new(scheduler)))
+    }
+
     pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let mut weights = Weights::start()?;
@@ -53,7 +62,7 @@ impl Means {
 
     pub fn name(&self) -> &'static str {
         match self {
-            Means::Ext(_) => "sched_ext",
+            Means::Ext(_) | Means::Outside(_) => "sched_ext",
             Means::Weights(_) => "cgroup",
             Means::Dispatcher(_) => "dispatcher",
         }
@@ -63,6 +72,7 @@ impl Means {
     pub fn work(&self) -> Work {
         match self {
             Means::Ext(scheduler) => Work::Ext(scheduler.status()),
+            Means::Outside(scheduler) => Work::Outside(scheduler.status()),
             Means::Weights(_) => Work::Kernels,
             Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts(), dispatcher.left_out()),
         }
@@ -73,6 +83,7 @@ impl Means {
         let group = || Group::of(domain);
         match self {
             Means::Ext(scheduler) => Ok(scheduler.set_weight(group()?.path, Some(group()?.weight))?),
+            Means::Outside(scheduler) => Ok(scheduler.set_weight(group()?.path, Some(group()?.weight))?),
             Means::Weights(weights) => Ok(weights.set(group()?.path, group()?.weight)?),
             Means::Dispatcher(dispatcher) => {
                 dispatcher.set_weight(nth, domain.weight_or_ordinary());
@@ -84,7 +95,7 @@ impl Means {
     /// Which domains had nothing in them when it started, in sentences.
     pub fn empty_domains(&self) -> &[String] {
         match self {
-            Means::Ext(_) | Means::Weights(_) => &[],
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => &[],
             Means::Dispatcher(dispatcher) => dispatcher.empty_domains(),
         }
     }
@@ -92,7 +103,7 @@ impl Means {
     /// Why what was changed would stay if this process and those that watch it were killed at the same moment.
     pub fn unnamed(&self) -> Option<&io::Error> {
         match self {
-            Means::Ext(_) => None,
+            Means::Ext(_) | Means::Outside(_) => None,
             Means::Weights(weights) => weights.unnamed(),
             Means::Dispatcher(dispatcher) => dispatcher.unnamed(),
         }
@@ -101,7 +112,7 @@ impl Means {
     /// Puts back what was changed; `None` if it needs no putting back.
     pub fn finish(self) -> Option<PutBack> {
         match self {
-            Means::Ext(_) => None,
+            Means::Ext(_) | Means::Outside(_) => None,
             Means::Weights(weights) => {
                 let restored = weights.finish();
                 Some(PutBack { what: "weights of control groups", see: "cpu.weight or cpu.shares", restored })
@@ -120,6 +131,12 @@ impl Means {
                 f,
                 "{} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
                 policy.name()
+            ),
+            Means::Outside(_) => write!(
+                f,
+                "{} schedules all ordinary tasks from outside the kernel, by sched_ext, in quanta of {} ms",
+                policy.name(),
+                QUANTUM.as_millis_f64()
             ),
             Means::Weights(_) => f.write_str(
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \

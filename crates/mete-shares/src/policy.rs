@@ -17,8 +17,9 @@ pub enum SharePolicy {
     /// about the same.
     #[default]
     GroupVtrr,
-    /// Another one of the catalogue, at this place. Only the dispatcher runs it.
-    Dispatched(usize),
+    /// Another one of the catalogue, at this place. It decides outside the kernel: sched_ext or the dispatcher carries its
+    /// decisions out.
+    Outside(usize),
 }
 
 impl SharePolicy {
@@ -27,7 +28,7 @@ impl SharePolicy {
     pub fn named(name: &str) -> Option<SharePolicy> {
         match name {
             SHORT | DISTRIBUTED => Some(SharePolicy::GroupVtrr),
-            _ => CATALOG.iter().position(|entry| entry.name == name).map(SharePolicy::Dispatched),
+            _ => CATALOG.iter().position(|entry| entry.name == name).map(SharePolicy::Outside),
         }
     }
 
@@ -41,11 +42,11 @@ impl SharePolicy {
     pub fn name(self) -> &'static str {
         match self {
             SharePolicy::GroupVtrr => DISTRIBUTED,
-            SharePolicy::Dispatched(nth) => CATALOG[nth].name,
+            SharePolicy::Outside(nth) => CATALOG[nth].name,
         }
     }
 
-    /// What the dispatcher runs.
+    /// What decides outside the kernel.
     pub(crate) fn entry(self) -> Result<&'static Entry, DealError> {
         by_name(self.name()).ok_or(DealError::NoPolicy)
     }

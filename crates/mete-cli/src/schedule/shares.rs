@@ -42,9 +42,9 @@ impl ScheduleOptions {
             return Err((ErrorKind::ArgumentConflict, mistake.into()));
         }
         let (by, domains) = (self.by(), self.domains());
-        let is_dispatched = policy != SharePolicy::GroupVtrr;
-        if is_dispatched && by.is_for_groups() {
-            let mistake = format!("only the dispatcher runs {}: leave --by out", policy.name());
+        let is_outside = policy != SharePolicy::GroupVtrr;
+        if is_outside && by == By::Cgroup {
+            let mistake = format!("weights of control groups cannot have {} decide: leave --by out", policy.name());
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if let Some(other) =
@@ -56,7 +56,7 @@ impl ScheduleOptions {
             );
             return Err((ErrorKind::ValueValidation, mistake));
         }
-        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || is_dispatched;
+        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || is_outside && by == By::Auto;
         if domains.is_empty() && needs_domain {
             let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
             return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
@@ -143,10 +143,12 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         (did.stolen, "tasks taken from other processors"),
         (did.missed, "choices of tasks that had just left"),
         (did.preempted, "tasks that gave way at once"),
+        (did.late, "decisions that came too late"),
+        (did.undecided, "tasks that ran by turn, because nothing was decided in time"),
         (did.left_out.filter(|&number| number > 0), "threads left out (docs/limits.md says which)"),
     ];
     let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
-    let own = did.own_ns.map(|own| format!("the dispatcher itself used {} ms", milliseconds(own)));
+    let own = did.own_ns.map(|own| format!("deciding itself took {} ms", milliseconds(own)));
     let parts: Vec<_> = counted.chain(own).collect();
     let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     output.text(format!("scheduled for {}{did}", seconds(passed)))

@@ -17,12 +17,20 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// A scheduler that rules; `None` where this test cannot run, with the reason printed.
 pub fn start(test: &str) -> Option<(GroupScheduler, MutexGuard<'static, ()>)> {
+    start_with(test, GroupScheduler::start)
+}
+
+/// The same for any scheduler.
+pub fn start_with<S>(
+    test: &str,
+    start: impl FnOnce() -> Result<S, ExtError>,
+) -> Option<(S, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(reason) = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu") {
         println!("SKIPPED: {test}: no cgroup v2 with the controller of processors: {reason}");
         return None;
     }
-    match GroupScheduler::start() {
+    match start() {
         Ok(scheduler) => Some((scheduler, alone)),
         // Where there is sched_ext, a refusal is a fault, but for that of a user who is not root.
         Err(error @ (ExtError::Absent | ExtError::Load(KernelError::Privilege { .. }))) => {
@@ -31,6 +39,51 @@ pub fn start(test: &str) -> Option<(GroupScheduler, MutexGuard<'static, ()>)> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Reads several accounts in so little time that they tell of the same stretch: the test, too, may wait for a processor.
+pub fn at_once<T>(read: impl Fn() -> T) -> T {
+    const LITTLE: Duration = Duration::from_millis(100);
+    for _ in 0..100 {
+        let begin = Instant::now();
+        let found = read();
+        if begin.elapsed() < LITTLE {
+            return found;
+        }
+    }
+    panic!("in 100 tries, reading always took {LITTLE:?}");
+}
+
+/// What each group used, as thousandths of what all used together, over enough time that a few quanta do not matter.
+pub fn shares(groups: &[&Group]) -> Vec<u64> {
+    groups.iter().for_each(|group| wait_for_hogs(group));
+    let read = || groups.iter().map(|group| group.used()).collect::<Vec<_>>();
+    let before = at_once(read);
+    sleep(Duration::from_secs(20));
+    let used: Vec<u64> =
+        at_once(read).into_iter().zip(before).map(|(after, before)| after - before).collect();
+    let all: u64 = used.iter().sum();
+    used.iter().map(|used| used * 1000 / all.max(1)).collect()
+}
+
+/// Whether shares are as expected, to that many thousandths.
+pub fn within(thousandths: u64, found: &[u64], expected: &[u64]) -> bool {
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| found.abs_diff(*expected) <= thousandths)
+}
+
+/// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle, and what a
+/// hundredth of its waits exceed, in microseconds.
+pub fn lateness_in(group: &Group, rounds: u32) -> (u64, u64) {
+    let script = format!(
+        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {rounds}",
+        group.path.display(),
+        env!("CARGO_BIN_EXE_mete-ext-sleeper")
+    );
+    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
 /// A cgroup of this test, and the processes that it has put into it.

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* The numbers of tasks and cgroups: what clients and domains are for a policy. */
+#ifndef METE_NUMBERS_BPF_H
+#define METE_NUMBERS_BPF_H
+
+#include "scx.h"
+
+/* These are powers of two, so that a mask bounds an index. */
+#define CLIENTS 16384u
+#define DOMAINS 1024u
+/* As many as a mask of 64 bits has room for. */
+#define PROCESSORS 64u
+
+/* The number of the topmost cgroup. */
+#define ROOT 0u
+
+/*
+ * An index that the verifier sees to be below a power of two. The compiler, which may know that it is, must not leave the
+ * mask out: the verifier follows no comparison of another copy.
+ */
+static __always_inline __u32 masked(__u32 number, __u32 size)
+{
+	asm volatile("" : "+r"(number));
+	return number & (size - 1);
+}
+
+/* Numbers that no task and no cgroup has. The maps have locks of their own, so any operation may use them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, CLIENTS);
+	__uint(value_size, sizeof(__u32));
+} free_clients SEC(".maps"), free_domains SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} domains_of_cgroups SEC(".maps");
+
+/* The number of a task; CLIENTS for one that has none. */
+static __always_inline __u32 client_of(const struct task_struct *p)
+{
+	/* The member is free for a scheduler that orders no queue by it. 0: the task has no number. */
+	__u64 number = p->scx.dsq_vtime - 1;
+
+	return number < CLIENTS ? number : CLIENTS;
+}
+
+static __always_inline __u32 domain_of(struct cgroup *cgrp)
+{
+	__u32 *number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, 0);
+
+	return number ? masked(*number, DOMAINS) : ROOT;
+}
+
+/* Gives a task a number, and a dispatch queue that it has alone: 0, or why not. */
+static __always_inline s32 give_number(struct task_struct *p)
+{
+	__u32 client;
+	s32 error;
+
+	if (bpf_map_pop_elem(&free_clients, &client))
+		return -E2BIG;
+	error = scx_bpf_create_dsq(client, -1);
+	if (error) {
+		bpf_map_push_elem(&free_clients, &client, 0);
+		return error;
+	}
+	p->scx.dsq_vtime = client + 1;
+	return 0;
+}
+
+/* The task has none any more. */
+static __always_inline void take_number_back(struct task_struct *p)
+{
+	__u32 client = client_of(p);
+
+	p->scx.dsq_vtime = 0;
+	scx_bpf_destroy_dsq(client);
+	bpf_map_push_elem(&free_clients, &client, 0);
+}
+
+/* All numbers are free, but for the root's. */
+static __always_inline void begin_numbers(void)
+{
+	__u32 nth;
+
+	bpf_for(nth, 0, CLIENTS)
+	{
+		__u32 number = CLIENTS - 1 - nth;
+
+		bpf_map_push_elem(&free_clients, &number, 0);
+	}
+	bpf_for(nth, 0, DOMAINS - 1)
+	{
+		__u32 number = DOMAINS - 1 - nth;
+
+		bpf_map_push_elem(&free_domains, &number, 0);
+	}
+}
+
+/* The cgroup that contains this one; the topmost one contains itself. */
+static __always_inline __u32 domain_above(struct cgroup *cgrp)
+{
+	struct cgroup *above;
+	__u32 parent = ROOT;
+
+	if (cgrp->level <= 0)
+		return parent;
+	above = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
+	if (above) {
+		parent = domain_of(above);
+		bpf_cgroup_release(above);
+	}
+	return parent;
+}
+
+/* Gives a cgroup a number: 0, or why not. */
+static __always_inline s32 give_domain_number(struct cgroup *cgrp, __u32 *domain)
+{
+	__u32 *number;
+
+	*domain = ROOT;
+	if (cgrp->level > 0 && bpf_map_pop_elem(&free_domains, domain))
+		return -E2BIG;
+	number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!number) {
+		if (*domain != ROOT)
+			bpf_map_push_elem(&free_domains, domain, 0);
+		return -ENOMEM;
+	}
+	*number = *domain;
+	return 0;
+}
+
+#endif

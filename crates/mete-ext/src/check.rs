@@ -1,0 +1,37 @@
+//! Whether a scheduler can rule here.
+
+use std::fs;
+use std::path::Path;
+
+use mete_kernel::check_capabilities;
+
+use crate::ExtError;
+
+/// Where the kernel says what sched_ext does.
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+
+/// Whether a scheduler can be loaded that has room for `most` processors. How many this machine may have.
+pub(crate) fn check(most: usize) -> Result<u32, ExtError> {
+    check_sched_ext()?;
+    check_capabilities()?;
+    let found = mete_kernel::record::possible_processors()?;
+    match u32::try_from(found) {
+        Ok(processors) if found <= most => Ok(processors),
+        _ => Err(ExtError::TooManyProcessors { found, most }),
+    }
+}
+
+fn check_sched_ext() -> Result<(), ExtError> {
+    let state = Path::new(SCHED_EXT).join("state");
+    let Ok(state) = fs::read_to_string(state) else { return Err(ExtError::Absent) };
+    match state.trim() {
+        "disabled" => Ok(()),
+        _ => Err(ExtError::Taken { by: ruling().unwrap_or_else(|| "without a name".into()) }),
+    }
+}
+
+/// The name of the scheduler that rules.
+fn ruling() -> Option<String> {
+    let name = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).ok()?;
+    Some(name.trim().to_owned())
+}

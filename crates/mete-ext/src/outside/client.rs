@@ -1,0 +1,82 @@
+//! What is known of a client outside the kernel.
+
+use mete_kernel::Weight;
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
+
+/// A client, as the policy knows it and as the kernel's side told last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// Which client of this number it is.
+    pub joined: u32,
+    pub generation: u32,
+    pub domain: DomainIndex,
+    pub weight: u32,
+    /// The processors that it may run on, a bit each.
+    pub allowed: u64,
+    /// Whether it wants a processor. The policy may take a client for ready that does not: one that ran by turn and
+    /// blocked. It is told when it chooses the client.
+    pub can_run: bool,
+    /// Whether the policy takes it for blocked.
+    pub is_away: bool,
+    /// Whether the policy may choose it: it waits, and is neither chosen nor put aside.
+    pub is_ready: bool,
+    /// What it has used, and what of that the policy was told.
+    pub used: Nanoseconds,
+    pub told: Nanoseconds,
+}
+
+impl Client {
+    /// What it has used of which the policy was not told; the policy is told now.
+    pub fn charge(&mut self) -> Nanoseconds {
+        let ran = self.used.saturating_sub(self.told);
+        self.told = self.told.max(self.used);
+        ran
+    }
+
+    pub fn may_run_on(&self, processor: usize) -> bool {
+        self.allowed >> (processor & 63) & 1 == 1
+    }
+}
+
+/// A weight of the kernel as a share.
+pub(crate) fn share(weight: u32) -> Share {
+    Share::new(weight).unwrap_or(Share::ONE)
+}
+
+/// The share of a task in a domain. Policies without domains give each task its domain's share, times its own; to the others
+/// it is all the same, because this is so for all tasks of the domain.
+pub(crate) fn share_in(weight: u32, of_domain: u32) -> Share {
+    let share = u64::from(weight) * u64::from(of_domain) / u64::from(Weight::ORDINARY.get());
+    Share::new(u32::try_from(share).unwrap_or(u32::MAX)).unwrap_or(Share::ONE)
+}
+
+/// All clients, by number.
+#[derive(Debug)]
+pub(crate) struct Clients(Vec<Option<Client>>);
+
+impl Clients {
+    /// With room for this number of them.
+    pub fn with_room(most: usize) -> Clients {
+        Clients(vec![None; most])
+    }
+
+    pub fn get(&mut self, number: ClientId) -> Option<&mut Client> {
+        self.0.get_mut(number.index())?.as_mut()
+    }
+
+    pub fn put(&mut self, number: ClientId, client: Client) {
+        if let Some(place) = self.0.get_mut(number.index()) {
+            *place = Some(client);
+        }
+    }
+
+    /// The numbers and weights of those in a domain.
+    pub fn in_domain(&self, domain: DomainIndex) -> impl Iterator<Item = (ClientId, u32)> {
+        let all = self.0.iter().enumerate().filter_map(|(at, client)| Some((ClientId::at(at), client.as_ref()?)));
+        all.filter(move |(_, client)| client.domain == domain).map(|(number, client)| (number, client.weight))
+    }
+
+    pub fn take(&mut self, number: ClientId) -> Option<Client> {
+        self.0.get_mut(number.index())?.take()
+    }
+}

@@ -1,0 +1,483 @@
+//! The owner of the policy: tells it what has happened, and gives each processor what it decides.
+
+use std::collections::VecDeque;
+
+use mete_kernel::Weight;
+use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
+
+use crate::outside::answer::Answer;
+use crate::outside::client::{Client, Clients, share, share_in};
+use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
+use crate::outside::reader::Reader;
+use crate::outside::ready::Ready;
+use crate::outside::row::{Row, RowKind};
+use crate::outside::slot::Chosen;
+
+/// How many clients are put aside at most while a client is sought that may run on a processor.
+const MOST_ASIDE: usize = 64;
+
+/// What it has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeciderCounts {
+    /// Clients that the policy chose.
+    pub decisions: u64,
+    /// Clients that gave way at once to one that woke.
+    pub preempted: u64,
+    /// Rows that were read.
+    pub rows: u64,
+}
+
+/// See the [module](self).
+pub(crate) struct Decider {
+    policy: Box<dyn Policy + Send>,
+    clients: Clients,
+    reader: Reader,
+    ready: Ready,
+    /// For each processor.
+    chosen: Vec<Option<Chosen>>,
+    /// Clients that the policy has chosen for a processor on which they may not run. Their turn has come, so they are next
+    /// where they may.
+    aside: VecDeque<Decision>,
+    /// The weights of the domains; 0 for one that is not known.
+    weights: Vec<u32>,
+    /// When the policy's periodic interrupt is next, if it wants one.
+    next_tick: Option<Nanoseconds>,
+    lost: u64,
+    pub counts: DeciderCounts,
+}
+
+impl Decider {
+    pub fn new(policy: Box<dyn Policy + Send>, processors: usize) -> Decider {
+        Decider {
+            policy,
+            clients: Clients::with_room(CLIENTS),
+            reader: Reader::of(processors),
+            ready: Ready::of(processors),
+            chosen: vec![None; processors],
+            aside: VecDeque::with_capacity(CLIENTS),
+            weights: vec![0; DOMAINS],
+            next_tick: None,
+            lost: 0,
+            counts: DeciderCounts::default(),
+        }
+    }
+
+    /// Reads what has happened up to now, and decides for each processor. It runs on this processor itself.
+    pub fn round(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
+        let lost = memory.lost(self.chosen.len());
+        while let Some(row) = self.reader.next(memory, now) {
+            self.counts.rows += 1;
+            self.see(memory, row);
+        }
+        self.reader.release(memory);
+        if lost != self.lost {
+            self.lost = lost;
+            self.look_at_all(memory, now);
+        }
+        self.tick(memory, now);
+        self.leave_offline(memory, now);
+        self.fill_all(memory, now, own);
+    }
+
+    /// What it knows of a client, for tests.
+    #[cfg(test)]
+    pub fn about(&mut self, number: ClientId) -> String {
+        format!("{:?}, {:?}, {:?}, {:?}", self.clients.get(number), self.chosen, self.aside, self.ready)
+    }
+
+    fn see(&mut self, memory: &Memory, row: Row) {
+        let client = ClientId::new(row.number);
+        match row.kind {
+            RowKind::Joined => self.join(memory, client, row.time),
+            RowKind::Left => self.leave(client, row.time),
+            RowKind::Changed => self.change(memory, client, row.time),
+            RowKind::Woke => self.wait(memory, client, row, Stop::Preempted),
+            RowKind::Expired => self.wait(memory, client, row, Stop::Expired),
+            RowKind::Preempted => self.wait(memory, client, row, Stop::Preempted),
+            RowKind::Yielded => self.wait(memory, client, row, Stop::Yielded),
+            RowKind::Blocked => self.block(client, row),
+            RowKind::Missed => self.miss(memory, client, row),
+            RowKind::Domain => self.change_domain(memory, DomainIndex::at(row.number as usize), row.time),
+            RowKind::Unknown => {}
+        }
+    }
+
+    fn join(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
+        self.leave(number, time);
+        let Some(view) = memory.task(number) else { return };
+        let (joined, generation, weight) = (view.joined, view.generation, view.weight);
+        self.policy.add(number, view.domain, self.share_in(weight, view.domain), time);
+        self.policy.set_allowed(number, view.allowed);
+        let client = Client {
+            joined,
+            generation,
+            domain: view.domain,
+            weight,
+            allowed: view.allowed,
+            can_run: false,
+            is_away: true,
+            is_ready: false,
+            used: Nanoseconds::ZERO,
+            told: Nanoseconds::ZERO,
+        };
+        self.clients.put(number, client);
+    }
+
+    fn leave(&mut self, number: ClientId, time: Nanoseconds) {
+        self.set_ready(number, false);
+        if self.clients.take(number).is_some() {
+            self.forget(number);
+            self.policy.remove(number, time);
+        }
+    }
+
+    /// A client is not chosen any more. An answer that is still there is about a generation that is past, and comes back as missed.
+    fn forget(&mut self, number: ClientId) {
+        if let Some(processor) = self.processor_of(number) {
+            self.chosen[processor] = None;
+        }
+        self.aside.retain(|decision| decision.client != number);
+    }
+
+    /// The processor that a client was chosen for.
+    fn processor_of(&self, number: ClientId) -> Option<usize> {
+        self.chosen.iter().position(|chosen| chosen.is_some_and(|chosen| chosen.client == number))
+    }
+
+    fn set_ready(&mut self, number: ClientId, is_ready: bool) {
+        let Some(client) = self.clients.get(number) else { return };
+        match (client.is_ready, is_ready) {
+            (false, true) => self.ready.add(client.allowed),
+            (true, false) => self.ready.remove(client.allowed),
+            (true, true) | (false, false) => {}
+        }
+        client.is_ready = is_ready;
+    }
+
+    /// The policy is told that a client that it had chosen stops, after it has used this.
+    fn ran(&mut self, number: ClientId, ran: Nanoseconds, stop: Stop, time: Nanoseconds) {
+        self.policy.ran(number, ran, stop, time);
+        self.set_ready(number, stop != Stop::Blocked);
+    }
+
+    fn share_in(&self, weight: u32, domain: DomainIndex) -> Share {
+        let of_domain = self.weights.get(domain.index()).copied().unwrap_or(0);
+        share_in(weight, if of_domain == 0 { Weight::ORDINARY.get() } else { of_domain })
+    }
+
+    fn change(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
+        let Some(view) = memory.task(number) else { return };
+        let share = self.share_in(view.weight, view.domain);
+        let Some(client) = self.clients.get(number) else { return };
+        if client.weight != view.weight {
+            client.weight = view.weight;
+            self.policy.set_share(number, share, time);
+        }
+        if client.allowed != view.allowed {
+            self.change_allowed(number, view.allowed, time);
+        }
+        if self.clients.get(number).is_some_and(|client| client.domain != view.domain) {
+            self.change_home(memory, number, view.domain, share, time);
+        }
+    }
+
+    /// A client has come to another domain. One that runs is taken for blocked until it has stopped.
+    fn change_home(
+        &mut self,
+        memory: &Memory,
+        number: ClientId,
+        domain: DomainIndex,
+        share: Share,
+        time: Nanoseconds,
+    ) {
+        let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
+        let Some(client) = self.clients.get(number) else { return };
+        client.domain = domain;
+        let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
+        self.set_ready(number, false);
+        self.forget(number);
+        self.policy.remove(number, time);
+        self.policy.add(number, domain, share, time);
+        self.policy.set_allowed(number, allowed);
+        if !was_away && !runs {
+            self.wake(memory, number, time);
+        }
+    }
+
+    fn change_allowed(&mut self, number: ClientId, allowed: u64, time: Nanoseconds) {
+        if self.aside.iter().any(|decision| decision.client == number) {
+            self.stop(number, Stop::Preempted, time);
+        }
+        let Some(client) = self.clients.get(number) else { return };
+        let was_ready = client.is_ready;
+        self.set_ready(number, false);
+        if let Some(client) = self.clients.get(number) {
+            client.allowed = allowed;
+        }
+        self.set_ready(number, was_ready);
+        self.policy.set_allowed(number, allowed);
+    }
+
+    fn change_domain(&mut self, memory: &Memory, number: DomainIndex, time: Nanoseconds) {
+        let Some(known) = self.weights.get_mut(number.index()) else { return };
+        let weight = memory.domain(number).map_or(0, |view| view.weight);
+        let before = std::mem::replace(known, weight);
+        let Some(view) = memory.domain(number) else { return };
+        self.policy.add_domain(number, view.parent, share(weight));
+        if before == 0 || before == weight {
+            return;
+        }
+        self.policy.set_domain_share(number, share(weight), time);
+        for (client, own) in self.clients.in_domain(number) {
+            self.policy.set_share(client, share_in(own, weight), time);
+        }
+    }
+
+    /// A client waits for a processor; if it was chosen, it has had one.
+    fn wait(&mut self, memory: &Memory, number: ClientId, row: Row, stop: Stop) {
+        let Some(client) = self.clients.get(number) else { return };
+        client.generation = row.generation;
+        client.used = row.used;
+        client.can_run = true;
+        let is_away = client.is_away;
+        self.stop(number, stop, row.time);
+        if is_away {
+            self.wake(memory, number, row.time);
+        }
+    }
+
+    /// If a client is not chosen, the policy takes it for one that waits, and is told when it chooses it.
+    fn block(&mut self, number: ClientId, row: Row) {
+        let Some(client) = self.clients.get(number) else { return };
+        client.used = row.used;
+        client.can_run = false;
+        self.stop(number, Stop::Blocked, row.time);
+    }
+
+    /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will be told.
+    fn miss(&mut self, memory: &Memory, number: ClientId, row: Row) {
+        if self.chosen.iter().flatten().any(|chosen| chosen.is_about(number, row.generation)) {
+            let waits = memory.task(number).is_some_and(|task| task.activity == Activity::Waiting);
+            self.stop(number, if waits { Stop::Preempted } else { Stop::Blocked }, row.time);
+        }
+    }
+
+    /// A client is chosen no more, if it was.
+    fn stop(&mut self, number: ClientId, stop: Stop, time: Nanoseconds) {
+        if self.processor_of(number).is_none() && !self.aside.iter().any(|decision| decision.client == number) {
+            return;
+        }
+        self.forget(number);
+        let Some(client) = self.clients.get(number) else { return };
+        client.is_away = stop == Stop::Blocked;
+        let ran = client.charge();
+        self.ran(number, ran, stop, time);
+    }
+
+    fn wake(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
+        if let Some(client) = self.clients.get(number) {
+            client.is_away = false;
+        }
+        self.set_ready(number, true);
+        if let Some(processor) = self.policy.wake(number, time) {
+            self.preempt(memory, processor.index(), time);
+        }
+    }
+
+    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used when it has stopped.
+    fn preempt(&mut self, memory: &Memory, processor: usize, time: Nanoseconds) {
+        let Some(Some(chosen)) = self.chosen.get(processor).copied() else { return };
+        self.counts.preempted += 1;
+        if !self.take_back(memory, processor, time) {
+            self.stop(chosen.client, Stop::Preempted, time);
+            memory.preempt(1 << processor);
+        }
+    }
+
+    /// Takes the answer of a processor back, unless it is carried out already.
+    fn take_back(&mut self, memory: &Memory, processor: usize, time: Nanoseconds) -> bool {
+        let Some(chosen) = self.chosen[processor] else { return false };
+        if !memory.take_back(processor) {
+            return false;
+        }
+        self.chosen[processor] = None;
+        self.ran(chosen.client, Nanoseconds::ZERO, Stop::Preempted, time);
+        true
+    }
+
+    /// After rows were lost, all clients are looked at.
+    fn look_at_all(&mut self, memory: &Memory, now: Nanoseconds) {
+        for domain in (0..DOMAINS).map(DomainIndex::at) {
+            self.change_domain(memory, domain, now);
+        }
+        for number in ClientId::first(CLIENTS as u32) {
+            self.look_at(memory, number, now);
+        }
+    }
+
+    fn look_at(&mut self, memory: &Memory, number: ClientId, now: Nanoseconds) {
+        let Some(view) = memory.task(number) else { return };
+        let known = self.clients.get(number).map(|client| client.joined);
+        let TaskView { joined, activity, generation, .. } = view;
+        if activity == Activity::Absent {
+            return self.leave(number, now);
+        }
+        if known != Some(joined) {
+            self.join(memory, number, now);
+        }
+        self.change(memory, number, now);
+        let Some(client) = self.clients.get(number) else { return };
+        let used = client.used;
+        let row = Row { time: now, used, number: number.get(), generation, kind: RowKind::Unknown };
+        match activity {
+            Activity::Waiting if generation != client.generation || !client.can_run => {
+                self.wait(memory, number, row, Stop::Preempted);
+            }
+            Activity::Away if client.can_run => self.block(number, row),
+            Activity::Waiting | Activity::Away | Activity::Running | Activity::Absent => {}
+        }
+    }
+
+    /// The policy's periodic interrupt, for each processor. One that was missed is not made up for.
+    fn tick(&mut self, memory: &Memory, now: Nanoseconds) {
+        let Some(period) = self.policy.tick_ns().filter(|period| !period.is_zero()) else { return };
+        if *self.next_tick.get_or_insert(now) > now {
+            return;
+        }
+        self.next_tick = Some(now.saturating_add(period));
+        for processor in 0..self.chosen.len() {
+            if self.policy.tick(ProcessorId::at(processor), now) {
+                self.preempt(memory, processor, now);
+            }
+        }
+    }
+
+    /// Takes back what was decided for processors that have gone.
+    fn leave_offline(&mut self, memory: &Memory, now: Nanoseconds) {
+        let online = memory.online();
+        for processor in 0..self.chosen.len() {
+            if online >> processor & 1 == 0 {
+                self.take_back(memory, processor, now);
+            }
+        }
+    }
+
+    /// First this processor, then those that have nothing to run, then the others.
+    fn fill_all(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
+        let (online, idle) = (memory.online(), memory.idle() & !(1 << own));
+        self.fill(memory, now, 1 << own & online);
+        self.fill(memory, now, idle & online);
+        self.fill(memory, now, online & !idle & !(1 << own));
+        // What was put aside for one processor may run on another one.
+        if !self.aside.is_empty() {
+            self.fill(memory, now, online);
+        }
+        for processor in processors((idle | 1 << own) & online) {
+            if self.is_empty(processor) {
+                self.fill_from_others(memory, now, processor);
+            }
+        }
+        let woken = processors(idle & online).filter(|processor| !self.is_empty(*processor));
+        let woken = woken.fold(0, |mask, processor| mask | 1 << processor);
+        if woken != 0 {
+            memory.wake(woken);
+        }
+    }
+
+    /// Whether there is such a processor, and nothing is chosen for it.
+    fn is_empty(&self, processor: usize) -> bool {
+        self.chosen.get(processor).is_some_and(Option::is_none)
+    }
+
+    /// Finds clients for these processors, where there is none.
+    fn fill(&mut self, memory: &Memory, now: Nanoseconds, mask: u64) {
+        for processor in processors(mask) {
+            if self.is_empty(processor) {
+                self.choose(memory, now, processor);
+            }
+        }
+    }
+
+    /// A processor has nothing to run: what others have not begun yet, because something else runs there, is decided again.
+    fn fill_from_others(&mut self, memory: &Memory, now: Nanoseconds, processor: usize) {
+        for other in 0..self.chosen.len() {
+            let may = self.chosen[other].is_some_and(|chosen| {
+                self.clients.get(chosen.client).is_some_and(|client| client.may_run_on(processor))
+            });
+            if may && self.take_back(memory, other, now) && self.choose(memory, now, processor) {
+                return;
+            }
+        }
+    }
+
+    /// Finds the next client of a processor, and answers the kernel's side.
+    fn choose(&mut self, memory: &Memory, now: Nanoseconds, processor: usize) -> bool {
+        let Some(decision) = self.take_aside(processor).or_else(|| self.ask_policy(processor, now)) else {
+            return false;
+        };
+        self.answer(memory, processor, decision);
+        true
+    }
+
+    /// The first one that was put aside and may run on this processor.
+    fn take_aside(&mut self, processor: usize) -> Option<Decision> {
+        let clients = &mut self.clients;
+        let may = |decision: &Decision| {
+            clients.get(decision.client).is_some_and(|client| client.may_run_on(processor))
+        };
+        let place = self.aside.iter().position(may)?;
+        self.aside.remove(place)
+    }
+
+    /// The policy's next one. Those that may not run on this processor are put aside.
+    fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<Decision> {
+        for _ in 0..MOST_ASIDE {
+            if !self.ready.any_on(processor) {
+                return None;
+            }
+            let decision = self.pick(processor, now)?;
+            if self.clients.get(decision.client)?.may_run_on(processor) {
+                return Some(decision);
+            }
+            self.aside.push_back(decision);
+        }
+        None
+    }
+
+    /// A client that the policy has chosen, and that can run.
+    fn pick(&mut self, processor: usize, now: Nanoseconds) -> Option<Decision> {
+        loop {
+            let decision = self.policy.pick(ProcessorId::at(processor), now)?;
+            self.counts.decisions += 1;
+            self.set_ready(decision.client, false);
+            let Some(client) = self.clients.get(decision.client) else {
+                self.policy.remove(decision.client, now);
+                continue;
+            };
+            if client.can_run {
+                return Some(decision);
+            }
+            client.is_away = true;
+            let ran = client.charge();
+            self.ran(decision.client, ran, Stop::Blocked, now);
+        }
+    }
+
+    /// Tells the kernel's side.
+    fn answer(&mut self, memory: &Memory, processor: usize, decision: Decision) {
+        let Some(client) = self.clients.get(decision.client) else { return };
+        let generation = client.generation;
+        let answer = Answer { client: decision.client, generation, slice: decision.slice_ns };
+        memory.put_answer(processor, answer.to_bits());
+        self.chosen[processor] = Some(Chosen { client: decision.client, generation });
+    }
+}
+
+/// The numbers in a mask.
+fn processors(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lowest < 64).then_some(lowest)
+    })
+}

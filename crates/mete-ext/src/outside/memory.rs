@@ -1,0 +1,393 @@
+//! The memory that the kernel's side and the policy's side share (`bpf/outside.bpf.c`, `bpf/rows.bpf.h`,
+//! `bpf/answers.bpf.h`).
+
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mete_kernel::{AtomicNumbers, SharedNumbers};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
+
+use crate::outside::row::{Row, RowKind};
+use crate::skeleton::outside::{OutsideSkel, types};
+
+/// The most clients at a time.
+pub(crate) const CLIENTS: usize = size_of::<types::bss_tasks>() / size_of::<types::task>();
+/// The most domains.
+pub(crate) const DOMAINS: usize = size_of::<types::bss_domains>() / size_of::<types::domain>();
+/// The most processors.
+pub(crate) const PROCESSORS: usize = size_of::<types::bss_processors>() / size_of::<types::processor>();
+/// Rows in the ring of a processor.
+const ROWS: usize = size_of::<types::bss_rows>() / size_of::<types::row>() / PROCESSORS;
+
+/// Defines a structure of the kernel's side as atomic numbers, and checks that each lies where it lies there.
+macro_rules! mirror {
+    ($name:ident of $kernels:ident { $($field:ident: $number:ty $(as $its:ident)?,)* }) => {
+        #[repr(C)]
+        struct $name { $($field: $number,)* }
+
+        const _: () = assert!(size_of::<$name>() == size_of::<types::$kernels>());
+        $(mirror!(@check $name $kernels $field $($its)?);)*
+
+        // SAFETY: it is laid out as C does it, and consists of atomic numbers.
+        unsafe impl AtomicNumbers for $name {}
+    };
+    (@check $name:ident $kernels:ident $field:ident) => {
+        const _: () = assert!(offset_of!($name, $field) == offset_of!(types::$kernels, $field));
+    };
+    // Bytes between two numbers.
+    (@check $name:ident $kernels:ident $field:ident unused) => {};
+}
+
+mirror!(SharedTask of task {
+    base_ns: AtomicU64,
+    ends_ns: AtomicU64,
+    slice_ns: AtomicU64,
+    allowed: AtomicU64,
+    joined: AtomicU32,
+    generation: AtomicU32,
+    activity: AtomicU32,
+    domain: AtomicU32,
+    weight: AtomicU32,
+    queued_in: AtomicU32,
+    is_handed_over: AtomicU32,
+    rest: AtomicU32 as unused,
+});
+
+mirror!(SharedDomain of domain {
+    cgroup: AtomicU64,
+    is_known: AtomicU32,
+    parent: AtomicU32,
+    weight: AtomicU32,
+    set: AtomicU32,
+});
+
+mirror!(SharedRow of row {
+    time_ns: AtomicU64,
+    used_ns: AtomicU64,
+    number: AtomicU32,
+    generation: AtomicU32,
+    kind: AtomicU32,
+    sequence: AtomicU32,
+});
+
+mirror!(SharedRing of ring {
+    begun: AtomicU32,
+    lost: AtomicU32,
+    rest: [AtomicU32; 14] as unused,
+    taken: AtomicU32,
+    other_rest: [AtomicU32; 15] as unused,
+});
+
+mirror!(SharedAnswer of answer {
+    bits: AtomicU64,
+    rest: [AtomicU64; 7] as unused,
+});
+
+mirror!(SharedProcessor of processor {
+    interrupted: AtomicU32,
+    cursor: AtomicU32,
+    has_run: AtomicU32,
+    is_turn_of_policy: AtomicU32,
+    decided: AtomicU64,
+    late: AtomicU64,
+    undecided: AtomicU64,
+    hastened: AtomicU64,
+    extended: AtomicU64,
+    rounds: AtomicU64,
+});
+
+mirror!(SharedState of shared {
+    pending_since_ns: AtomicU64,
+    is_pending: AtomicU32,
+    is_stalled: AtomicU32,
+    idle: AtomicU64,
+    online: AtomicU64,
+    wakes: AtomicU64,
+    preempts: AtomicU64,
+    is_deciding: AtomicU32,
+    is_able: AtomicU32,
+    seconds: AtomicU32,
+    looks: AtomicU32,
+});
+
+/// Both sides' memory, mapped.
+pub(crate) struct Memory {
+    tasks: SharedNumbers<SharedTask>,
+    domains: SharedNumbers<SharedDomain>,
+    rows: SharedNumbers<SharedRow>,
+    rings: SharedNumbers<SharedRing>,
+    answers: SharedNumbers<SharedAnswer>,
+    processors: SharedNumbers<SharedProcessor>,
+    state: SharedNumbers<SharedState>,
+    ending: SharedNumbers<AtomicU32>,
+}
+
+const _: () = assert!(offset_of!(types::bss, exit_kind) == 0);
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskView {
+    /// Which client of this number it is.
+    pub joined: u32,
+    pub generation: u32,
+    pub activity: Activity,
+    pub domain: DomainIndex,
+    pub weight: u32,
+    pub allowed: u64,
+}
+
+/// What a task does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It is no client.
+    Absent,
+    /// It waits for something.
+    Away,
+    /// It waits for a processor.
+    Waiting,
+    /// It has one, or goes on at once.
+    Running,
+}
+
+/// What is known of a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DomainView {
+    pub parent: DomainIndex,
+    pub weight: u32,
+}
+
+/// What the kernel's side has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelCounts {
+    pub decided: u64,
+    pub late: u64,
+    pub undecided: u64,
+    pub hastened: u64,
+    pub extended: u64,
+    pub rounds: u64,
+    pub lost: u64,
+}
+
+impl Memory {
+    pub fn of(skeleton: &OutsideSkel<'_>) -> io::Result<Memory> {
+        let maps = &skeleton.maps;
+        Ok(Memory {
+            tasks: SharedNumbers::of(&maps.bss_tasks, CLIENTS)?,
+            domains: SharedNumbers::of(&maps.bss_domains, DOMAINS)?,
+            rows: SharedNumbers::of(&maps.bss_rows, ROWS * PROCESSORS)?,
+            rings: SharedNumbers::of(&maps.bss_rings, PROCESSORS)?,
+            answers: SharedNumbers::of(&maps.bss_answers, PROCESSORS)?,
+            processors: SharedNumbers::of(&maps.bss_processors, PROCESSORS)?,
+            state: SharedNumbers::of(&maps.bss_shared, 1)?,
+            ending: SharedNumbers::of(&maps.bss, 1)?,
+        })
+    }
+
+    fn state(&self) -> &SharedState {
+        &self.state.all()[0]
+    }
+
+    /// Whether anything was to be decided. From here on, what happens says so again: rows are read after this.
+    pub fn begin_round(&self) -> bool {
+        // The other side writes a row, and then looks whether it has to say so. Exchanges order both sides' writes before
+        // their reads, so that a row is read here or said there.
+        let was_pending = self.state().is_pending.swap(0, Ordering::SeqCst) != 0;
+        self.state().is_stalled.store(0, Ordering::Relaxed);
+        was_pending
+    }
+
+    /// The next row of a processor's ring that is whole, and is not later than that.
+    pub fn next_row(&self, processor: usize, taken: u32, latest: Nanoseconds) -> Option<Row> {
+        let row = &self.rows.all()[processor * ROWS + taken as usize % ROWS];
+        // Acquire: the row was written before its sequence number.
+        if row.sequence.load(Ordering::Acquire) != taken.wrapping_add(1) {
+            return None;
+        }
+        let time = Nanoseconds::new(row.time_ns.load(Ordering::Relaxed));
+        (time <= latest).then(|| Row {
+            time,
+            used: Nanoseconds::new(row.used_ns.load(Ordering::Relaxed)),
+            number: row.number.load(Ordering::Relaxed),
+            generation: row.generation.load(Ordering::Relaxed),
+            kind: RowKind::of(row.kind.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Gives the places of rows back that were read.
+    pub fn release_rows(&self, processor: usize, taken: u32) {
+        // Release: they were read before.
+        self.rings.all()[processor].taken.store(taken, Ordering::Release);
+    }
+
+    /// Rows for which there was no room.
+    pub fn lost(&self, processors: usize) -> u64 {
+        let lost = self.rings.all().iter().take(processors).map(|ring| ring.lost.load(Ordering::Relaxed));
+        lost.map(u64::from).sum()
+    }
+
+    /// A client that the kernel's side knows.
+    pub fn task(&self, client: ClientId) -> Option<TaskView> {
+        let task = self.tasks.all().get(client.index())?;
+        let activity = match types::activity(task.activity.load(Ordering::Relaxed)) {
+            types::activity::AWAY => Activity::Away,
+            types::activity::WAITING => Activity::Waiting,
+            types::activity::RUNNING | types::activity::INTERRUPTED => Activity::Running,
+            _ => Activity::Absent,
+        };
+        Some(TaskView {
+            joined: task.joined.load(Ordering::Relaxed),
+            generation: task.generation.load(Ordering::Relaxed),
+            activity,
+            domain: DomainIndex::at(task.domain.load(Ordering::Relaxed) as usize),
+            weight: task.weight.load(Ordering::Relaxed),
+            allowed: task.allowed.load(Ordering::Relaxed),
+        })
+    }
+
+    /// A domain that the kernel's side knows; `None` if there is none of this number.
+    pub fn domain(&self, number: DomainIndex) -> Option<DomainView> {
+        let domain = self.domains.all().get(number.index())?;
+        let set = domain.set.load(Ordering::Relaxed);
+        (domain.is_known.load(Ordering::Relaxed) != 0).then(|| DomainView {
+            parent: DomainIndex::at(domain.parent.load(Ordering::Relaxed) as usize),
+            weight: if set == 0 { domain.weight.load(Ordering::Relaxed) } else { set },
+        })
+    }
+
+    /// Gives a processor an answer, in place of one that may be there still.
+    pub fn put_answer(&self, processor: usize, answer: u64) {
+        // Release: what the answer rests on was read before. The other side takes it by an exchange.
+        self.answers.all()[processor].bits.store(answer, Ordering::Release);
+    }
+
+    /// Takes an answer back; `false` if it was carried out already, or is about to be.
+    pub fn take_back(&self, processor: usize) -> bool {
+        self.answers.all()[processor].bits.swap(0, Ordering::AcqRel) != 0
+    }
+
+    /// The processors that have nothing to run, a bit each.
+    pub fn idle(&self) -> u64 {
+        self.state().idle.load(Ordering::Relaxed)
+    }
+
+    /// The processors that there are at the moment, a bit each.
+    pub fn online(&self) -> u64 {
+        self.state().online.load(Ordering::Relaxed)
+    }
+
+    pub fn set_online(&self, processors: u64) {
+        self.state().online.store(processors, Ordering::Relaxed);
+    }
+
+    /// Has these processors look for an answer if they are idle, when this thread yields.
+    pub fn wake(&self, processors: u64) {
+        self.state().wakes.fetch_or(processors, Ordering::Release);
+    }
+
+    /// Has the clients on these processors give way, when this thread yields.
+    pub fn preempt(&self, processors: u64) {
+        self.state().preempts.fetch_or(processors, Ordering::Release);
+    }
+
+    /// Whether the kernel has ended the scheduler.
+    pub fn has_ended(&self) -> bool {
+        self.ending.all()[0].load(Ordering::Relaxed) != 0
+    }
+
+    pub fn counts(&self) -> KernelCounts {
+        let sum = |count: fn(&SharedProcessor) -> &AtomicU64| -> u64 {
+            self.processors.all().iter().map(|processor| count(processor).load(Ordering::Relaxed)).sum()
+        };
+        KernelCounts {
+            decided: sum(|processor| &processor.decided),
+            late: sum(|processor| &processor.late),
+            undecided: sum(|processor| &processor.undecided),
+            hastened: sum(|processor| &processor.hastened),
+            extended: sum(|processor| &processor.extended),
+            rounds: sum(|processor| &processor.rounds),
+            lost: self.lost(PROCESSORS),
+        }
+    }
+}
+
+const _: () = assert!(ProcessorId::MAX.index() >= PROCESSORS);
+
+/// What the kernel's side does, for tests without it.
+#[cfg(test)]
+pub(crate) mod kernels_side {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    impl Memory {
+        /// Memory that no program writes.
+        pub fn of_nothing() -> io::Result<Memory> {
+            let file = |bytes: usize| {
+                let file = memfd_create("model", MemfdFlags::CLOEXEC)?;
+                ftruncate(&file, bytes as u64)?;
+                Ok::<_, io::Error>(file)
+            };
+            Ok(Memory {
+                tasks: SharedNumbers::of(file(size_of::<types::bss_tasks>())?, CLIENTS)?,
+                domains: SharedNumbers::of(file(size_of::<types::bss_domains>())?, DOMAINS)?,
+                rows: SharedNumbers::of(file(size_of::<types::bss_rows>())?, ROWS * PROCESSORS)?,
+                rings: SharedNumbers::of(file(size_of::<types::bss_rings>())?, PROCESSORS)?,
+                answers: SharedNumbers::of(file(size_of::<types::bss_answers>())?, PROCESSORS)?,
+                processors: SharedNumbers::of(file(size_of::<types::bss_processors>())?, PROCESSORS)?,
+                state: SharedNumbers::of(file(size_of::<types::bss_shared>())?, 1)?,
+                ending: SharedNumbers::of(file(size_of::<u32>())?, 1)?,
+            })
+        }
+
+        /// Tells something in the ring of a processor; `false` if there is no room, and it is lost.
+        pub fn tell(&self, processor: usize, time: Nanoseconds, row: (types::row_kind, u32, u32, u64)) -> bool {
+            let (kind, number, generation, used) = row;
+            let ring = &self.rings.all()[processor];
+            let begun = ring.begun.load(Ordering::Relaxed);
+            if begun.wrapping_sub(ring.taken.load(Ordering::Relaxed)) as usize >= ROWS - 8 {
+                ring.lost.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            ring.begun.store(begun.wrapping_add(1), Ordering::Relaxed);
+            let row = &self.rows.all()[processor * ROWS + begun as usize % ROWS];
+            row.time_ns.store(time.get(), Ordering::Relaxed);
+            row.used_ns.store(used, Ordering::Relaxed);
+            row.number.store(number, Ordering::Relaxed);
+            row.generation.store(generation, Ordering::Relaxed);
+            row.kind.store(kind.0, Ordering::Relaxed);
+            row.sequence.store(begun.wrapping_add(1), Ordering::Release);
+            true
+        }
+
+        pub fn set_task(&self, client: u32, activity: types::activity, view: TaskView) {
+            let task = &self.tasks.all()[client as usize];
+            task.joined.store(view.joined, Ordering::Relaxed);
+            task.generation.store(view.generation, Ordering::Relaxed);
+            task.domain.store(view.domain.get().into(), Ordering::Relaxed);
+            task.weight.store(view.weight, Ordering::Relaxed);
+            task.allowed.store(view.allowed, Ordering::Relaxed);
+            task.activity.store(activity.0, Ordering::Relaxed);
+        }
+
+        pub fn set_domain(&self, number: u32, parent: u32, weight: u32) {
+            let domain = &self.domains.all()[number as usize];
+            domain.parent.store(parent, Ordering::Relaxed);
+            domain.weight.store(weight, Ordering::Relaxed);
+            domain.is_known.store(1, Ordering::Relaxed);
+        }
+
+        pub fn take_answer(&self, processor: usize) -> Option<u64> {
+            let answer = self.answers.all()[processor].bits.swap(0, Ordering::Relaxed);
+            (answer != 0).then_some(answer)
+        }
+
+        pub fn set_idle(&self, processors: u64) {
+            self.state().idle.store(processors, Ordering::Relaxed);
+        }
+
+        pub fn take_preempts(&self) -> u64 {
+            self.state().preempts.swap(0, Ordering::Relaxed)
+        }
+    }
+}

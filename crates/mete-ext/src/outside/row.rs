@@ -1,0 +1,63 @@
+//! What the kernel's side tells (`bpf/rows.bpf.h`).
+
+use mete_policy::Nanoseconds;
+
+use crate::skeleton::outside::types::row_kind;
+
+/// Something that has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub time: Nanoseconds,
+    /// What the client has used since it joined.
+    pub used: Nanoseconds,
+    /// The client, or the domain.
+    pub number: u32,
+    /// How often the client has begun to wait.
+    pub generation: u32,
+    pub kind: RowKind,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// The task is a client from now on.
+    Joined,
+    /// It is none any more.
+    Left,
+    /// The client has another weight, another domain, or may run on other processors.
+    Changed,
+    /// It waits for a processor, after it was away.
+    Woke,
+    /// It waits again, after its slice.
+    Expired,
+    /// It waits again, after a part of its slice.
+    Preempted,
+    /// The same, because it gave way by itself.
+    Yielded,
+    /// It waits for something else than a processor.
+    Blocked,
+    /// A decision about the client could not be carried out.
+    Missed,
+    /// A domain has come, gone, or has another weight.
+    Domain,
+    /// What no program writes.
+    Unknown,
+}
+
+impl RowKind {
+    pub fn of(number: u32) -> RowKind {
+        match row_kind(number) {
+            row_kind::ROW_JOINED => RowKind::Joined,
+            row_kind::ROW_LEFT => RowKind::Left,
+            row_kind::ROW_CHANGED => RowKind::Changed,
+            row_kind::ROW_WOKE => RowKind::Woke,
+            row_kind::ROW_EXPIRED => RowKind::Expired,
+            row_kind::ROW_PREEMPTED => RowKind::Preempted,
+            row_kind::ROW_YIELDED => RowKind::Yielded,
+            row_kind::ROW_BLOCKED => RowKind::Blocked,
+            row_kind::ROW_MISSED => RowKind::Missed,
+            row_kind::ROW_DOMAIN => RowKind::Domain,
+            _ => RowKind::Unknown,
+        }
+    }
+}
