@@ -55,6 +55,7 @@ struct task {
 	__u64 base_ns; /* its processor time when it joined */
 	__u64 ends_ns; /* its processor time at the end of its slice */
 	__u64 slice_ns; /* the slice that is decided, until it runs; or 0 */
+	__u64 used_ns; /* what it had used since it joined, when it was interrupted */
 	__u64 allowed; /* the processors that it may run on, a bit each */
 	__u32 joined; /* which client of this number it is */
 	__u32 generation; /* how often it has begun to wait */
@@ -358,6 +359,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		processor->is_turn_of_policy = 0;
 		if (task && !has_ended && !was_preempted) {
 			task->activity = INTERRUPTED;
+			task->used_ns = previous->se.sum_exec_runtime - task->base_ns;
 			processor->interrupted = before + 1;
 		}
 		return;

@@ -284,11 +284,18 @@ impl Decider {
         }
     }
 
-    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used when it has stopped.
+    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used at most, and what is
+    /// too much of that when it has stopped.
     fn preempt(&mut self, memory: &Memory, processor: usize, time: Nanoseconds) {
         let Some(Some(chosen)) = self.chosen.get(processor).copied() else { return };
         self.counts.preempted += 1;
         if !self.take_back(memory, processor, time) {
+            if let Some(client) = self.clients.get(chosen.client) {
+                client.used = match memory.task(chosen.client).map(|task| task.activity) {
+                    Some(Activity::Interrupted(used)) => used,
+                    _ => client.used.max(client.told).saturating_add(time.saturating_sub(chosen.at)),
+                };
+            }
             self.stop(chosen.client, Stop::Preempted, time);
             memory.preempt(1 << processor);
         }
@@ -334,7 +341,11 @@ impl Decider {
                 self.wait(memory, number, row, Stop::Preempted);
             }
             Activity::Away if client.can_run => self.block(number, row),
-            Activity::Waiting | Activity::Away | Activity::Running | Activity::Absent => {}
+            Activity::Waiting
+            | Activity::Away
+            | Activity::Running
+            | Activity::Interrupted(_)
+            | Activity::Absent => {}
         }
     }
 
@@ -415,7 +426,7 @@ impl Decider {
         let Some(decision) = self.take_aside(processor).or_else(|| self.ask_policy(processor, now)) else {
             return false;
         };
-        self.answer(memory, processor, decision);
+        self.answer(memory, processor, decision, now);
         true
     }
 
@@ -464,12 +475,12 @@ impl Decider {
     }
 
     /// Tells the kernel's side.
-    fn answer(&mut self, memory: &Memory, processor: usize, decision: Decision) {
+    fn answer(&mut self, memory: &Memory, processor: usize, decision: Decision, now: Nanoseconds) {
         let Some(client) = self.clients.get(decision.client) else { return };
         let generation = client.generation;
         let answer = Answer { client: decision.client, generation, slice: decision.slice_ns };
         memory.put_answer(processor, answer.to_bits());
-        self.chosen[processor] = Some(Chosen { client: decision.client, generation });
+        self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now });
     }
 }
 

@@ -43,6 +43,7 @@ mirror!(SharedTask of task {
     base_ns: AtomicU64,
     ends_ns: AtomicU64,
     slice_ns: AtomicU64,
+    used_ns: AtomicU64,
     allowed: AtomicU64,
     joined: AtomicU32,
     generation: AtomicU32,
@@ -146,8 +147,10 @@ pub(crate) enum Activity {
     Away,
     /// It waits for a processor.
     Waiting,
-    /// It has one, or goes on at once.
+    /// It has one.
     Running,
+    /// It was interrupted by the deciding thread, after it had used this since it joined.
+    Interrupted(Nanoseconds),
 }
 
 /// What is known of a domain.
@@ -232,7 +235,10 @@ impl Memory {
         let activity = match types::activity(task.activity.load(Ordering::Relaxed)) {
             types::activity::AWAY => Activity::Away,
             types::activity::WAITING => Activity::Waiting,
-            types::activity::RUNNING | types::activity::INTERRUPTED => Activity::Running,
+            types::activity::RUNNING => Activity::Running,
+            types::activity::INTERRUPTED => {
+                Activity::Interrupted(Nanoseconds::new(task.used_ns.load(Ordering::Relaxed)))
+            }
             _ => Activity::Absent,
         };
         Some(TaskView {

@@ -82,7 +82,7 @@ impl Machine {
             Activity::Absent => types::activity::ABSENT,
             Activity::Away => types::activity::AWAY,
             Activity::Waiting => types::activity::WAITING,
-            Activity::Running => types::activity::RUNNING,
+            Activity::Running | Activity::Interrupted(_) => types::activity::RUNNING,
         };
         self.memory.set_task(task as u32, activity, view);
     }
@@ -279,7 +279,7 @@ fn new_1_after_rows_were_lost_all_tasks_are_looked_at() {
                     Activity::Absent => machine.join(task),
                     Activity::Away => machine.set(task, activity, row_kind::ROW_WOKE),
                     Activity::Waiting => machine.set(task, Activity::Away, row_kind::ROW_BLOCKED),
-                    Activity::Running => {}
+                    Activity::Running | Activity::Interrupted(_) => {}
                 }
             }
             assert!(machine.memory.lost(2) > 0);

@@ -1,6 +1,6 @@
 //! What is decided for a processor.
 
-use mete_policy::ClientId;
+use mete_policy::{ClientId, Nanoseconds};
 
 use crate::outside::answer::generation_bits;
 
@@ -10,6 +10,8 @@ pub(crate) struct Chosen {
     pub client: ClientId,
     /// The generation of the client that was decided about.
     pub generation: u32,
+    /// When it was chosen.
+    pub at: Nanoseconds,
 }
 
 impl Chosen {

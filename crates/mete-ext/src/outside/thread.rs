@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mete_policy::Nanoseconds;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use rustix::thread::sched_getcpu;
+use rustix::thread::{disable_transparent_huge_pages, sched_getcpu, transparent_huge_pages_are_disabled};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::outside::decider::Decider;
@@ -32,21 +32,34 @@ impl Shared {
     }
 }
 
-/// The memory of this process, which stays in memory: to wait for it to be read from a disk is to wait for a task that
-/// waits for a decision.
-pub(crate) struct Locked;
+/// The memory of this process, which stays where it is: to wait for a page is to wait for a task that waits for a decision.
+///
+/// Locked pages are not read from a disk. But the kernel collapses small pages to huge ones, in a thread that is scheduled like any
+/// task and meanwhile keeps others from the process's memory. So it is asked not to.
+pub(crate) struct Locked {
+    had_no_huge_pages: bool,
+}
 
 impl Locked {
     pub fn new() -> std::io::Result<Locked> {
+        // A kernel without huge pages does not know either call.
+        let had_no_huge_pages = transparent_huge_pages_are_disabled().unwrap_or(true);
+        if !had_no_huge_pages {
+            disable_transparent_huge_pages(true)?;
+        }
+        let locked = Locked { had_no_huge_pages };
         mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
-        Ok(Locked)
+        Ok(locked)
     }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // It cannot fail.
+        // Neither can fail.
         let _ = munlockall();
+        if !self.had_no_huge_pages {
+            let _ = disable_transparent_huge_pages(false);
+        }
     }
 }
 
