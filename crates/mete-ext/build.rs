@@ -26,7 +26,9 @@ fn main() {
             .reference_obj(true)
             .rustfmt("")
             .clang(env::var_os("CLANG").unwrap_or_else(|| "clang-19".into()))
-            .clang_args(include.iter().cloned().chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>())
+            .clang_args(
+                include.iter().cloned().chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>(),
+            )
             .build_and_generate(out.join(format!("{name}.skel.rs")));
         if let Err(error) = built {
             eprintln!(

@@ -52,6 +52,7 @@ check() {
 # What the machine's first process, scripts/vm/init, reads: where to be and what to run.
 write_orders() {
 	printf 'cd %q || exit 125\n' "$PWD"
+	printf 'export CLANG=%q METE_CLANG_INSIDE=%q\n' "$root/scripts/vm/clang.sh" "${CLANG:-clang-19}"
 	[ -z "$shared" ] || printf 'mount_shared %q\n' "$shared"
 	printf 'run %s\n' "$(printf '%q ' "$@")"
 }
@@ -74,10 +75,33 @@ qemu_arguments() {
 	[ -z "$shared" ] || printf '%s\n' -virtfs "local,path=$shared,mount_tag=shared,security_model=none,multidevs=remap"
 }
 
+# Programs inside have the host compile (clang.sh).
+serve_compiler() {
+	local ready
+	while [ -d "$orders/compiled" ]; do
+		for ready in "$orders"/compiled/*/ready; do
+			[ -e "$ready" ] && compile_in "${ready%/ready}"
+		done
+		sleep 0.05
+	done
+}
+
+compile_in() {
+	local arguments
+	rm -f "$1/ready"
+	mapfile -d '' arguments <"$1/arguments"
+	(cd "$1/files" && exec "${CLANG:-clang-19}" "${arguments[@]}") >"$1/stdout" 2>"$1/stderr" </dev/null
+	echo $? >"$1/status.new"
+	mv "$1/status.new" "$1/status"
+}
+
 boot() {
 	local arguments status
 	orders=$(mktemp -d "${TMPDIR:-/tmp}/mete-vm.XXXXXX") || exit
-	trap 'rm -rf "$orders"' EXIT
+	mkdir -m 1777 "$orders/compiled"
+	serve_compiler &
+	# shellcheck disable=SC2064 # the number now
+	trap "rm -rf '$orders'; wait $! 2>/dev/null" EXIT
 	write_orders "$@" >"$orders/orders"
 	mapfile -t arguments < <(qemu_arguments)
 	# An input that never ends: at its end QEMU would close the port and the command's output block.

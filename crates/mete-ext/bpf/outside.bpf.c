@@ -4,6 +4,7 @@
  *
  *	something happens	a row says so to the policy (rows.bpf.h)
  *	a processor is free	dispatch: the answer that lies there is carried out (answers.bpf.h)
+ *	there is no choice	dispatch: if one task alone waits, it runs, and the policy is told (all policies would choose it)
  *	there is no answer	dispatch: the thread in which the policy decides runs on this processor, if it does not already
  *
  * The deciding thread is a task like any other, but it waits in a dispatch queue of its own and is not told to itself. It never
@@ -63,6 +64,7 @@ struct task {
 	__u32 domain;
 	__u32 weight;
 	__u32 queued_in; /* the second in which it began to wait */
+	__u32 is_resumed; /* it goes on after it was interrupted, by the same decision */
 	__u32 is_handed_over; /* the task that woke it is about to wait itself */
 };
 
@@ -78,9 +80,11 @@ struct processor {
 	__u32 interrupted; /* one more than the number of the client that the policy has interrupted; or 0 */
 	__u32 cursor; /* where the kernel's side has come to in its turn */
 	__u32 has_run; /* a client has run here since the processor last asked for a decision */
+	__u32 is_asked; /* what runs was asked to give way, for the deciding thread */
 	__u32 is_turn_of_policy; /* a task has run by turn while the policy was late: now the deciding thread may go on */
 	__u64 decided; /* answers that were carried out */
 	__u64 late; /* those that could not be: the task had left, or it came too late */
+	__u64 alone; /* tasks that ran without a decision, because no other one waited */
 	__u64 undecided; /* tasks that ran by turn, because no answer had come by the deadline */
 	__u64 hastened; /* tasks that ran because they had waited for long */
 	__u64 extended; /* slices that went on, because the policy was just deciding */
@@ -127,7 +131,8 @@ static __always_inline int decides(const struct task_struct *p)
 	return p->pid == policy_thread;
 }
 
-static __always_inline void tell_of(const struct task_struct *p, enum row_kind kind, __u32 client, const struct task *task)
+static __always_inline void tell_of(const struct task_struct *p, enum row_kind kind, __u32 client,
+				    const struct task *task)
 {
 	tell(kind, client, task->generation, p->se.sum_exec_runtime - task->base_ns);
 }
@@ -159,7 +164,10 @@ static __always_inline void ask_policy(__u32 processor, int may_interrupt)
 		scx_bpf_kick_cpu(lowest_bit(others), SCX_KICK_IDLE);
 		return;
 	}
-	scx_bpf_kick_cpu(processor, may_interrupt ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+	if (may_interrupt) {
+		processor_at(processor)->is_asked = 1;
+		scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
+	}
 }
 
 /* The policy's answers are carried out on other processors. */
@@ -203,6 +211,7 @@ s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 static __always_inline void enqueue_policy(struct task_struct *p, u64 enq_flags)
 {
 	shared.is_able = 1;
+	shared.is_deciding = 0;
 	insert_into(p, POLICY_QUEUE, POLICY_SLICE_NS, enq_flags);
 	/* What has happened since it read the rows last. */
 	if (shared.is_pending)
@@ -217,6 +226,22 @@ static __always_inline enum row_kind how_it_came(const struct task_struct *p, co
 	if (!task->ends_ns)
 		return ROW_YIELDED;
 	return p->se.sum_exec_runtime + LEAST_LEFT_NS >= task->ends_ns ? ROW_EXPIRED : ROW_PREEMPTED;
+}
+
+/* A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be. */
+static __always_inline void find_processor(__u32 processor, const struct task *task)
+{
+	__u64 idle = shared.idle & task->allowed;
+	__u32 here = bpf_get_smp_processor_id();
+	int is_handed_over = task->is_handed_over && task->allowed & bit_of(here);
+
+	if (rows_are_many(here)) {
+		ask_policy(processor, 1);
+	} else if (waiting.count > 1 || (!idle && !is_handed_over)) {
+		ask_policy(processor, !is_handed_over);
+	} else if (idle) {
+		scx_bpf_kick_cpu(idle & bit_of(processor) ? processor : lowest_bit(idle), SCX_KICK_IDLE);
+	}
 }
 
 void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
@@ -246,12 +271,14 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	kind = how_it_came(p, task);
 	task->activity = WAITING;
 	task->slice_ns = 0;
+	task->is_resumed = 0;
 	task->generation++;
 	insert_into(p, client, OWN_SLICE_NS, enq_flags);
 	put_in(&waiting, client);
+	last_put = client;
 	tell_of(p, kind, client, task);
 	if (kind == ROW_WOKE)
-		ask_policy(processor, !task->is_handed_over);
+		find_processor(processor, task);
 	else if (!shared.is_pending && shared.idle & task->allowed)
 		ask_policy(processor, 0);
 }
@@ -282,6 +309,23 @@ static __always_inline int carry_out(__u64 answer, struct task_struct *previous,
 	processor->late++;
 	tell(ROW_MISSED, client, answer >> 14, 0);
 	return 0;
+}
+
+/* The task that waits alone runs next. */
+static __always_inline int take_only(struct processor *processor)
+{
+	__u32 client;
+
+	if (waiting.count != 1)
+		return 0;
+	client = masked(last_put, CLIENTS);
+	/* As a rule it is the one that began to wait last. */
+	if (!(waiting.words[client / 64] >> (client & 63) & 1))
+		client = first_waiting(0);
+	if (client >= CLIENTS || !move_to_local(client))
+		return 0;
+	processor->alone++;
+	return 1;
 }
 
 /* A task that waits runs next, in turn; of those that have waited for long, or of all. */
@@ -322,7 +366,10 @@ static __always_inline int resume(struct processor *processor)
 {
 	__u32 client = forget_interrupted(processor);
 
-	return client < CLIENTS && move_to_local(client);
+	if (client >= CLIENTS || !move_to_local(client))
+		return 0;
+	tasks[masked(client, CLIENTS)].is_resumed = 1;
+	return 1;
 }
 
 /* The deciding thread runs next, if it waits. */
@@ -334,7 +381,7 @@ static __always_inline int have_decided(void)
 
 void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 {
-	int has_decided = previous && decides(previous), was_preempted, has_ended = 0;
+	int has_decided = previous && decides(previous), was_preempted, was_asked, has_ended = 0;
 	struct processor *processor = processor_at(cpu);
 	__u32 before = CLIENTS;
 	struct task *task = 0;
@@ -350,6 +397,13 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 			    previous->se.sum_exec_runtime + LEAST_LEFT_NS >= task->ends_ns;
 	}
 	was_preempted = is_preempted(cpu);
+	was_asked = processor->is_asked;
+	processor->is_asked = 0;
+	/* It has given way by itself: what takes its slice away otherwise has asked. */
+	if (task && !has_ended && !was_preempted && !was_asked) {
+		task->ends_ns = 0;
+		has_ended = 1;
+	}
 	if (was_preempted)
 		forget_interrupted(processor);
 
@@ -376,6 +430,8 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	}
 	answer = take_answer(cpu);
 	if (answer && carry_out(answer, task ? previous : 0, before, cpu))
+		return;
+	if (!task && take_only(processor))
 		return;
 	if ((shared.is_stalled || !shared.is_able) && take_in_turn(processor, 0)) {
 		processor->undecided++;
@@ -420,30 +476,13 @@ void OPERATION(running, struct task_struct *p)
 	take_out(&overdue, client);
 	if (task->slice_ns)
 		p->scx.slice = task->slice_ns;
+	else if (task->activity == WAITING && !task->is_resumed)
+		tell(ROW_TAKEN, client, task->generation, processor);
 	task->slice_ns = 0;
+	task->is_resumed = 0;
 	task->ends_ns = p->se.sum_exec_runtime + p->scx.slice;
 	task->activity = RUNNING;
 	processor_at(processor)->has_run = 1;
-}
-
-/* Without this operation, a client that yields would be taken for one that was asked to give way, and go on. */
-SEC("struct_ops/yield")
-bool BPF_PROG(give_way, struct task_struct *from, struct task_struct *to)
-{
-	struct task *task = task_of(client_of(from));
-
-	if (to)
-		return 0;
-	from->scx.slice = 0;
-	if (task && task->activity == RUNNING)
-		task->ends_ns = 0;
-	return 1;
-}
-
-void OPERATION(stopping, struct task_struct *p, bool runnable)
-{
-	if (decides(p))
-		shared.is_deciding = 0;
 }
 
 /* A task ceases to be runnable: it waits for something, has ended, or the kernel is about to change it. */
@@ -454,6 +493,7 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 
 	if (decides(p)) {
 		shared.is_able = 0;
+		shared.is_deciding = 0;
 		return;
 	}
 	if (!task || task->activity == ABSENT || task->activity == AWAY)
@@ -754,9 +794,7 @@ struct sched_ext_ops mete = {
 	.enqueue = (void *)enqueue,
 	.dispatch = (void *)dispatch,
 	.running = (void *)running,
-	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
-	.yield = (void *)give_way,
 	.set_weight = (void *)set_weight,
 	.set_cpumask = (void *)set_cpumask,
 	.cpu_release = (void *)cpu_release,

@@ -24,6 +24,7 @@ enum row_kind {
 	ROW_PREEMPTED, /* the same, after it had less */
 	ROW_YIELDED, /* the same, because it gave way by itself */
 	ROW_BLOCKED, /* the task is away */
+	ROW_TAKEN, /* the task runs without a decision; instead of what it has used, the row has the processor */
 	ROW_MISSED, /* a decision about the task came late, or could not be carried out */
 	ROW_DOMAIN, /* a cgroup has come, gone, or has another weight: see struct domain */
 };
@@ -48,6 +49,14 @@ struct ring {
 
 struct ring rings[PROCESSORS] SEC(".bss.rings");
 struct row rows[PROCESSORS * ROWS] SEC(".bss.rows");
+
+/* Whether the policy has to read soon, so that nothing is lost. */
+static __always_inline int rows_are_many(__u32 processor)
+{
+	struct ring *ring = &rings[masked(processor, PROCESSORS)];
+
+	return ring->begun - ring->taken > ROWS / 2;
+}
 
 static __always_inline void tell(enum row_kind kind, __u32 number, __u32 generation, __u64 used_ns)
 {

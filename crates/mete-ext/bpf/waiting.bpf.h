@@ -19,6 +19,9 @@ struct line waiting SEC(".bss.waiting");
 /* Those of them that have waited for long. */
 struct line overdue SEC(".bss.overdue");
 
+/* The task that began to wait last. */
+__u32 last_put;
+
 static __always_inline void put_in(struct line *line, __u32 client)
 {
 	__u64 bit = 1ull << (client & 63);

@@ -12,10 +12,11 @@ use mete_policy::by_name;
 
 fn print(status: &PolicyStatus) {
     println!(
-        "decisions={} decided={} late={} undecided={} hastened={} extended={} preempted={} rounds={} lost={} own_ns={} ended={}",
+        "decisions={} decided={} late={} alone={} undecided={} hastened={} extended={} preempted={} rounds={} lost={} own_ns={} ended={}",
         status.decisions,
         status.decided,
         status.late,
+        status.alone,
         status.undecided,
         status.hastened,
         status.extended,

@@ -192,7 +192,9 @@ impl Dealer {
             Means::Dispatcher(dispatcher) => {
                 dispatcher.used().iter().map(|used| Some(Duration::from_nanos(used.get()))).collect()
             }
-            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => self.accounts.iter().map(Account::used).collect(),
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => {
+                self.accounts.iter().map(Account::used).collect()
+            }
         }
     }
 

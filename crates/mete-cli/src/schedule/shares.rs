@@ -44,7 +44,8 @@ impl ScheduleOptions {
         let (by, domains) = (self.by(), self.domains());
         let is_outside = policy != SharePolicy::GroupVtrr;
         if is_outside && by == By::Cgroup {
-            let mistake = format!("weights of control groups cannot have {} decide: leave --by out", policy.name());
+            let mistake =
+                format!("weights of control groups cannot have {} decide: leave --by out", policy.name());
             return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if let Some(other) =

@@ -72,7 +72,8 @@ impl Clients {
 
     /// The numbers and weights of those in a domain.
     pub fn in_domain(&self, domain: DomainIndex) -> impl Iterator<Item = (ClientId, u32)> {
-        let all = self.0.iter().enumerate().filter_map(|(at, client)| Some((ClientId::at(at), client.as_ref()?)));
+        let all =
+            self.0.iter().enumerate().filter_map(|(at, client)| Some((ClientId::at(at), client.as_ref()?)));
         all.filter(move |(_, client)| client.domain == domain).map(|(number, client)| (number, client.weight))
     }
 

@@ -96,6 +96,7 @@ impl Decider {
             RowKind::Preempted => self.wait(memory, client, row, Stop::Preempted),
             RowKind::Yielded => self.wait(memory, client, row, Stop::Yielded),
             RowKind::Blocked => self.block(client, row),
+            RowKind::Taken => self.confirm(client, row.used.get() as usize, row.time),
             RowKind::Missed => self.miss(memory, client, row),
             RowKind::Domain => self.change_domain(memory, DomainIndex::at(row.number as usize), row.time),
             RowKind::Unknown => {}
@@ -254,6 +255,21 @@ impl Decider {
         self.stop(number, Stop::Blocked, row.time);
     }
 
+    /// A client runs on a processor without a decision, as a rule because no other one waited: the policy is asked, and chooses it
+    /// where it has no other choice. If it has, the client is charged when it is chosen.
+    fn confirm(&mut self, number: ClientId, processor: usize, time: Nanoseconds) {
+        let is_ready = self.clients.get(number).is_some_and(|client| client.is_ready);
+        if !is_ready || !self.is_empty(processor) {
+            return;
+        }
+        let Some(decision) = self.pick(processor, time) else { return };
+        if decision.client != number {
+            return self.ran(decision.client, Nanoseconds::ZERO, Stop::Preempted, time);
+        }
+        let generation = self.clients.get(number).map_or(0, |client| client.generation);
+        self.chosen[processor] = Some(Chosen { client: number, generation, at: time });
+    }
+
     /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will be told.
     fn miss(&mut self, memory: &Memory, number: ClientId, row: Row) {
         if self.chosen.iter().flatten().any(|chosen| chosen.is_about(number, row.generation)) {
@@ -264,7 +280,8 @@ impl Decider {
 
     /// A client is chosen no more, if it was.
     fn stop(&mut self, number: ClientId, stop: Stop, time: Nanoseconds) {
-        if self.processor_of(number).is_none() && !self.aside.iter().any(|decision| decision.client == number) {
+        if self.processor_of(number).is_none() && !self.aside.iter().any(|decision| decision.client == number)
+        {
             return;
         }
         self.forget(number);
@@ -383,9 +400,10 @@ impl Decider {
         if !self.aside.is_empty() {
             self.fill(memory, now, online);
         }
-        for processor in processors((idle | 1 << own) & online) {
+        let free = idle | 1 << own;
+        for processor in processors(free & online) {
             if self.is_empty(processor) {
-                self.fill_from_others(memory, now, processor);
+                self.fill_from(memory, now, processor, online & !free);
             }
         }
         let woken = processors(idle & online).filter(|processor| !self.is_empty(*processor));
@@ -410,9 +428,9 @@ impl Decider {
     }
 
     /// A processor has nothing to run: what others have not begun yet, because something else runs there, is decided again.
-    fn fill_from_others(&mut self, memory: &Memory, now: Nanoseconds, processor: usize) {
-        for other in 0..self.chosen.len() {
-            let may = self.chosen[other].is_some_and(|chosen| {
+    fn fill_from(&mut self, memory: &Memory, now: Nanoseconds, processor: usize, others: u64) {
+        for other in processors(others) {
+            let may = self.chosen.get(other).copied().flatten().is_some_and(|chosen| {
                 self.clients.get(chosen.client).is_some_and(|client| client.may_run_on(processor))
             });
             if may && self.take_back(memory, other, now) && self.choose(memory, now, processor) {

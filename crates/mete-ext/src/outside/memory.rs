@@ -51,8 +51,8 @@ mirror!(SharedTask of task {
     domain: AtomicU32,
     weight: AtomicU32,
     queued_in: AtomicU32,
+    is_resumed: AtomicU32,
     is_handed_over: AtomicU32,
-    rest: AtomicU32 as unused,
 });
 
 mirror!(SharedDomain of domain {
@@ -89,13 +89,17 @@ mirror!(SharedProcessor of processor {
     interrupted: AtomicU32,
     cursor: AtomicU32,
     has_run: AtomicU32,
+    is_asked: AtomicU32,
     is_turn_of_policy: AtomicU32,
+    rest: AtomicU32 as unused,
     decided: AtomicU64,
     late: AtomicU64,
+    alone: AtomicU64,
     undecided: AtomicU64,
     hastened: AtomicU64,
     extended: AtomicU64,
     rounds: AtomicU64,
+    end: [AtomicU64; 6] as unused,
 });
 
 mirror!(SharedState of shared {
@@ -165,6 +169,7 @@ pub(crate) struct DomainView {
 pub(crate) struct KernelCounts {
     pub decided: u64,
     pub late: u64,
+    pub alone: u64,
     pub undecided: u64,
     pub hastened: u64,
     pub extended: u64,
@@ -308,6 +313,7 @@ impl Memory {
         KernelCounts {
             decided: sum(|processor| &processor.decided),
             late: sum(|processor| &processor.late),
+            alone: sum(|processor| &processor.alone),
             undecided: sum(|processor| &processor.undecided),
             hastened: sum(|processor| &processor.hastened),
             extended: sum(|processor| &processor.extended),
@@ -347,7 +353,12 @@ pub(crate) mod kernels_side {
         }
 
         /// Tells something in the ring of a processor; `false` if there is no room, and it is lost.
-        pub fn tell(&self, processor: usize, time: Nanoseconds, row: (types::row_kind, u32, u32, u64)) -> bool {
+        pub fn tell(
+            &self,
+            processor: usize,
+            time: Nanoseconds,
+            row: (types::row_kind, u32, u32, u64),
+        ) -> bool {
             let (kind, number, generation, used) = row;
             let ring = &self.rings.all()[processor];
             let begun = ring.begun.load(Ordering::Relaxed);

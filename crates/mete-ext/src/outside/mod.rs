@@ -72,6 +72,8 @@ pub struct PolicyStatus {
     pub decided: u64,
     /// Those that were not, because the task had run or left meanwhile.
     pub late: u64,
+    /// Tasks that ran without a decision, because no other one waited.
+    pub alone: u64,
     /// Tasks that ran by turn, because the policy had not decided by the deadline.
     pub undecided: u64,
     /// Tasks that ran because they had waited for some seconds.
@@ -118,7 +120,8 @@ impl PolicyScheduler {
             .spawn(move || decide(decider, of_thread, &says_thread, &takes_over))
             .map_err(ExtError::Thread)?;
         // It ends when this is dropped, if the scheduler cannot be loaded.
-        let number = hears_thread.recv().map_err(|_| ExtError::Thread(std::io::ErrorKind::BrokenPipe.into()))?;
+        let number =
+            hears_thread.recv().map_err(|_| ExtError::Thread(std::io::ErrorKind::BrokenPipe.into()))?;
         let mut skeleton = load(number, processors)?;
         let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Thread)?);
         memory.set_online(online(processors));
@@ -156,6 +159,7 @@ impl PolicyScheduler {
             decisions: of_thread(&self.shared.decisions),
             decided: counts.decided,
             late: counts.late,
+            alone: counts.alone,
             undecided: counts.undecided,
             hastened: counts.hastened,
             extended: counts.extended,

@@ -8,7 +8,7 @@ use crate::skeleton::outside::types::row_kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub time: Nanoseconds,
-    /// What the client has used since it joined.
+    /// What the client has used since it joined; of [`RowKind::Taken`], the number of the processor.
     pub used: Nanoseconds,
     /// The client, or the domain.
     pub number: u32,
@@ -36,6 +36,8 @@ pub(crate) enum RowKind {
     Yielded,
     /// It waits for something else than a processor.
     Blocked,
+    /// It runs without a decision.
+    Taken,
     /// A decision about the client could not be carried out.
     Missed,
     /// A domain has come, gone, or has another weight.
@@ -55,6 +57,7 @@ impl RowKind {
             row_kind::ROW_PREEMPTED => RowKind::Preempted,
             row_kind::ROW_YIELDED => RowKind::Yielded,
             row_kind::ROW_BLOCKED => RowKind::Blocked,
+            row_kind::ROW_TAKEN => RowKind::Taken,
             row_kind::ROW_MISSED => RowKind::Missed,
             row_kind::ROW_DOMAIN => RowKind::Domain,
             _ => RowKind::Unknown,

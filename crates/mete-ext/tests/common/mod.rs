@@ -59,7 +59,7 @@ pub fn shares(groups: &[&Group]) -> Vec<u64> {
     groups.iter().for_each(|group| wait_for_hogs(group));
     let read = || groups.iter().map(|group| group.used()).collect::<Vec<_>>();
     let before = at_once(read);
-    sleep(Duration::from_secs(20));
+    sleep(Duration::from_secs(10));
     let used: Vec<u64> =
         at_once(read).into_iter().zip(before).map(|(after, before)| after - before).collect();
     let all: u64 = used.iter().sum();
