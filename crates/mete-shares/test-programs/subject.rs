@@ -1,4 +1,4 @@
-//! `auto|ext|cgroup|dispatcher NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and waits. For each line on its input it prints what
+//! `auto|ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and waits. For each line on its input it prints what
 //! acts, whether it rules, and for each group what was wanted and given, in percent; a line `NAME=SHARE` sets a share first. At the
 //! end of its input it prints what was put back.
 
@@ -12,10 +12,12 @@ fn main() -> Outcome {
     mete_sched::actuator::watcher::take_over_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((by, groups)) = arguments.split_first() else { return Err("no arguments".into()) };
+    let (by, policy) = by.split_once(':').map_or((by.as_str(), "vtrr"), |(by, policy)| (by, policy));
     let by = By::named(by).ok_or("no such means")?;
+    let policy = SharePolicy::named(policy).ok_or("no such policy")?;
     let groups =
         groups.iter().map(|text| SharedDomain::parse(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
-    match Dealer::start(by, SharePolicy::GroupVtrr, groups) {
+    match Dealer::start(by, policy, groups) {
         Ok(dealer) => deal(dealer),
         Err(error) => say(&format!("refused: {error}")),
     }

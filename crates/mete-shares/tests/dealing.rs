@@ -190,6 +190,23 @@ fn vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares() {
     gives_two_to_one("ext", "sched_ext");
 }
 
+#[test]
+fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
+    if !has_sched_ext() {
+        println!("SKIPPED: new_1_a_policy_outside_the_kernel_gives_groups_their_shares: no sched_ext");
+        return;
+    }
+    gives_two_to_one("ext:distributed-vtrr-kernel", "sched_ext");
+    // Without a means that is named, it is taken for control groups.
+    let Some(group) = Group::new("outside") else { return };
+    let (mut dealing, said) = Dealing::start("auto:eevdf", &[group.with(3)]);
+    assert!(said.contains("eevdf schedules all ordinary tasks from outside the kernel"), "{said}");
+    assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
+    assert_eq!(dealing.end(), "None", "nothing is to be put back");
+    let (_, said) = Dealing::start("cgroup:eevdf", &[group.with(3)]);
+    assert!(said.starts_with("refused") && said.contains("cannot have eevdf decide"), "{said}");
+}
+
 /// What has to be for the dispatcher.
 fn may_dispatch() -> bool {
     let is_root = fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t"));
