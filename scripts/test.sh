@@ -103,20 +103,20 @@ miri() {
 }
 
 # A virtual machine emulates its processors one after the other on one of the host's. So there are two at a time, and what the
-# first one prints follows behind the others.
+# first one prints follows behind the others. Both take about as long.
 vm() {
 	local beside=$target/test-vm.log pid status
 	# In a group of its own, which can be ended as a whole.
 	set -m
-	of_kernel "$beside" >"$beside.out" 2>&1 &
+	vm_beside "$beside" >"$beside.out" 2>&1 &
 	pid=$!
 	set +m
 	# shellcheck disable=SC2064 # the number now
 	trap "kill -- -$pid 2>/dev/null" EXIT
-	# Shares of processor time are asserted, so time must not depend on what else the host does.
+	# Where shares of processor time are asserted, time must not depend on what else the host does.
 	in_vm vm-ext --counted mete-ext
 	in_vm vm-shares --counted mete-shares
-	in_vm vm-dispatch --counted mete-dispatch
+	in_vm vm-modules --modules
 	wait "$pid"
 	status=$?
 	trap - EXIT
@@ -125,12 +125,12 @@ vm() {
 	cat "$beside.out"
 }
 
-# of_kernel LOG
-of_kernel() {
+# vm_beside LOG
+vm_beside() {
 	local log=$1
 	: >"$log"
 	in_vm vm
-	in_vm vm-modules --modules
+	in_vm vm-dispatch --counted mete-dispatch
 	exit "$worst"
 }
 

@@ -28,12 +28,12 @@ use crate::parse::{LivePolicy, config, domain, live_policy, shared_domain};
 pub struct ScheduleOptions {
     /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr, which
     /// mete sim knows as distributed-vtrr, gives domains their shares of processor time; any other one of mete sim
-    /// --list does so by the dispatcher
+    /// --list does so from outside the kernel
     /// [default: affinity, or with --config vtrr]
     #[arg(long, value_name = "NAME", value_parser = live_policy)]
     policy: Option<LivePolicy>,
-    /// By what shares are enforced: ext is the scheduler inside the kernel, cgroup are weights of control groups,
-    /// dispatcher are scheduling classes of threads, auto is the first of these that can serve the domains
+    /// By what shares are enforced: ext is sched_ext, cgroup are weights of control groups, dispatcher are scheduling
+    /// classes of threads, auto is the first of these that can serve the domains
     /// [default: auto]
     #[arg(long, hide_possible_values = true,
         value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name).unwrap_or_default()))]
@@ -133,7 +133,10 @@ number of its tasks. With --by ext, group virtual-time round robin schedules all
 machine, inside the kernel, by sched_ext (Linux 6.12); domains are control groups, and a group without
 --domain has its cpu.weight, of which 100 are a share of 1. With --by cgroup, the kernel's own scheduler
 does, told by the groups' weights. With --by dispatcher, the same policy outside the kernel puts threads
-of any processes in front of all others. Everything is as before at the end, also after kill -9.";
+of any processes in front of all others. Everything is as before at the end, also after kill -9.
+
+Other policies: With --by ext, the policy schedules all ordinary tasks from outside the kernel, in quanta of
+4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher, as vtrr.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {
