@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::stage::{Means, OfMeans, Part, Role, Run, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
-const DOMAINS: usize = 6;
+pub(crate) const DOMAINS: usize = 6;
 /// Hogs in the sleeper's domain.
 const BESIDE: usize = 10;
 const MEANS: [Means; 3] =
@@ -57,16 +57,18 @@ impl Study for LiveLatency {
 }
 
 fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
-    let hog = |domain| Part { role: Role::Hog, domain };
-    let sleeper = Part { role: Role::Sleeper, domain: 0 };
-    let parts: Vec<_> = std::iter::once(sleeper)
-        .chain(std::iter::repeat_n(hog(0), BESIDE))
-        .chain((1..DOMAINS).map(hog))
-        .collect();
-    Run::of(means, &parts, &[1; DOMAINS], &[0; DOMAINS], time, progress)
+    Run::of(means, &parts(), &[1; DOMAINS], &[0; DOMAINS], time, progress)
 }
 
-fn late(of_means: &OfMeans, permille: usize) -> Vec<f64> {
+/// The sleeper, the hogs in its domain, and a hog in each other domain.
+pub(crate) fn parts() -> Vec<Part> {
+    let hog = |domain| Part { role: Role::Hog, domain };
+    let sleeper = Part { role: Role::Sleeper, domain: 0 };
+    let beside = std::iter::repeat_n(hog(0), BESIDE);
+    std::iter::once(sleeper).chain(beside).chain((1..DOMAINS).map(hog)).collect()
+}
+
+pub(crate) fn late(of_means: &OfMeans, permille: usize) -> Vec<f64> {
     of_means.each(|run| run.late_us(permille))
 }
 
@@ -99,7 +101,7 @@ fn line(of_means: &OfMeans) -> Value {
 }
 
 /// The percentiles of how late the sleeper was.
-fn series(of_means: &OfMeans) -> Option<Series> {
+pub(crate) fn series(of_means: &OfMeans) -> Option<Series> {
     let mut late: Vec<f64> = of_means.runs.iter().flat_map(|run| run.late_us.iter().copied()).collect();
     late.sort_by(f64::total_cmp);
     let last = late.len().checked_sub(1)?;

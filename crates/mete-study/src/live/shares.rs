@@ -77,7 +77,7 @@ fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Rea
 fn wanted(of_means: &OfMeans) -> Vec<f64> {
     let weights = match of_means.means {
         Means::Kernel => WEIGHTS,
-        Means::Dispatcher(_) => SHARES.map(f64::from),
+        Means::Dispatcher(_) | Means::Dealt(..) => SHARES.map(f64::from),
     };
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / all).collect()
@@ -104,7 +104,7 @@ fn rows(of_means: &OfMeans) -> Vec<Row> {
         Row::new(format!("{name}: worst error of a share"), "points", Ok(points(of_means))),
         Row::new(format!("{name}: the hogs had the processor"), "%", Ok(throughputs(of_means))),
     ];
-    let own = of_means.each(|run| Some(100.0 * run.counts?.own_ns.get() as f64 / run.whole()?.1));
+    let own = of_means.each(|run| Some(100.0 * run.work?.own_ns as f64 / run.whole()?.1));
     if !own.is_empty() {
         rows.push(Row::new(format!("{name}: its own time"), "%", Ok(own)));
     }
@@ -140,7 +140,7 @@ fn file_of(means: Means) -> &'static str {
     match means {
         Means::Kernel => "kernel.svg",
         Means::Dispatcher("group-vtrr") => "group-vtrr.svg",
-        Means::Dispatcher(_) => "distributed-vtrr.svg",
+        Means::Dispatcher(_) | Means::Dealt(..) => "distributed-vtrr.svg",
     }
 }
 

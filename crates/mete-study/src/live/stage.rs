@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use mete_base::progress::Progress;
 use mete_bench::crew::{Crew, MemberWords, now_ns, sleep_ns};
-use mete_dispatch::{Counts, Dispatcher, Setup};
+use mete_dispatch::{Dispatcher, Setup};
 use mete_log::clock::nanoseconds;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
 use mete_policy::by_name;
 use mete_sched::domains::SharedDomain;
+use mete_shares::{By, Dealer, SharePolicy};
 use rustix::time::ClockId;
+
+use super::groups::Groups;
 
 /// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub(crate) enum Means {
     Kernel,
     /// The dispatcher, with this policy.
     Dispatcher(&'static str),
+    /// A dealer to control groups, with this policy.
+    Dealt(By, &'static str),
 }
 
 impl Means {
@@ -43,6 +48,9 @@ impl Means {
         match self {
             Means::Kernel => "the kernel's own scheduler".into(),
             Means::Dispatcher(policy) => format!("the dispatcher, {policy}"),
+            Means::Dealt(By::Cgroup, _) => "the kernel's own scheduler, by weights".into(),
+            Means::Dealt(_, "vtrr") => "sched_ext, group VTRR inside the kernel".into(),
+            Means::Dealt(_, policy) => format!("sched_ext, {policy} outside the kernel"),
         }
     }
 }
@@ -56,8 +64,8 @@ pub(crate) struct OfMeans {
 impl OfMeans {
     /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends that, and is in
     /// the report.
-    pub fn in_turns(
-        all: [Means; 3],
+    pub fn in_turns<const N: usize>(
+        all: [Means; N],
         rounds: u64,
         report: &mut Report,
         progress: &mut dyn Progress,
@@ -115,8 +123,50 @@ pub(crate) struct Run {
     pub looks: Vec<(u64, Vec<u64>)>,
     /// By how much the sleepers ran late, in microseconds, in order of size.
     pub late_us: Vec<f64>,
-    /// What the dispatcher did: decisions and its own time meanwhile, all else since it began.
-    pub counts: Option<Counts>,
+    /// What the scheduler did meanwhile, if it is not the kernel's own.
+    pub work: Option<Work>,
+}
+
+/// What a scheduler has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub decisions: u64,
+    /// What it has used itself; 0 if it is inside the kernel.
+    pub own_ns: u64,
+}
+
+/// What schedules the members.
+enum Ruler {
+    Kernel,
+    Dispatcher(Box<Dispatcher>),
+    Dealer(Box<Dealer>),
+}
+
+impl Ruler {
+    fn look(&mut self) -> Result<(), Reason> {
+        match self {
+            Ruler::Kernel => Ok(()),
+            Ruler::Dispatcher(dispatcher) => dispatcher.look().map_err(reason),
+            Ruler::Dealer(dealer) => match dealer.ended() {
+                Some(ended) => Err(reason(ended)),
+                None => dealer.look().map_err(reason),
+            },
+        }
+    }
+
+    fn work(&self) -> Option<Work> {
+        match self {
+            Ruler::Kernel => None,
+            Ruler::Dispatcher(dispatcher) => {
+                let counts = dispatcher.counts();
+                Some(Work { decisions: counts.decisions, own_ns: counts.own_ns.get() })
+            }
+            Ruler::Dealer(dealer) => {
+                let did = dealer.did();
+                Some(Work { decisions: did.decisions?, own_ns: did.own_ns.unwrap_or(0) })
+            }
+        }
+    }
 }
 
 /// How long a sleeper sleeps and computes.
@@ -149,36 +199,54 @@ impl Run {
         progress: &dyn Progress,
     ) -> Result<Run, Reason> {
         let place = processor::quietest();
+        // Before the crew: the groups go when their members have ended.
+        let groups = match means {
+            Means::Dealt(..) => Some(Groups::make(shares.len())?),
+            Means::Kernel | Means::Dispatcher(_) => None,
+        };
         let crew = Crew::start(&vec![Some(place); parts.len()], WORDS, play)?;
         for (nth, part) in parts.iter().enumerate() {
             crew.words(nth)[ROLE].store((part.role == Role::Sleeper).into(), Ordering::Relaxed);
         }
         crew.go();
-        let mut dispatcher = match means {
-            Means::Kernel => {
-                set_nice(&crew, parts, nice)?;
-                None
+        let mut ruler = match (means, &groups) {
+            (Means::Dispatcher(policy), _) => {
+                Ruler::Dispatcher(Box::new(dispatcher(policy, &crew, parts, shares)?))
             }
-            Means::Dispatcher(policy) => Some(dispatcher(policy, &crew, parts, shares)?),
+            (Means::Dealt(by, policy), Some(groups)) => {
+                Ruler::Dealer(Box::new(dealer(by, policy, groups, &crew, parts, shares)?))
+            }
+            (Means::Kernel | Means::Dealt(..), _) => {
+                set_nice(&crew, parts, nice)?;
+                Ruler::Kernel
+            }
         };
-        watch(&mut dispatcher, WARM_UP, progress, |_| ())?;
+        watch(&mut ruler, WARM_UP, progress, |_| ())?;
         let before: Vec<_> =
             (0..parts.len()).map(|nth| crew.words(nth)[WAKES].load(Ordering::Acquire)).collect();
-        let counted = dispatcher.as_ref().map(Dispatcher::counts);
+        let worked = ruler.work();
         let mut run = Run::default();
-        watch(&mut dispatcher, time, progress, |now| {
+        watch(&mut ruler, time, progress, |now| {
             run.looks.push((now, used(&crew, parts, shares.len())))
         })?;
-        run.counts = dispatcher.as_ref().map(Dispatcher::counts).zip(counted).map(|(after, before)| Counts {
+        run.work = ruler.work().zip(worked).map(|(after, before)| Work {
             decisions: after.decisions - before.decisions,
             own_ns: after.own_ns.saturating_sub(before.own_ns),
-            ..after
         });
         for nth in (0..parts.len()).filter(|&nth| parts[nth].role == Role::Sleeper) {
             run.late_us.extend(late(crew.words(nth), before[nth]));
         }
         run.late_us.sort_by(f64::total_cmp);
+        // The members end before their groups go.
+        drop(ruler);
+        drop(crew);
+        drop(groups);
         Ok(run)
+    }
+
+    /// From the first look to the last.
+    pub fn seconds(&self) -> f64 {
+        self.whole().map_or(0.0, |(_, ns)| ns / 1e9)
     }
 
     /// What each domain had from the first look to the last, and how long that was, in nanoseconds.
@@ -230,16 +298,36 @@ fn dispatcher(policy: &str, crew: &Crew, parts: &[Part], shares: &[u32]) -> Resu
     Dispatcher::start(entry, domains, Setup::default()).map_err(reason)
 }
 
+fn dealer(
+    by: By,
+    policy: &str,
+    groups: &Groups,
+    crew: &Crew,
+    parts: &[Part],
+    shares: &[u32],
+) -> Result<Dealer, Reason> {
+    for (pid, part) in crew.pids().into_iter().zip(parts) {
+        groups.put(pid, part.domain)?;
+    }
+    let policy =
+        SharePolicy::named(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
+    let domain = |(domain, share): (usize, &u32)| {
+        SharedDomain::new(&format!("d{domain}"), [groups.selector(domain).as_str()], Some(f64::from(*share)))
+    };
+    let domains = shares.iter().enumerate().map(domain).collect::<Result<Vec<_>, _>>().map_err(reason)?;
+    Dealer::start(by, policy, domains).map_err(reason)
+}
+
 /// Looks at the members for a while, with the time of each look.
 fn watch(
-    dispatcher: &mut Option<Dispatcher>,
+    ruler: &mut Ruler,
     time: Duration,
     progress: &dyn Progress,
     mut look: impl FnMut(u64),
 ) -> Result<(), Reason> {
     let begin = Instant::now();
     while begin.elapsed() < time && !progress.is_cancelled() {
-        dispatcher.as_mut().map_or(Ok(()), Dispatcher::look).map_err(reason)?;
+        ruler.look()?;
         look(now_ns());
         std::thread::sleep(LOOK);
     }
