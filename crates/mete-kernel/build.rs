@@ -1,5 +1,6 @@
-//! Compiles the eBPF programs of `bpf/` into objects that the library embeds. For the objects of this crate itself, it
-//! also generates a skeleton: Rust with a field for each map and program, and a type for each global.
+//! Compiles the eBPF programs of `bpf/` into objects that the library embeds. For the objects of this crate
+//! itself, it also generates a skeleton: Rust with a field for each map and program, and a type for each
+//! global.
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -10,8 +11,8 @@ use libbpf_cargo::SkeletonBuilder;
 
 /// The objects with a skeleton: see `src/skeleton.rs`.
 const OBJECTS: [&str; 4] = ["mete", "bench", "capability", "shared"];
-/// The programs of the shipped schemata. They are loaded like those that are compiled at run time, so they have no
-/// skeleton. A test keeps them as mete-schema generates them.
+/// The programs of the shipped schemata. They are loaded like those that are compiled at run time, so they
+/// have no skeleton. A test keeps them as mete-schema generates them.
 const GENERATED: [&str; 3] = ["scheduler", "locking", "interrupt"];
 
 fn main() {
@@ -39,7 +40,8 @@ fn builder(directory: &Path, include: &[PathBuf], out: &Path, name: &str) -> Ske
         .obj(out.join(format!("{name}.bpf.o")))
         // The skeleton names the object, and does not contain it as numbers.
         .reference_obj(true)
-        // Not formatted: it is not for people, and rustup's rustfmt fails where that component is not installed.
+        // Not formatted: it is not for people, and rustup's rustfmt fails where that component is not
+        // installed.
         .rustfmt("")
         .clang(clang())
         .clang_args(include.chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>());

@@ -1,4 +1,5 @@
-//! Compiles the policies of `kernel/` natively: they are written in C, because they also run inside the kernel (D12).
+//! Compiles the policies of `kernel/` natively: they are written in C, because they also run inside the
+//! kernel (D12).
 
 fn main() {
     println!("cargo:rerun-if-changed=kernel");

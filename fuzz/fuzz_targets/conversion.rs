@@ -1,5 +1,5 @@
-//! Every converter takes what comes of any bytes in a trace's files, whatever its description says, and passes on as many
-//! events as the others (NEW-6).
+//! Every converter takes what comes of any bytes in a trace's files, whatever its description says, and
+//! passes on as many events as the others (NEW-6).
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Any text is read or refused, with places that are in it; what is read is formatted and read again as the same;
-//! checking it, explaining it and generating code from it end.
+//! Any text is read or refused, with places that are in it; what is read is formatted and read again as the
+//! same; checking it, explaining it and generating code from it end.
 #![no_main]
 
 #[path = "../../crates/mete-schema/tests/support/fake.rs"]

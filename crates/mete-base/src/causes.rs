@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-/// The error and the chain of its causes, joined by colons. A cause that an earlier one has quoted already is left out.
+/// The error and the chain of its causes, joined by colons. A cause that an earlier one has quoted already is
+/// left out.
 pub fn sentence(error: &dyn Error) -> String {
     let mut sentence = error.to_string();
     let mut next = error.source();

@@ -1,15 +1,16 @@
-//! Files of results. Each is written completely or not at all: it is written under another name in its folder, and gets
-//! its own name when all files that belong together are complete. If the program ends before that, the files that were
-//! there stay as they were.
+//! Files of results. Each is written completely or not at all: it is written under another name in its
+//! folder, and gets its own name when all files that belong together are complete. If the program ends before
+//! that, the files that were there stay as they were.
 //!
 //! ```text
 //!   begin ──▶ .NAME.RANDOM.unfinished ──▶ write ──▶ rename to NAME
 //!                 └── dropped: removed;  killed: removed by the next run that begins NAME
 //! ```
 //!
-//! The folder is opened once and stays open, so that other users who may write there cannot make this program replace a
-//! file elsewhere. A file without a name (`O_TMPFILE`) would leave nothing behind. But it cannot replace another file,
-//! and whether it can get a name shows only at the end, when hours of work would be lost.
+//! The folder is opened once and stays open, so that other users who may write there cannot make this program
+//! replace a file elsewhere. A file without a name (`O_TMPFILE`) would leave nothing behind. But it cannot
+//! replace another file, and whether it can get a name shows only at the end, when hours of work would be
+//! lost.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -53,8 +54,8 @@ pub enum DraftError {
     },
 }
 
-/// A file that is not complete yet. When it is dropped, it is removed, and the file that had its name before is as it
-/// was.
+/// A file that is not complete yet. When it is dropped, it is removed, and the file that had its name before
+/// is as it was.
 #[derive(Debug)]
 pub struct Draft {
     /// Locked. The lock tells other runs that this file is still being written.
@@ -78,8 +79,8 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// The file system's answer, and that a file of another user has the name in a folder that all users may write
-    /// into.
+    /// The file system's answer, and that a file of another user has the name in a folder that all users may
+    /// write into.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         Draft::with_mode(path, USUAL)
     }
@@ -169,17 +170,18 @@ impl Drop for Draft {
     }
 }
 
-/// Whether it is written into instead of being replaced: a terminal, a pipe, a device, or a file that is reached
-/// through `/proc`.
+/// Whether it is written into instead of being replaced: a terminal, a pipe, a device, or a file that is
+/// reached through `/proc`.
 fn is_itself(entry: &FolderEntry) -> bool {
     entry.kind() != FileType::RegularFile || entry.is_through_proc()
 }
 
 /// Refuses a file of another user who may have put it there as a trap.
 ///
-/// In a folder that all users may write into, such as `/tmp`, that is any file. The kernel refuses the same, also to
-/// root (`fs.protected_regular`, `fs.protected_fifos`). In any other folder it is what is written into instead of being
-/// replaced: a pipe, at which this program would wait until its owner reads, or a terminal. Devices of root are devices.
+/// In a folder that all users may write into, such as `/tmp`, that is any file. The kernel refuses the same,
+/// also to root (`fs.protected_regular`, `fs.protected_fifos`). In any other folder it is what is written
+/// into instead of being replaced: a pipe, at which this program would wait until its owner reads, or a
+/// terminal. Devices of root are devices.
 fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     if entry.is_own() || entry.is_through_proc() || is_harmless_device(entry) {
         return Ok(());
@@ -201,16 +203,17 @@ fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Whether it is a device that behaves the same for every user: null, zero, full, or the terminal of this process. In a
-/// user namespace, such as a container that a user has started, root's devices seem to belong to another user.
+/// Whether it is a device that behaves the same for every user: null, zero, full, or the terminal of this
+/// process. In a user namespace, such as a container that a user has started, root's devices seem to belong
+/// to another user.
 fn is_harmless_device(entry: &FolderEntry) -> bool {
     const HARMLESS: [(u32, u32); 4] = [(1, 3), (1, 5), (1, 7), (5, 0)];
     let number = entry.stat().st_rdev;
     entry.kind() == FileType::CharacterDevice && HARMLESS.contains(&(major(number), minor(number)))
 }
 
-/// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the
-/// folder if it does not exist.
+/// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes
+/// the folder if it does not exist.
 ///
 /// # Errors
 ///
@@ -252,8 +255,8 @@ fn drafts<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>
     drafts.collect()
 }
 
-/// Makes a folder if it does not exist, and tries whether files can be made in it. Call it before the work, so that the
-/// work is not lost, and keep what it returns until the files are written.
+/// Makes a folder if it does not exist, and tries whether files can be made in it. Call it before the work,
+/// so that the work is not lost, and keep what it returns until the files are written.
 ///
 /// # Errors
 ///
@@ -267,7 +270,8 @@ pub fn check_folder(folder: &Path) -> Result<MadeFolders, DraftError> {
     tried.map(|_tried| made).map_err(|source| DraftError::Write { folder: folder.to_owned(), source })
 }
 
-/// The same for a folder of earlier results: what lies in it is going to be replaced, so all of it is checked.
+/// The same for a folder of earlier results: what lies in it is going to be replaced, so all of it is
+/// checked.
 ///
 /// # Errors
 ///
@@ -294,8 +298,8 @@ pub(crate) fn unfinished(name: &OsStr) -> OsString {
     [OsStr::new("."), name, OsStr::new(&middle), OsStr::new(UNFINISHED)].into_iter().collect()
 }
 
-/// Makes a new file and locks it. Between the two, another run that clears up may lock and remove the file; then it is
-/// made again.
+/// Makes a new file and locks it. Between the two, another run that clears up may lock and remove the file;
+/// then it is made again.
 fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> {
     loop {
         let file = folder.create(name, mode)?;
@@ -307,7 +311,8 @@ fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> 
     }
 }
 
-/// The names of unfinished files or folders of this name. They belong to runs that are at work or were killed.
+/// The names of unfinished files or folders of this name. They belong to runs that are at work or were
+/// killed.
 pub(crate) fn all_unfinished(folder: &Folder, name: &OsStr) -> Vec<OsString> {
     let beginning = [b".", name.as_bytes(), b"."].concat();
     let names = folder.names().unwrap_or_default().into_iter();
@@ -321,7 +326,8 @@ fn is_unfinished(found: &OsStr, beginning: &[u8]) -> bool {
     random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Removes unfinished files of this name that killed runs of this user have left: those that no process has locked.
+/// Removes unfinished files of this name that killed runs of this user have left: those that no process has
+/// locked.
 fn remove_left_over(folder: &Folder, name: &OsStr) {
     for left in all_unfinished(folder, name) {
         if let Some(_lock) = lock_left_over(folder, &left, FileType::RegularFile) {
@@ -330,8 +336,8 @@ fn remove_left_over(folder: &Folder, name: &OsStr) {
     }
 }
 
-/// Locks an unfinished file of this user that no process has locked. The caller removes it before it lets go of the
-/// lock: a run that began the file a moment ago waits for that.
+/// Locks an unfinished file of this user that no process has locked. The caller removes it before it lets go
+/// of the lock: a run that began the file a moment ago waits for that.
 pub(crate) fn lock_left_over(folder: &Folder, name: &OsStr, kind: FileType) -> Option<File> {
     let entry = folder.entry(name).ok().flatten();
     let file = entry.filter(|entry| entry.kind() == kind && entry.is_own())?.open(OFlags::RDONLY).ok()?;

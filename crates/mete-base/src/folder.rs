@@ -1,5 +1,6 @@
-//! Folders that are held by descriptor. A path is walked once, part by part. The folder that was found is held, and all
-//! further work is done in it. So it does not matter what other users put in the place of a part in the meantime.
+//! Folders that are held by descriptor. A path is walked once, part by part. The folder that was found is
+//! held, and all further work is done in it. So it does not matter what other users put in the place of a
+//! part in the meantime.
 //!
 //! ```text
 //!   path ──▶ part ──▶ part ──▶ … ──▶ PathPlace { folder, name, entry }
@@ -26,12 +27,12 @@ const FIND: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC)
 /// Which parts of a path a walk may pass through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathTrust {
-    /// For outputs. A link is followed only where the kernel follows it with `fs.protected_symlinks`: in a folder such
-    /// as `/tmp`, where every user may write, the link must belong to this user or to the folder's owner. In every
-    /// folder, a link at the last name must belong to this user or to root.
+    /// For outputs. A link is followed only where the kernel follows it with `fs.protected_symlinks`: in a
+    /// folder such as `/tmp`, where every user may write, the link must belong to this user or to the
+    /// folder's owner. In every folder, a link at the last name must belong to this user or to root.
     Links,
-    /// For files whose content is trusted. Each part must belong to this user or to root, and no other user may be able
-    /// to exchange it.
+    /// For files whose content is trusted. Each part must belong to this user or to root, and no other user
+    /// may be able to exchange it.
     Own,
 }
 
@@ -39,13 +40,14 @@ pub enum PathTrust {
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
-/// A file of any kind that has a name in a folder. It is held but not opened, so that a device does not notice.
+/// A file of any kind that has a name in a folder. It is held but not opened, so that a device does not
+/// notice.
 #[derive(Debug)]
 pub struct FolderEntry {
     descriptor: OwnedFd,
     stat: Stat,
-    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may have no
-    /// other name.
+    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may
+    /// have no other name.
     is_through_proc: bool,
 }
 
@@ -157,8 +159,8 @@ impl Folder {
         Ok(Folder(walk.at))
     }
 
-    /// Finds a folder, and creates those parts of its path that are missing. Returns the folders that were created, the
-    /// deepest one first.
+    /// Finds a folder, and creates those parts of its path that are missing. Returns the folders that were
+    /// created, the deepest one first.
     ///
     /// # Errors
     ///
@@ -207,7 +209,8 @@ impl Folder {
         fs::mkdirat(self, name, mode)?;
         // Where no more files may be open, the folder is there but cannot be held.
         let made = self.folder(name).inspect_err(|_| drop(self.remove_folder(name)))?;
-        // Between the two calls, another user may exchange the new folder, where the folder around it allows that.
+        // Between the two calls, another user may exchange the new folder, where the folder around it allows
+        // that.
         if fs::fstat(&made)?.st_uid == geteuid().as_raw() {
             return Ok(made);
         }
@@ -263,8 +266,8 @@ impl Folder {
         Ok(names.filter(|name| name != "." && name != "..").collect())
     }
 
-    /// Opens the folder itself. The descriptor that holds it is not enough for reading it, locking it, or writing it to
-    /// the disk.
+    /// Opens the folder itself. The descriptor that holds it is not enough for reading it, locking it, or
+    /// writing it to the disk.
     ///
     /// # Errors
     ///
@@ -274,8 +277,8 @@ impl Folder {
         Ok(fs::openat(self, ".", flags, Mode::empty())?)
     }
 
-    /// A path that leads to this folder and to no other one, as long as this value is held. It is valid in this process
-    /// and in a child that it has just forked.
+    /// A path that leads to this folder and to no other one, as long as this value is held. It is valid in
+    /// this process and in a child that it has just forked.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -341,8 +344,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path does not
-    /// end with a name.
+    /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path
+    /// does not end with a name.
     fn last(&mut self) -> io::Result<Option<(OsString, Option<FolderEntry>)>> {
         while let Some(part) = self.left.pop_front() {
             // Asked anew for each part, because a link adds the parts of its target.
@@ -415,8 +418,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks that only this user and root may exchange the files in a folder. In a folder such as `/tmp`, another user
-    /// may exchange only files of its own, which the check of the next part finds.
+    /// Checks that only this user and root may exchange the files in a folder. In a folder such as `/tmp`,
+    /// another user may exchange only files of its own, which the check of the next part finds.
     fn check_folder(&self, stat: &Stat, shown: &Path) -> io::Result<()> {
         if self.trust == PathTrust::Links {
             return Ok(());

@@ -1,4 +1,5 @@
-//! A folder of results, written completely or not at all: like [`crate::draft::Draft`], for several files together.
+//! A folder of results, written completely or not at all: like [`crate::draft::Draft`], for several files
+//! together.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -74,8 +75,8 @@ impl Drop for FolderDraft {
     }
 }
 
-/// Makes a new folder and locks it. Between the two, another run that clears up may lock and remove the folder; then it
-/// is made again.
+/// Makes a new folder and locks it. Between the two, another run that clears up may lock and remove the
+/// folder; then it is made again.
 fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)> {
     loop {
         let folder = match parent.create_folder(name, Mode::RWXU) {
@@ -102,8 +103,8 @@ fn remove_left_over(parent: &Folder, name: &OsStr) {
     }
 }
 
-/// Removes a folder, if there is nothing in it but files. Opens nothing, so that it also works where no more files may
-/// be open.
+/// Removes a folder, if there is nothing in it but files. Opens nothing, so that it also works where no more
+/// files may be open.
 fn remove(parent: &Folder, name: &OsStr, folder: impl AsFd) {
     let Ok(names) = names(folder.as_fd()) else { return };
     if names.iter().all(|name| is_plain_file(&folder, name)) {

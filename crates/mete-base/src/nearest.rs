@@ -18,9 +18,9 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
-/// The names with the most similar spelling, at most three, the most similar first. Other users chose these names, so
-/// that they may be any bytes. Names that only contain one another are not near: of many processes or control groups,
-/// most would be.
+/// The names with the most similar spelling, at most three, the most similar first. Other users chose these
+/// names, so that they may be any bytes. Names that only contain one another are not near: of many processes
+/// or control groups, most would be.
 pub fn few<'a>(written: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let limit = (written.len() / NEAR).clamp(1, 4);
     // Two letters that changed places count as one mistake.
@@ -36,9 +36,9 @@ pub fn question<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> 
     nearest(written, known).map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
 }
 
-/// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close
-/// to one that it contains (`old_pid` and `pid`), and to one whose parts it has all (`l2_cache_misses` and
-/// `l2_misses`).
+/// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name
+/// is close to one that it contains (`old_pid` and `pid`), and to one whose parts it has all
+/// (`l2_cache_misses` and `l2_misses`).
 fn closeness(written: &str, name: &str) -> f64 {
     let similarity =
         strsim::normalized_damerau_levenshtein(written, name).max(strsim::jaro_winkler(written, name) - 0.1);
@@ -55,8 +55,8 @@ fn closeness(written: &str, name: &str) -> f64 {
     }
 }
 
-/// Help for a name that is unknown: "did you mean `x`?", or a list of all known names, introduced by `what`, if none is
-/// close and the list is short.
+/// Help for a name that is unknown: "did you mean `x`?", or a list of all known names, introduced by `what`,
+/// if none is close and the list is short.
 pub fn help<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,

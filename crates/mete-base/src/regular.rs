@@ -1,5 +1,5 @@
-//! Opens files that should be regular files but may be of any kind: the name comes from a schema or a script, or the
-//! file lies in a directory of another user, such as a trace.
+//! Opens files that should be regular files but may be of any kind: the name comes from a schema or a script,
+//! or the file lies in a directory of another user, such as a trace.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,8 +9,8 @@ use rustix::fs::{FileType, OFlags};
 
 use crate::folder::FolderEntry;
 
-/// Opens a regular file for reading. Its kind is checked before it is opened, because opening alone can have an effect:
-/// it rewinds a tape, starts a watchdog, or waits for the writer of a pipe.
+/// Opens a regular file for reading. Its kind is checked before it is opened, because opening alone can have
+/// an effect: it rewinds a tape, starts a watchdog, or waits for the writer of a pipe.
 ///
 /// # Errors
 ///
@@ -24,8 +24,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     entry.open(OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
-/// Reads a regular file, but at most `most + 1` bytes of it, so that a caller sees that a file is larger than `most`.
-/// The file is not asked for its size, because files of the kernel do not always report it.
+/// Reads a regular file, but at most `most + 1` bytes of it, so that a caller sees that a file is larger than
+/// `most`. The file is not asked for its size, because files of the kernel do not always report it.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Writes a trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces.
+//! Writes a trace of any size, with events of the shipped scheduler schema. It serves to measure readers of
+//! traces.
 //!
 //!     cargo run --release -p mete-bench --example synthesise -- DIRECTORY [EVENTS] [PROCESSORS]
 

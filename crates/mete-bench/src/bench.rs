@@ -28,8 +28,8 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
-/// Measures, and stops when `progress` says so. A measurement that needs something missing on this machine becomes a
-/// row that says so. Nothing stays switched on.
+/// Measures, and stops when `progress` says so. A measurement that needs something missing on this machine
+/// becomes a row that says so. Nothing stays switched on.
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let mut context = Context { options, progress };

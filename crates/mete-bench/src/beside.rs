@@ -1,5 +1,5 @@
-//! A policy that a user of this library has written, beside those of the catalog: a table, and a picture of which
-//! client runs when.
+//! A policy that a user of this library has written, beside those of the catalog: a table, and a picture of
+//! which client runs when.
 
 use comfy_table::{Table, presets};
 use mete_plot::{Lane, Span, timeline};
@@ -46,8 +46,8 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Clients with these shares, watched for `cycles` scheduling cycles. A scheduling cycle has as many quanta as
-    /// the sum of the shares.
+    /// Clients with these shares, watched for `cycles` scheduling cycles. A scheduling cycle has as many
+    /// quanta as the sum of the shares.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ impl Beside {
         self.with(entry.make)
     }
 
-    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and whether each
-    /// client has exactly its share at the end.
+    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and
+    /// whether each client has exactly its share at the end.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = Table::new();

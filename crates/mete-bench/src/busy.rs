@@ -4,8 +4,8 @@ use std::fs;
 
 use mete_measure::reason::Reason;
 
-/// The number of fields of /proc/stat, from the first one, that make up a processor's time. The time of guests comes
-/// after them, and is already contained in that of programs.
+/// The number of fields of /proc/stat, from the first one, that make up a processor's time. The time of
+/// guests comes after them, and is already contained in that of programs.
 const KINDS: usize = 8;
 const IDLE: usize = 3;
 const WAITING_FOR_DISKS: usize = 4;
@@ -31,7 +31,8 @@ impl Busy {
     }
 
     fn of(stat: &str) -> Option<Busy> {
-        // The line of all processors: those of single processors begin with `cpu0`, without a space after `cpu`.
+        // The line of all processors: those of single processors begin with `cpu0`, without a space after
+        // `cpu`.
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> =
             line.split_ascii_whitespace().take(KINDS).map(str::parse).collect::<Result<_, _>>().ok()?;

@@ -9,16 +9,16 @@ use mete_measure::processor::Pinned;
 use mete_measure::reason::Reason;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A child process. It is killed and waited for at the latest when this is dropped. On a machine with setpriv it also
-/// dies with this process.
+/// A child process. It is killed and waited for at the latest when this is dropped. On a machine with setpriv
+/// it also dies with this process.
 #[derive(Debug)]
 pub struct Owned(Child);
 
 impl Owned {
     /// Starts a program, on one processor if `processor` names one.
     ///
-    /// No code of this program runs between fork and exec, so that the standard library does not fork. The child of a
-    /// fork would be a component of its own for a moment, and leave its socket behind.
+    /// No code of this program runs between fork and exec, so that the standard library does not fork. The
+    /// child of a fork would be a component of its own for a moment, and leave its socket behind.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use mete_measure::Reason;
 
 /// One periodic turn of a scheduler: it reads all logs, analyses them and decides.
 pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
-/// Makes a scheduler ready that observes the system with 16 domains. When the turn is dropped, everything that it
-/// holds is released.
+/// Makes a scheduler ready that observes the system with 16 domains. When the turn is dropped, everything
+/// that it holds is released.
 pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
 
 /// What to measure and how thoroughly.
@@ -21,11 +21,11 @@ pub struct Options {
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
-    /// Whether the demo's processes stay on their processors while their requests are counted, with logging and
-    /// without. If not given, they are not started, and their rows say so.
+    /// Whether the demo's processes stay on their processors while their requests are counted, with logging
+    /// and without. If not given, they are not started, and their rows say so.
     pub request_placement: Option<Placement>,
-    /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
-    /// within one percent.
+    /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is
+    /// known to within one percent.
     pub requests_for: Option<Duration>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The number of repetitions in this run, for `full` ones in a full run. A quick run has enough of them for a
-    /// verdict, which takes six samples.
+    /// The number of repetitions in this run, for `full` ones in a full run. A quick run has enough of them
+    /// for a verdict, which takes six samples.
     pub fn rounds(&self, full: usize) -> usize {
         if self.options.is_quick { (full / 6).max(6) } else { full }
     }

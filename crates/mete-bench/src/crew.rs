@@ -5,9 +5,9 @@
 //!         └────────────── shared words: go, stop, and some for each member ──────┘
 //! ```
 //!
-//! All members are in one session of their own. The kernel's scheduler treats the members as equals, and the session
-//! as one party among the machine's sessions. Members only make system calls and allocate nothing, because they are
-//! bare clones of a process that has other threads.
+//! All members are in one session of their own. The kernel's scheduler treats the members as equals, and the
+//! session as one party among the machine's sessions. Members only make system calls and allocate nothing,
+//! because they are bare clones of a process that has other threads.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +23,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 const COMMON: usize = 8;
 const GO: usize = 0;
 const STOP: usize = 1;
-/// Each member's first word: its process id, once it runs, or the negative number of the error by which it may not run
-/// on its processor.
+/// Each member's first word: its process id, once it runs, or the negative number of the error by which it
+/// may not run on its processor.
 const PID: usize = 0;
 /// The longest time until all members run.
 const START: Duration = Duration::from_secs(5);
@@ -77,12 +77,14 @@ fn words_of(all: &[AtomicU64], words: usize, nth: usize) -> &[AtomicU64] {
 }
 
 impl Crew {
-    /// Starts a member for each place, with `words` shared words each. The members wait for [`Crew::go`]. Each runs
-    /// on the processor of its place, or, without one, on any processor on which this thread may run.
+    /// Starts a member for each place, with `words` shared words each. The members wait for [`Crew::go`].
+    /// Each runs on the processor of its place, or, without one, on any processor on which this thread may
+    /// run.
     ///
     /// # Errors
     ///
-    /// If there is no memory or no process, a member may not run on its processor, or the members do not start in time.
+    /// If there is no memory or no process, a member may not run on its processor, or the members do not
+    /// start in time.
     pub fn start(places: &[Option<usize>], words: usize, work: Work) -> Result<Crew, Reason> {
         let members = places.len();
         let memory = Shared::new(COMMON + members * (words + 1))?;
@@ -143,8 +145,8 @@ impl Drop for Crew {
 }
 
 fn lead(all: &[AtomicU64], places: &[Option<usize>], words: usize, work: Work) -> ! {
-    // SAFETY: these system calls take no memory. All descriptors are closed: they would keep programs attached that
-    // this process has attached.
+    // SAFETY: these system calls take no memory. All descriptors are closed: they would keep programs
+    // attached that this process has attached.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setsid();
@@ -195,13 +197,13 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would make the
-/// clone a component of its own, with a socket and a thread.
+/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would
+/// make the clone a component of its own, with a socket and a thread.
 ///
 /// # Safety
 ///
-/// The child must only make system calls, on memory that was made before. Other threads of this process may have held
-/// any lock at the time of the clone.
+/// The child must only make system calls, on memory that was made before. Other threads of this process may
+/// have held any lock at the time of the clone.
 pub(crate) unsafe fn clone_bare(child: impl FnOnce()) -> io::Result<Pid> {
     let flags = libc::c_long::from(libc::SIGCHLD);
     // SAFETY: no memory is passed, and the child has its own copy of the stack.

@@ -1,7 +1,7 @@
 //! What logging and deciding cost on this machine, beside what its peers cost (LOG-17, VTRR-4, VTRR-5).
 //!
-//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The loads and recordings are
-//! public: studies of the papers' figures use them, too. How it measures is in `mete-measure`.
+//! [`bench()`] measures each part beside its peers and judges it by the project's bars. The loads and
+//! recordings are public: studies of the papers' figures use them, too. How it measures is in `mete-measure`.
 //!
 //! | phase | modules |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Programs that a study watches. Each is in a session of its own, together with all processes that it starts.
+//! Programs that a study watches. Each is in a session of its own, together with all processes that it
+//! starts.
 
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
@@ -33,8 +34,8 @@ impl Load {
     /// As [`Load::start`].
     pub fn with(words: &[&str], directory: &Path, set_up: impl FnOnce(&mut Command)) -> Result<Load, Reason> {
         check_installed(words.first().copied().unwrap_or_default())?;
-        // The kernel is fair among sessions. Processes that wake each other all the time, in one session with a
-        // user's shell, could keep the shell from the processors.
+        // The kernel is fair among sessions. Processes that wake each other all the time, in one session with
+        // a user's shell, could keep the shell from the processors.
         let owned = Owned::start("setsid", words, None, |command| {
             command.current_dir(directory);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -62,7 +63,8 @@ impl Load {
         begin.elapsed()
     }
 
-    /// Whether the program runs. A program that has ended is not waited for here, so that its process id stays its own.
+    /// Whether the program runs. A program that has ended is not waited for here, so that its process id
+    /// stays its own.
     fn runs(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let pid = rustix::process::Pid::from_raw(self.pid());
@@ -73,8 +75,8 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // The child has not been waited for, so its number is still its own. If `setsid` has run, the child leads a
-        // group of that number.
+        // The child has not been waited for, so its number is still its own. If `setsid` has run, the child
+        // leads a group of that number.
         if let Some(group) = rustix::process::Pid::from_raw(self.pid()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }

@@ -74,8 +74,8 @@ fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reaso
     Ok(100.0 * used_ns as f64 / (INTERVAL * POLLS).as_nanos() as f64)
 }
 
-/// A scheduler that only reads the kernel's logs. There is a log file for each domain and characteristic on each
-/// processor.
+/// A scheduler that only reads the kernel's logs. There is a log file for each domain and characteristic on
+/// each processor.
 fn bare_turn() -> Result<Turn, Reason> {
     let mut kernel = Kernel::load()?;
     let mut plan = Plan::new(Shape::KERNEL);

@@ -182,9 +182,9 @@ impl Full {
     }
 }
 
-/// How often the reader goes over a file while a thread writes it at full speed. The reader has no loop that begins
-/// again. What can be observed is that it never hands out more rows than the file has, and that the rows read and
-/// overwritten add up to the rows written.
+/// How often the reader goes over a file while a thread writes it at full speed. The reader has no loop that
+/// begins again. What can be observed is that it never hands out more rows than the file has, and that the
+/// rows read and overwritten add up to the rows written.
 fn passes(context: &mut Context<'_>) -> Row {
     const NAME: &str = "reader: passes, writer at full speed";
     let row = |samples| Row::new(NAME, "passes", samples).bar_of_each(Bar::AtMost(1.0));

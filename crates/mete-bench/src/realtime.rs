@@ -1,5 +1,5 @@
-//! A real-time priority for a while, under a watchdog. The watchdog is necessary because a thread that keeps a
-//! processor busy at such a priority keeps all others from it, including the kernel's own threads.
+//! A real-time priority for a while, under a watchdog. The watchdog is necessary because a thread that keeps
+//! a processor busy at such a priority keeps all others from it, including the kernel's own threads.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -19,8 +19,8 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Gives the calling thread a real-time priority. If this still lives at the limit, the watchdog makes the thread
-    /// an ordinary one again; its priority is higher, so it can do so.
+    /// Gives the calling thread a real-time priority. If this still lives at the limit, the watchdog makes
+    /// the thread an ordinary one again; its priority is higher, so it can do so.
     ///
     /// # Errors
     ///

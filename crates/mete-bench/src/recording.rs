@@ -1,4 +1,5 @@
-//! Records a shipped schema's events from the running kernel into a trace, with the recorder that `mete record` uses.
+//! Records a shipped schema's events from the running kernel into a trace, with the recorder that
+//! `mete record` uses.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -13,7 +14,8 @@ use mete_trace::{FormerTrace, NamedTrace, Report};
 use crate::scratch::Scratch;
 use crate::tracing_mount;
 
-/// A running recording of the whole machine. When this is dropped, no program stays attached and no file is left.
+/// A running recording of the whole machine. When this is dropped, no program stays attached and no file is
+/// left.
 pub struct ScratchRecording {
     // Fields are dropped in this order: the recording ends before its files are removed.
     recording: mete_record::Session,
@@ -38,8 +40,8 @@ impl ScratchRecording {
     ///
     /// # Errors
     ///
-    /// The reason names what is missing: rights, the kernel's types, or a compiler if the shipped programs are not
-    /// for this kernel.
+    /// The reason names what is missing: rights, the kernel's types, or a compiler if the shipped programs
+    /// are not for this kernel.
     pub fn begin(schema: &str, events: &[&str]) -> Result<ScratchRecording, Reason> {
         let shipped =
             shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
@@ -73,7 +75,8 @@ impl ScratchRecording {
             flight: None,
             has_command: false,
         };
-        // The recorder's notices are about domains, probes and the flight recorder. This plan has none of them.
+        // The recorder's notices are about domains, probes and the flight recorder. This plan has none of
+        // them.
         let recording = mete_record::Session::begin(plan, &mut drop)?;
         Ok(ScratchRecording { recording, scratch })
     }
@@ -96,7 +99,8 @@ impl ScratchRecording {
         Ok(self.recording.resume()?)
     }
 
-    /// The number of a processor's records that have been written. All records made before the call are among them.
+    /// The number of a processor's records that have been written. All records made before the call are among
+    /// them.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which this starts.
+//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which this
+//! starts.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use crate::context::Context;
 
 /// The quotient shall be known to one percent on both sides.
 const WITHIN: f64 = 0.01;
-/// The longest time for up to three settings, unless the caller gives another one. Up to six settings have twice as
-/// long.
+/// The longest time for up to three settings, unless the caller gives another one. Up to six settings have
+/// twice as long.
 const USUAL_TIME: Duration = Duration::from_secs(120);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
@@ -26,8 +27,8 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     vec![rate.bar(Bar::AtLeast(0.98)), used]
 }
 
-/// What these costs consist of, which part of them every log in the kernel would have, and how well this method
-/// measures.
+/// What these costs consist of, which part of them every log in the kernel would have, and how well this
+/// method measures.
 pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
     let compared = [
         (
@@ -121,14 +122,15 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCos
         .zip(&pieces[1..])
         .map(|(rates, pieces)| {
             let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
-            // A stretch without any answered request says nothing about the time of one: its quotient is not finite.
+            // A stretch without any answered request says nothing about the time of one: its quotient is not
+            // finite.
             RequestCosts { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect() }
         })
         .collect())
 }
 
-/// Nanoseconds of processor time for each request, stretch by stretch. Time of pieces without an answered request
-/// counts, too.
+/// Nanoseconds of processor time for each request, stretch by stretch. Time of pieces without an answered
+/// request counts, too.
 fn used_ns(pieces: &[Piece]) -> Vec<f64> {
     pieces.chunks_exact(PIECES).map(used_ns_in).collect()
 }

@@ -1,5 +1,5 @@
-//! A trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces. The same
-//! arguments give the same bytes, except for the description of the machine.
+//! A trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces.
+//! The same arguments give the same bytes, except for the description of the machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ fn pair(low: u64, high: u64) -> u64 {
     low | high << 32
 }
 
-/// A switch and a wake-up, at most five events, in the layouts of the shipped schema, which order fields by alignment.
+/// A switch and a wake-up, at most five events, in the layouts of the shipped schema, which order fields by
+/// alignment.
 fn switch(
     part: &mut ProcessorPart,
     random: &mut Random,
@@ -129,7 +130,8 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
     description.write(directory).map_err(Reason::from_error)
 }
 
-/// Writes a trace of about `events` events on `processors` processors into a directory that does not exist yet.
+/// Writes a trace of about `events` events on `processors` processors into a directory that does not exist
+/// yet.
 ///
 /// # Errors
 ///

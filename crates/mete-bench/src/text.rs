@@ -1,6 +1,6 @@
-//! The processor time of turning a recorded event into text (NEW-6): by this project, by babeltrace2 for the same
-//! events in its own format, and by perf script for a recording of its own. Processor time is a fair measure, because
-//! each reader has one thread and none of them waits.
+//! The processor time of turning a recorded event into text (NEW-6): by this project, by babeltrace2 for the
+//! same events in its own format, and by perf script for a recording of its own. Processor time is a fair
+//! measure, because each reader has one thread and none of them waits.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -135,7 +135,8 @@ fn run(words: &[&str]) -> Result<u64, Reason> {
 fn processor_time_of_ended_ns() -> u64 {
     // SAFETY: an all-zero `rusage` is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one `rusage`, for which there is room. The call cannot fail with these arguments.
+    // SAFETY: the kernel writes one `rusage`, for which there is room. The call cannot fail with these
+    // arguments.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     ns(usage.ru_utime) + ns(usage.ru_stime)

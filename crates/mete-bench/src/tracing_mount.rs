@@ -9,8 +9,9 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 const PLACE: &str = "/sys/kernel/tracing";
 
-/// Does `work` with the tracing file system at its usual place. If it is not mounted there, `work` runs in a thread
-/// with a mount of its own, which ends with the thread. If it cannot be mounted, `work` fails with its own error.
+/// Does `work` with the tracing file system at its usual place. If it is not mounted there, `work` runs in a
+/// thread with a mount of its own, which ends with the thread. If it cannot be mounted, `work` fails with its
+/// own error.
 pub fn with_tracing_file_system<T: Send>(
     work: impl FnOnce() -> Result<T, Reason> + Send,
 ) -> Result<T, Reason> {

@@ -14,21 +14,22 @@ use crate::crew::clone_bare;
 #[inline(never)]
 pub fn system_calls(times: u64) {
     for _ in 0..times {
-        // SAFETY: the call takes no argument and cannot fail. The C library's function could return a remembered
-        // value without a system call.
+        // SAFETY: the call takes no argument and cannot fail. The C library's function could return a
+        // remembered value without a system call.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
 }
 
-/// Makes this thread's system calls take the kernel's slow path. A tracepoint at their entry does the same as long as
-/// it is in use. With the slow path on for all variants, a difference shows the cost of what is attached to the
-/// tracepoint, without the cost of the path to it.
+/// Makes this thread's system calls take the kernel's slow path. A tracepoint at their entry does the same as
+/// long as it is in use. With the slow path on for all variants, a difference shows the cost of what is
+/// attached to the tracepoint, without the cost of the path to it.
 #[derive(Debug)]
 #[must_use = "system calls are quick again when this is dropped"]
 pub struct SlowEntry;
 
 impl SlowEntry {
-    /// Begins. It switches system-call user dispatch on and excepts all of memory from it, so no call is dispatched.
+    /// Begins. It switches system-call user dispatch on and excepts all of memory from it, so no call is
+    /// dispatched.
     ///
     /// # Errors
     ///
@@ -79,8 +80,8 @@ enum Task {
 }
 
 impl Echo {
-    /// Starts the task on a processor. The task does not take the processor from the thread that writes to it: see
-    /// [`processor::Batch`].
+    /// Starts the task on a processor. The task does not take the processor from the thread that writes to
+    /// it: see [`processor::Batch`].
     ///
     /// # Errors
     ///
@@ -164,8 +165,8 @@ fn echo(mut from: PipeReader, mut to: PipeWriter) {
     while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}
 }
 
-/// Closes all descriptors except these. If ends of other pipes stayed open here, their readers would never see the
-/// end of the file.
+/// Closes all descriptors except these. If ends of other pipes stayed open here, their readers would never
+/// see the end of the file.
 fn close_all_but(keep: [RawFd; 2]) {
     let [low, high] = [keep[0].min(keep[1]), keep[0].max(keep[1])];
     for (first, last) in [(3, low - 1), (low + 1, high - 1), (high + 1, RawFd::MAX)] {

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::crew::{MemberWords, now_ns};
 
-/// Between two readings of the clock that are at least this far apart, the member did not run. Two readings in a row
-/// take about 20 ns. Delays by a hypervisor or by memory are below a microsecond as a rule.
+/// Between two readings of the clock that are at least this far apart, the member did not run. Two readings
+/// in a row take about 20 ns. Delays by a hypervisor or by memory are below a microsecond as a rule.
 const LEAST_NS: u64 = 1_000;
 
-/// Words of a member that keeps `gaps` gaps: the number of gaps, then two words for each gap. Later gaps are only
-/// counted.
+/// Words of a member that keeps `gaps` gaps: the number of gaps, then two words for each gap. Later gaps are
+/// only counted.
 pub const fn words(gaps: usize) -> usize {
     1 + 2 * gaps
 }

@@ -1,5 +1,5 @@
-//! The benchmark as a whole: it stops on request, and in every case nothing stays switched on. No test checks a
-//! measured time.
+//! The benchmark as a whole: it stops on request, and in every case nothing stays switched on. No test checks
+//! a measured time.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

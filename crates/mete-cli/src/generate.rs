@@ -59,7 +59,8 @@ fn add_pages(command: &clap::Command, pages: &mut Vec<GeneratedFile>) -> anyhow:
     shown.try_for_each(|command| add_pages(command, pages))
 }
 
-/// Whether a command has a page. The subcommand `help` has none: the help on a command is the page of that command.
+/// Whether a command has a page. The subcommand `help` has none: the help on a command is the page of that
+/// command.
 fn is_shown(command: &clap::Command) -> bool {
     !command.is_hide_set() && command.get_name() != "help"
 }
@@ -87,8 +88,8 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Adds the names that arguments take, for completions. Only completions get this list: the program itself takes more
-/// than names, such as files, and its own parser answers a wrong name with a similar one.
+/// Adds the names that arguments take, for completions. Only completions get this list: the program itself
+/// takes more than names, such as files, and its own parser answers a wrong name with a similar one.
 fn with_values(command: clap::Command) -> clap::Command {
     let policies: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
     let scenarios: Vec<_> = scenario::SHIPPED.iter().map(|shipped| shipped.name).collect();

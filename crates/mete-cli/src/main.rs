@@ -1,5 +1,5 @@
-//! The command `mete`: it reads arguments and prints tables or JSON lines. The crates below it do the work; this crate
-//! holds the words, the waiting and the exit status.
+//! The command `mete`: it reads arguments and prints tables or JSON lines. The crates below it do the work;
+//! this crate holds the words, the waiting and the exit status.
 //!
 //! ```text
 //!   arguments ──▶ subcommand (log, schedule, record, …) ──▶ output ──▶ stdout

@@ -64,8 +64,8 @@ impl ToldNotices {
         }
     }
 
-    /// What was asked for and is not logged of the kernel. Without a choice (`is_choice`), characteristics that this
-    /// kernel does not have count as not asked for.
+    /// What was asked for and is not logged of the kernel. Without a choice (`is_choice`), characteristics
+    /// that this kernel does not have count as not asked for.
     pub fn not_logged(&self, is_choice: bool) -> Vec<String> {
         let kernel = self.no_kernel.as_ref().map(|why| {
             let why = why.lines().next().unwrap_or_default();

@@ -55,7 +55,8 @@ Examples:
 /// Which recorder.
 #[derive(Debug, clap::Args)]
 struct WhichRecorder {
-    /// The recorder or scheduler, if several run: the directory of its parameters or of its trace, or its process id
+    /// The recorder or scheduler, if several run: the directory of its parameters or of its trace, or its
+    /// process id
     #[arg(short, long, visible_alias = "scheduler", value_name = "DIR|PID")]
     recorder: Option<PathBuf>,
 }

@@ -9,7 +9,8 @@ use mete_sched::domains::SharedDomain;
 use mete_sched::{DomainSpec, Domains};
 use mete_shares::{Config, SharePolicy};
 
-/// The name of a policy. The error for an unknown name lists the policies, and says which one may have been meant.
+/// The name of a policy. The error for an unknown name lists the policies, and says which one may have been
+/// meant.
 pub fn policy(name: &str) -> Result<&'static Entry, String> {
     known_policy(name, CATALOG.iter().map(|entry| entry.name))?;
     // It is among the names above, so this error is never seen.

@@ -1,5 +1,5 @@
-//! An earlier run may have been killed together with the processes that would have undone its changes. The next run of
-//! the same user undoes them, in every subcommand.
+//! An earlier run may have been killed together with the processes that would have undone its changes. The
+//! next run of the same user undoes them, in every subcommand.
 
 use mete_command::failure;
 use mete_probe::directory;

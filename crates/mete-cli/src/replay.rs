@@ -27,11 +27,12 @@ use crate::parse::known_policy;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayOptions {
-    /// A directory that `mete record --schema scheduler` wrote; or a file with the text of `perf sched script`,
-    /// `perf script` or an ftrace `trace` file, or one that `mete sim --trace` wrote; - is standard input
+    /// A directory that `mete record --schema scheduler` wrote; or a file with the text of
+    /// `perf sched script`, `perf script` or an ftrace `trace` file, or one that `mete sim --trace` wrote; -
+    /// is standard input
     recording: PathBuf,
-    /// The policies under which the work is done again, side by side; eevdf is Linux's own scheduler, as on the
-    /// recorded machine, and eevdf-1995 is the policy of the paper
+    /// The policies under which the work is done again, side by side; eevdf is Linux's own scheduler, as on
+    /// the recorded machine, and eevdf-1995 is the policy of the paper
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
     /// The number of processors, instead of the recorded one
@@ -101,7 +102,8 @@ pub fn run(options: &ReplayOptions, output: &mut Output) -> anyhow::Result<()> {
 
 /// The name of Linux's own scheduler in this subcommand.
 const LINUX: &str = "eevdf";
-/// The name of the catalog's `eevdf` in this subcommand: the policy of the paper, on which Linux's scheduler is based.
+/// The name of the catalog's `eevdf` in this subcommand: the policy of the paper, on which Linux's scheduler
+/// is based.
 const PAPER: &str = "eevdf-1995";
 
 /// The name of a policy of the catalog, or of [`PAPER`].
@@ -109,8 +111,8 @@ fn policy(name: &str) -> Result<String, String> {
     known_policy(name, CATALOG.iter().map(|entry| entry.name).chain([PAPER]))
 }
 
-/// The policies to run, each once. The recorded machine's policy is always among them if it is known: it shows how far
-/// the replay is from the recording.
+/// The policies to run, each once. The recorded machine's policy is always among them if it is known: it
+/// shows how far the replay is from the recording.
 fn policies(options: &ReplayOptions, recording: &Recording, kernel: Kernel) -> Vec<(&'static str, Under)> {
     let mut all: Vec<(&'static str, Under)> = Vec::new();
     let is_linux = !recording.machine.is_simulated;
@@ -143,7 +145,8 @@ fn read(path: &Path) -> anyhow::Result<Recording> {
     Recording::read(reader).map_err(|error| refused(path, error))
 }
 
-/// The error about an unreadable recording. For a file in perf's own format, it gives the command that prints it.
+/// The error about an unreadable recording. For a file in perf's own format, it gives the command that prints
+/// it.
 fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
     match error {
         RecordingError::PerfData if path != Path::new("-") => anyhow!(
@@ -185,7 +188,8 @@ fn outcomes(options: &ReplayOptions, recording: &Recording) -> anyhow::Result<Ve
     outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()
 }
 
-/// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of processors.
+/// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of
+/// processors.
 fn distance(
     options: &ReplayOptions,
     recording: &Recording,

@@ -134,8 +134,8 @@ pub fn run(options: &SchemaOptions) -> anyhow::Result<()> {
     }
 }
 
-/// Reads a shipped schema or a file. A file with the name of a shipped schema, such as a program called `stopwatch`,
-/// can be given as `./stopwatch`.
+/// Reads a shipped schema or a file. A file with the name of a shipped schema, such as a program called
+/// `stopwatch`, can be given as `./stopwatch`.
 fn read(path: &Path) -> anyhow::Result<Source> {
     if let Some(shipped) = path.to_str().and_then(shipped::by_name) {
         return Ok(shipped.source());
@@ -173,8 +173,8 @@ fn read_all(files: &[PathBuf], output: &mut Output) -> anyhow::Result<(Schema, V
     Ok((schema, sources))
 }
 
-/// The kernel to check against. If the running kernel does not describe its types, says so, and nothing is checked
-/// against a kernel.
+/// The kernel to check against. If the running kernel does not describe its types, says so, and nothing is
+/// checked against a kernel.
 fn kernel(options: &CheckOptions) -> anyhow::Result<Option<Box<dyn KernelTypes>>> {
     if options.no_btf {
         return Ok(None);
@@ -205,8 +205,8 @@ fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> 
 }
 
 impl CheckOptions {
-    /// What this machine cannot record or count. Empty if another kernel's types were given: they may be of another
-    /// machine.
+    /// What this machine cannot record or count. Empty if another kernel's types were given: they may be of
+    /// another machine.
     fn absent(&self, schema: &Schema, checked: &Checked) -> Vec<String> {
         match self.no_btf || self.btf.is_some() {
             true => Vec::new(),
@@ -277,7 +277,8 @@ fn run_generate(options: &SchemaGenerateOptions, output: &mut Output) -> anyhow:
     output.verbatim(text.trim_end_matches('\n'))
 }
 
-/// A schema's canonical form. Its names need not be known, but a text that cannot be parsed cannot be formatted.
+/// A schema's canonical form. Its names need not be known, but a text that cannot be parsed cannot be
+/// formatted.
 fn formatted(source: &Source) -> anyhow::Result<String> {
     let mut problems = Vec::new();
     let file = parse(0, &source.text, &mut problems);
@@ -378,7 +379,8 @@ fn looked_into(schema: &Schema, kernel: &dyn KernelTypes) -> usize {
     schema.points.iter().filter(|point| is_in_program(&point.target, kernel)).count()
 }
 
-/// Whether a target is in a program that can be looked into: only the running kernel's types come with programs.
+/// Whether a target is in a program that can be looked into: only the running kernel's types come with
+/// programs.
 fn is_in_program(target: &Target, kernel: &dyn KernelTypes) -> bool {
     match target {
         Target::Uprobe { path, .. } | Target::Uretprobe { path, .. } | Target::Usdt { path, .. } => {

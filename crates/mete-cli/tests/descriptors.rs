@@ -1,4 +1,5 @@
-//! A process that may open only a few files: it fails with one sentence or does its work, and no folder stays behind.
+//! A process that may open only a few files: it fails with one sentence or does its work, and no folder stays
+//! behind.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

@@ -270,8 +270,8 @@ fn new_6_name_of_a_file_steers_no_terminal() {
     }
 }
 
-/// Runs it as a user without any right, where there is no program with probes. That user cannot enter root's own
-/// directories.
+/// Runs it as a user without any right, where there is no program with probes. That user cannot enter root's
+/// own directories.
 fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;

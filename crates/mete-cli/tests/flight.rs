@@ -1,4 +1,5 @@
-//! The flight recorder keeps the newest events, and writes them on request or when something happens (KLOG-5, KLOG-6).
+//! The flight recorder keeps the newest events, and writes them on request or when something happens (KLOG-5,
+//! KLOG-6).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

@@ -1,5 +1,5 @@
-//! A disk that fills while results are written: one sentence and a failure, and the results that were found are
-//! still printed.
+//! A disk that fills while results are written: one sentence and a failure, and the results that were found
+//! are still printed.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -67,8 +67,8 @@ fn folders_that_are_made_for_results_that_find_no_room_are_removed() {
     assert!(told.filter(|line| line.contains("No space left")).count() == 5, "{said}");
 }
 
-/// Runs a script with the command and the path of a small file system, which is the script's own and ends with it;
-/// `None` if there can be none.
+/// Runs a script with the command and the path of a small file system, which is the script's own and ends
+/// with it; `None` if there can be none.
 fn in_a_small_place(size: &str, script: &str) -> Option<Ended> {
     const MOUNT: &str = "mount -t tmpfs -o size=$2 none \"$1\" && shift 2 && exec \"$@\"";
     let directory = tempfile::tempdir().unwrap();
@@ -88,8 +88,8 @@ fn in_a_small_place(size: &str, script: &str) -> Option<Ended> {
     Some(ended)
 }
 
-/// Records a command that starts this number of processes. Returns what is there of the trace, and what is left of the
-/// tree.
+/// Records a command that starts this number of processes. Returns what is there of the trace, and what is
+/// left of the tree.
 const RECORD: &str = "\
     mete=$0; cd \"$1\" && mkdir tree
     \"$mete\" record --schema scheduler -o trace --parameters tree -- \

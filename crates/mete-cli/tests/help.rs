@@ -36,7 +36,8 @@ fn help_within(columns: usize, name: &str) -> String {
 fn help_fits_80_and_100_columns_and_is_broken_by_the_terminal_alone() {
     for (name, columns) in SHOWN.into_iter().flat_map(|name| [(name, 80), (name, 100)]) {
         let help = help_within(columns, name);
-        // Two things are not broken, because they may be typed as they stand: a usage, and a list that is one word.
+        // Two things are not broken, because they may be typed as they stand: a usage, and a list that is one
+        // word.
         let stands = |line: &str| line.starts_with("Usage:") || !line.trim().contains(' ');
         let fits = |line: &str| line.chars().count() <= columns || stands(line);
         assert!(help.lines().all(fits), "{help}");

@@ -12,8 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{beside, has_two_processors, objects};
 
-/// Lets one test at a time write programs and start them. A process that another test starts inherits every open file
-/// until it executes its program, and a program that is open for writing cannot be started ("Text file busy").
+/// Lets one test at a time write programs and start them. A process that another test starts inherits every
+/// open file until it executes its program, and a program that is open for writing cannot be started ("Text
+/// file busy").
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

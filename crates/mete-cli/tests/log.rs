@@ -64,8 +64,8 @@ fn log_6_processes_that_live_for_a_moment_are_in_their_domain() {
         let domains = of_kind(&objects, "domain");
         let is_asked_for = |object: &&&Value| object["domain"] == "x" || object["domain"] == name.as_str();
         let domain = domains.iter().find(is_asked_for).unwrap_or_else(|| panic!("{choice:?}: {domains:?}"));
-        // A program takes some dozens when it is loaded. A domain that was bound by chance would have those of a few
-        // runs.
+        // A program takes some dozens when it is loaded. A domain that was bound by chance would have those
+        // of a few runs.
         let faults = domain["counters"]["page-faults"].as_u64().unwrap();
         assert!(faults >= RUNS * 20, "{choice:?}: {faults}");
     }
@@ -194,8 +194,8 @@ fn read_until(
     }
 }
 
-/// A command of a few milliseconds, which prints how long the kernel says that it has run, at its beginning and at its
-/// end.
+/// A command of a few milliseconds, which prints how long the kernel says that it has run, at its beginning
+/// and at its end.
 const RUNS_FOR_A_MOMENT: &str = "read first rest < /proc/$$/schedstat; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; \
                                  read last rest < /proc/$$/schedstat; echo $((last - first))";
 
@@ -397,7 +397,8 @@ fn ctrl_c_ends_with_the_results_so_far() {
     assert!(objects(&rest.join("\n")).iter().any(|object| object["scope"] == "whole"), "{rest:?}");
 }
 
-/// A run that would take ten minutes, when it has printed its first line; `None` where the kernel cannot be logged.
+/// A run that would take ten minutes, when it has printed its first line; `None` where the kernel cannot be
+/// logged.
 fn long_run() -> Option<(Running, impl Iterator<Item = std::io::Result<String>>)> {
     if !kernel_is_there() {
         return None;
@@ -430,8 +431,8 @@ fn a_pipe_that_closes_while_logging_ends_the_run() {
     assert_eq!(running.wait().code(), Some(141), "as SIGPIPE would");
 }
 
-/// What `mete log` prints in short intervals, and then of the whole. It is ended once it has printed all that is
-/// wanted, because the machine decides how soon a process has a turn.
+/// What `mete log` prints in short intervals, and then of the whole. It is ended once it has printed all that
+/// is wanted, because the machine decides how soon a process has a turn.
 fn log_until_printed(command: &mut Command, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
     command.args(["--json", "--for", "10m", "--every", "100ms"]);
     let mut running = Running::start(command.stdout(Stdio::piped()));
@@ -498,7 +499,8 @@ fn log_13_the_parts_of_a_log_are_all_of_it() {
     assert_eq!(parts.iter().copied().map(rows).sum::<u64>(), rows(whole));
 }
 
-/// Without a context switch, only the tick tells. Here it comes once a second, and the command ends long before.
+/// Without a context switch, only the tick tells. Here it comes once a second, and the command ends long
+/// before.
 #[test]
 fn log_13_the_end_waits_for_the_tick_that_is_in_force() {
     let arguments = ["--event", "service,run-queue=1", "--", "true"];
@@ -510,8 +512,8 @@ fn log_13_the_end_waits_for_the_tick_that_is_in_force() {
     assert!(!ticks.is_empty() && ticks.iter().all(|rows| rows.as_u64() >= Some(1)), "{statement}");
 }
 
-/// A task that runs from before the logging until after it, and never leaves its processor, is charged for the time in
-/// between.
+/// A task that runs from before the logging until after it, and never leaves its processor, is charged for
+/// the time in between.
 #[test]
 fn log_13_service_time_alone_is_what_has_passed_on_all_processors() {
     let busy = Busy::new("mete-busy");

@@ -1,5 +1,5 @@
-//! `mete log` of phases: what it prints of their lengths, against the program's own clock. The program is this one,
-//! started again.
+//! `mete log` of phases: what it prints of their lengths, against the program's own clock. The program is
+//! this one, started again.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

@@ -96,8 +96,8 @@ impl Recorder {
         events(&self.place.path().join("trace"))
     }
 
-    /// Ends it in order. Returns the events of this name in its trace, and the number of all events that the trace says
-    /// are missing.
+    /// Ends it in order. Returns the events of this name in its trace, and the number of all events that the
+    /// trace says are missing.
     fn end_with(&mut self, event: &str) -> (Vec<Value>, u64) {
         self.stop();
         let trace = self.place.path().join("trace");
@@ -317,8 +317,8 @@ fn klog_4_recorder_ends_in_order_while_many_ask() {
     }
 }
 
-/// The processes that would take a recorder's tree away: those of that name that have its mount's source among their
-/// arguments.
+/// The processes that would take a recorder's tree away: those of that name that have its mount's source
+/// among their arguments.
 fn keepers_of(recorder: u32) -> Vec<Pid> {
     let of_it = |pid: &u32| {
         let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
@@ -375,17 +375,17 @@ fn klog_4_dead_tree_of_a_recorder_and_keepers_killed_together_is_taken_away_by_t
     assert!(!recorder.is_mounted() && !recorder.tree().exists());
 }
 
-/// Gives this thread, and the processes that it starts, a table of mounts in which no other test's commands look. Only
-/// root may do that.
+/// Gives this thread, and the processes that it starts, a table of mounts in which no other test's commands
+/// look. Only root may do that.
 fn have_own_mounts() {
     // SAFETY: no memory is passed. Files stay open, and the other threads keep their table of mounts.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "{}", io::Error::last_os_error());
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).unwrap();
 }
 
-/// A recorder that was stopped, so that it has started no other keepers in place of those that were killed. Its notes
-/// are where only this test's commands look: another command of this user would remove the noted directory, and with
-/// it what is mounted there, in whichever namespace.
+/// A recorder that was stopped, so that it has started no other keepers in place of those that were killed.
+/// Its notes are where only this test's commands look: another command of this user would remove the noted
+/// directory, and with it what is mounted there, in whichever namespace.
 fn killed_with_its_keepers() -> Recorder {
     let notes_beside = |place: &Path, command: &mut Command| {
         command.env("METE_RUNTIME_DIR", place);
@@ -402,8 +402,8 @@ fn killed_with_its_keepers() -> Recorder {
     recorder
 }
 
-/// What another user can do against a recorder of root: make a tree with the name of the recorder's tree, and a
-/// directory that becomes a link to another mount between two looks.
+/// What another user can do against a recorder of root: make a tree with the name of the recorder's tree, and
+/// a directory that becomes a link to another mount between two looks.
 struct Forger {
     place: tempfile::TempDir,
     /// The tree ends when this is closed.
@@ -533,7 +533,8 @@ fn klog_4_parameters_never_hide_the_sockets_of_programs() {
         let options = ["record", "--schema", "scheduler", "-o", &path("trace"), "--parameters", &path(at)];
         let mut refused = mete(&[&options[..], &["--", "true"]].concat());
         let said = said_by(&refused.env("METE_RUNTIME_DIR", path("run/sockets")).assert().code(1));
-        // Before it, the command may say that it has cleared up after a recorder that another test has killed.
+        // Before it, the command may say that it has cleared up after a recorder that another test has
+        // killed.
         assert!(said.contains("mete: programs with probes have their sockets in "), "{at}: {said}");
         assert!(!Path::new(&path("trace")).exists(), "{at}: nothing is recorded");
     }
@@ -726,7 +727,8 @@ fn klog_4_cost_of_an_event_is_measured_when_its_file_is_read() {
     assert!(events.iter().all(|event| event["event"] == "SWITCHED_OFF"), "nothing of it is in the trace");
 }
 
-/// KLogger §4.3: another number in the file gives each processor another buffer, and what is recorded goes on.
+/// KLogger §4.3: another number in the file gives each processor another buffer, and what is recorded goes
+/// on.
 #[test]
 fn klog_4_buffers_get_another_size_while_recording() {
     let Some(mut recorder) = Recorder::start(&["--buffer", "64K"]) else { return };

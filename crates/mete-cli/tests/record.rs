@@ -82,7 +82,8 @@ fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
     let events = events(&place.trace());
     let exit = events.iter().find(|event| event["event"] == "EXIT" && event["fields"]["pid"] == pid).unwrap();
     let accounted_ns = exit["fields"]["runtime_ns"].as_u64().unwrap();
-    // Some switches are never reported. The time between them belongs to no thread, and is reported as uncertain.
+    // Some switches are never reported. The time between them belongs to no thread, and is reported as
+    // uncertain.
     let uncertain_ns = replayed.iter().find_map(|object| object["uncertain_ns"].as_u64()).unwrap();
     for thread in threads {
         let (name, ran_ns) = (&thread["thread"], thread["ran_ns"].as_u64().unwrap());

@@ -450,8 +450,8 @@ fn klog_8_program_that_another_one_reads_is_refused_in_words_and_taken_when_it_i
     assert_eq!(numbers, (10..20).collect::<Vec<_>>());
 }
 
-/// The log stands still while a program logs more rows than there is room for. Its time is long, because it must not be
-/// over before that.
+/// The log stands still while a program logs more rows than there is room for. Its time is long, because it
+/// must not be over before that.
 #[test]
 fn log_13_that_rows_were_lost_is_the_exit_status_unless_a_command_has_its_own() {
     let place = Place::new();

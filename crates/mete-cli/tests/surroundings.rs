@@ -1,5 +1,5 @@
-//! The command in containers, on one processor, and where the kernel refuses. It says what is missing in one clear
-//! sentence, and does the rest.
+//! The command in containers, on one processor, and where the kernel refuses. It says what is missing in one
+//! clear sentence, and does the rest.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -11,7 +11,8 @@ use std::process::Command;
 use common::{Ended, Pair, has_two_processors, is_root, kernel_is_there, mask, objects, program, run};
 use serde_json::Value;
 
-/// It fails with one sentence and prints no results. Messages of the eBPF loader may stand below the sentence.
+/// It fails with one sentence and prints no results. Messages of the eBPF loader may stand below the
+/// sentence.
 fn sentence(ended: &Ended, expected: &[&str]) {
     let said = &ended.said;
     let (sentence, details) = said.split_once('\n').unwrap();
@@ -176,8 +177,8 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     assert!(all.iter().filter(requests).count() > 0, "{said}");
 }
 
-/// A process that may open no more files loads no eBPF programs and finds no program with probes. It still runs its
-/// command.
+/// A process that may open no more files loads no eBPF programs and finds no program with probes. It still
+/// runs its command.
 #[test]
 fn log_13_nothing_is_complete_of_which_nothing_was_read() {
     if !kernel_is_there() {

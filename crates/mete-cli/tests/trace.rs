@@ -13,8 +13,8 @@ use mete_trace::{
     Recorder, Ticks,
 };
 
-/// Three events on each of two processors, of threads that no kernel has, so that they have no names, and one on
-/// processor 1 that found no room.
+/// Three events on each of two processors, of threads that no kernel has, so that they have no names, and one
+/// on processor 1 that found no room.
 fn record(directory: &Path) {
     let pid =
         FieldLayout { name: "pid".into(), kind: FieldKind::Signed, offset: 16, bytes: 4, doc: String::new() };

@@ -1,5 +1,6 @@
-//! What all programs have in common from their first line to their exit status: limits, a command line with help that
-//! fits the terminal, negative values, error messages that say what was probably meant, and failures.
+//! What all programs have in common from their first line to their exit status: limits, a command line with
+//! help that fits the terminal, negative values, error messages that say what was probably meant, and
+//! failures.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -16,9 +17,9 @@ pub type Mistake = (ErrorKind, String);
 
 /// Runs a program: reads its arguments, does its work, and tells a failure.
 ///
-/// `take_over` comes before the arguments are read. A process that the program started with its own executable, such as
-/// one that puts processor masks back, does its work there and does not return. `check` says whether the options go
-/// together, and the name of the subcommand.
+/// `take_over` comes before the arguments are read. A process that the program started with its own
+/// executable, such as one that puts processor masks back, does its work there and does not return. `check`
+/// says whether the options go together, and the name of the subcommand.
 pub fn run<A: Parser>(
     take_over: impl FnOnce(),
     check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>),
@@ -32,8 +33,8 @@ pub fn run<A: Parser>(
     }
 }
 
-/// The arguments that were typed, if they go together. The error is the help that was asked for, or the message about a
-/// mistyped command line.
+/// The arguments that were typed, if they go together. The error is the help that was asked for, or the
+/// message about a mistyped command line.
 fn read<A: Parser>(check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>)) -> Result<A, clap::Error> {
     let command = refined(A::command());
     let typed = typed();
@@ -41,8 +42,8 @@ fn read<A: Parser>(check: impl FnOnce(&A) -> (&'static str, Result<(), Mistake>)
     let matched = command.clone().try_get_matches_from(typed);
     let matched = matched.map_err(|error| hinted(&command, error, subcommand.as_deref()))?;
     let arguments = A::from_arg_matches(&matched)?;
-    // What can be told from the command line alone is told here, so that it has the exit status of a mistyped command
-    // line and not that of a failure.
+    // What can be told from the command line alone is told here, so that it has the exit status of a mistyped
+    // command line and not that of a failure.
     let (subcommand, checked) = check(&arguments);
     checked.map_err(|(kind, mistake)| refusal(&command, subcommand, kind, &mistake))?;
     Ok(arguments)
@@ -71,8 +72,8 @@ pub fn refined(command: Command) -> Command {
     command.mut_subcommands(refined)
 }
 
-/// Joins the lines of each paragraph into one, which clap breaks to fit the terminal. If the breaks of the source
-/// stayed, a narrow terminal would break each line a second time. Examples keep their lines.
+/// Joins the lines of each paragraph into one, which clap breaks to fit the terminal. If the breaks of the
+/// source stayed, a narrow terminal would break each line a second time. Examples keep their lines.
 fn flowing(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| {
         let has_example = paragraph.lines().any(|line| line.starts_with(' '));
@@ -91,8 +92,9 @@ fn refusal(command: &Command, subcommand: &str, kind: ErrorKind, mistake: &str) 
     }
 }
 
-/// Turns `--for -5s` into `--for=-5s`. No option begins with a digit, so `-5s` is a value, and the parser of that value
-/// says what is allowed instead. Arguments after `--` belong to another command and stay as they are.
+/// Turns `--for -5s` into `--for=-5s`. No option begins with a digit, so `-5s` is a value, and the parser of
+/// that value says what is allowed instead. Arguments after `--` belong to another command and stay as they
+/// are.
 fn with_negative_values(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let (mut joined, mut is_own) = (Vec::<OsString>::new(), true);
     for argument in arguments {

@@ -22,8 +22,8 @@ impl std::fmt::Display for NotRun {
     }
 }
 
-/// Says what went wrong and returns the exit status. A pipe that its reader has closed is no mistake, and nothing is
-/// said of it.
+/// Says what went wrong and returns the exit status. A pipe that its reader has closed is no mistake, and
+/// nothing is said of it.
 pub fn end(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.is::<ClosedPipe>()) {
         return ExitCode::from(CLOSED_PIPE);

@@ -1,7 +1,7 @@
-//! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to end; a
-//! second one of the same kind ends it. One that was ignored when the program began stays ignored: `nohup` ignores
-//! SIGHUP for the program that it starts, and a script's shell SIGINT for what it starts in the background. SIGUSR1
-//! asks a recorder to write what it keeps in memory.
+//! Signals, and the limits of the process. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP asks the program to
+//! end; a second one of the same kind ends it. One that was ignored when the program began stays ignored:
+//! `nohup` ignores SIGHUP for the program that it starts, and a script's shell SIGINT for what it starts in
+//! the background. SIGUSR1 asks a recorder to write what it keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -27,8 +27,8 @@ extern "C" fn note_dump(_signal: libc::c_int) {
     DUMP_ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on, the first SIGINT, the first SIGTERM and the first SIGHUP are only noted. A signal that is ignored stays
-/// ignored.
+/// From now on, the first SIGINT, the first SIGTERM and the first SIGHUP are only noted. A signal that is
+/// ignored stays ignored.
 pub fn listen() -> anyhow::Result<()> {
     // SA_RESETHAND: the second one has its usual effect.
     let flags = libc::SA_RESETHAND | libc::SA_RESTART;
@@ -48,8 +48,8 @@ pub fn listen_to_dumps() -> anyhow::Result<()> {
 
 /// Sets two limits of this process.
 ///
-/// A write into a file that is as large as the user's limit (`ulimit -f`) fails from now on, as on a full disk.
-/// Otherwise the kernel would end the program in the middle of its work.
+/// A write into a file that is as large as the user's limit (`ulimit -f`) fails from now on, as on a full
+/// disk. Otherwise the kernel would end the program in the middle of its work.
 ///
 /// The process may open as many files as the user's hard limit allows, up to 65,536: each program with
 /// probes takes two descriptors, and each counter takes one on each processor.
@@ -70,8 +70,8 @@ const MOST_DESCRIPTORS: u64 = 65_536;
 
 static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 
-/// Gives a command that this program starts the limit of descriptors that this program was started with, and the usual
-/// effect of a file that grows beyond its limit.
+/// Gives a command that this program starts the limit of descriptors that this program was started with, and
+/// the usual effect of a file that grows beyond its limit.
 pub fn restore_limits(command: &mut Command) {
     let usual = USUAL_DESCRIPTORS.get().copied();
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.
@@ -127,8 +127,9 @@ pub fn go_on() -> ControlFlow<()> {
     if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The exit status of a subcommand that Ctrl-C can end early: 0 if it has done everything that was asked for. Otherwise
-/// it says that the results are those so far, and returns 130. A run whose only end is Ctrl-C is done when it comes.
+/// The exit status of a subcommand that Ctrl-C can end early: 0 if it has done everything that was asked for.
+/// Otherwise it says that the results are those so far, and returns 130. A run whose only end is Ctrl-C is
+/// done when it comes.
 pub fn ended(is_done: bool) -> ExitCode {
     if is_done {
         return ExitCode::from(DONE);

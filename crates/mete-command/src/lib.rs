@@ -1,5 +1,5 @@
-//! What the programs that people run have in common: how they read a command line, print results, show progress, tell
-//! failures and are stopped.
+//! What the programs that people run have in common: how they read a command line, print results, show
+//! progress, tell failures and are stopped.
 //!
 //! ```text
 //!   arguments ── command_line, value ──▶ work ──▶ output, table ──▶ stdout
@@ -10,8 +10,8 @@
 //! Conventions of all programs:
 //!
 //! - Results go to stdout, everything else to stderr. With `--json`, the results are one JSON object a line.
-//! - Ctrl-C ends a run with the results so far. The exit status is then [`STOPPED`](status::STOPPED), unless the run
-//!   has no other end. [`status`] has all exit statuses.
+//! - Ctrl-C ends a run with the results so far. The exit status is then [`STOPPED`](status::STOPPED), unless
+//!   the run has no other end. [`status`] has all exit statuses.
 //! - Names that other users chose control no terminal.
 
 #![cfg(target_os = "linux")]

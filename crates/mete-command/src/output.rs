@@ -1,5 +1,5 @@
-//! All results go to stdout through this module. A closed pipe or a full disk is an error like any other, never a
-//! panic.
+//! All results go to stdout through this module. A closed pipe or a full disk is an error like any other,
+//! never a panic.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -24,7 +24,8 @@ impl Output {
         self.is_json
     }
 
-    /// Prints text and a line end, folded to the width of the terminal. Prints nothing if results are wanted as JSON.
+    /// Prints text and a line end, folded to the width of the terminal. Prints nothing if results are wanted
+    /// as JSON.
     pub fn text(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
         if self.is_json {
             Ok(())
@@ -33,8 +34,8 @@ impl Output {
         }
     }
 
-    /// Prints text as it is, such as code, and a line end. On a terminal, letters that would control it are replaced.
-    /// Prints nothing if results are wanted as JSON.
+    /// Prints text as it is, such as code, and a line end. On a terminal, letters that would control it are
+    /// replaced. Prints nothing if results are wanted as JSON.
     pub fn verbatim(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
         let text = text.as_ref();
         match (self.is_json, io::stdout().is_terminal()) {

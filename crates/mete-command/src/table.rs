@@ -19,13 +19,14 @@ const INDENT: usize = 6;
 /// The least width of a column of words: narrower ones are hard to read.
 const LEGIBLE: usize = 18;
 
-/// A table with a line under its head. If it is too wide for the terminal, words are broken into several lines. Columns
-/// that still do not fit stand in further tables below, each with the names of the rows.
+/// A table with a line under its head. If it is too wide for the terminal, words are broken into several
+/// lines. Columns that still do not fit stand in further tables below, each with the names of the rows.
 pub struct Table {
     columns: Vec<Column>,
 }
 
-/// The head of a column, and the kind of its cells: numbers stand at the right. A head may have several lines.
+/// The head of a column, and the kind of its cells: numbers stand at the right. A head may have several
+/// lines.
 #[derive(Clone, Copy)]
 pub enum Head<'a> {
     /// Words, which may be broken into several lines.
@@ -114,8 +115,8 @@ impl Column {
         Column { kind, head: head.to_owned(), cells: Vec::new() }
     }
 
-    /// The letters that it needs at least: words may stand below one another, but no word is broken, because a broken
-    /// path cannot be pasted.
+    /// The letters that it needs at least: words may stand below one another, but no word is broken, because
+    /// a broken path cannot be pasted.
     fn least(&self) -> usize {
         let head = self.head.lines().map(letters).max().unwrap_or(0);
         let longest = self.cells.iter().map(|cell| letters(cell)).max().unwrap_or(0);

@@ -7,8 +7,8 @@ use mete_base::letters;
 /// The columns of a terminal that does not tell how many it has.
 const USUAL: u16 = 80;
 
-/// The columns that results may take; `None` for any number, because results go into a file or a pipe and `COLUMNS`
-/// sets no limit.
+/// The columns that results may take; `None` for any number, because results go into a file or a pipe and
+/// `COLUMNS` sets no limit.
 pub fn columns() -> Option<u16> {
     let asked =
         std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&some| some > 0);
@@ -22,8 +22,9 @@ fn own_columns() -> Option<u16> {
     Some(size.ws_col).filter(|&columns| columns > 0)
 }
 
-/// Replaces every letter that controls a terminal, reverses the direction of writing or is invisible. Ends of lines and
-/// tabs stay. Other users choose the names of programs, threads, files and events, and so could control the terminal.
+/// Replaces every letter that controls a terminal, reverses the direction of writing or is invisible. Ends of
+/// lines and tabs stay. Other users choose the names of programs, threads, files and events, and so could
+/// control the terminal.
 pub fn harmless(text: &str) -> String {
     let letters = text.chars().map(|letter| match letter {
         '\n' | '\t' => letter,
@@ -32,8 +33,8 @@ pub fn harmless(text: &str) -> String {
     letters.collect()
 }
 
-/// Breaks lines that are too wide for the terminal. The rest of a line stands below, under the last of its columns,
-/// which begins after the last gap of two blanks or more.
+/// Breaks lines that are too wide for the terminal. The rest of a line stands below, under the last of its
+/// columns, which begins after the last gap of two blanks or more.
 pub fn folded(text: &str) -> String {
     columns().map_or_else(|| text.to_owned(), |columns| folded_within(usize::from(columns), text))
 }

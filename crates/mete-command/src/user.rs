@@ -1,5 +1,5 @@
-//! The user that a command runs as. Logging needs root, but the command does not: if `sudo` has started this program,
-//! the command runs as the user who called `sudo`, as it would without being logged.
+//! The user that a command runs as. Logging needs root, but the command does not: if `sudo` has started this
+//! program, the command runs as the user who called `sudo`, as it would without being logged.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -49,8 +49,8 @@ impl UserOption {
         Ok(chosen)
     }
 
-    /// The same. If `--user` was not given and the user is another one, also prints a line that says so, with a
-    /// further consequence (`consequence`).
+    /// The same. If `--user` was not given and the user is another one, also prints a line that says so, with
+    /// a further consequence (`consequence`).
     pub fn told(&self, command: &[OsString], consequence: &str) -> anyhow::Result<Option<User>> {
         let Some(program) = command.first() else { return Ok(None) };
         let user = self.user()?;
@@ -112,8 +112,9 @@ impl User {
         })
     }
 
-    /// Has a command run as this user, with the user's groups and the environment variables that tell of a user. The
-    /// change of the user comes after everything else that was set up to happen in the child before this call.
+    /// Has a command run as this user, with the user's groups and the environment variables that tell of a
+    /// user. The change of the user comes after everything else that was set up to happen in the child before
+    /// this call.
     pub fn run(&self, command: &mut Command) {
         command.env("USER", &self.name).env("LOGNAME", &self.name);
         match &self.home {
@@ -137,7 +138,8 @@ impl User {
     }
 }
 
-/// Runs in the child between fork and exec, where there is one thread: the calls change the thread that makes them.
+/// Runs in the child between fork and exec, where there is one thread: the calls change the thread that makes
+/// them.
 fn become_user(uid: u32, gid: u32, groups: &[Gid]) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     set_thread_groups(groups)?;
@@ -160,7 +162,8 @@ fn lookup(
             libc::ERANGE if text.len() < MOST => text.resize(text.len() * 4, 0),
             libc::EINTR => {}
             0 if found.is_null() => return Ok(None),
-            // SAFETY: the user was found, so the structure's pointers lead to texts in `text`, which end with a zero.
+            // SAFETY: the user was found, so the structure's pointers lead to texts in `text`, which end with
+            // a zero.
             0 => return Ok(Some(unsafe { known(&entry) })),
             error => return Err(io::Error::from_raw_os_error(error)),
         }

@@ -1,5 +1,5 @@
-//! How long each format takes for a trace: nanoseconds of processor time for each event, and the most memory so far.
-//! The output is thrown away, so that no disk is measured.
+//! How long each format takes for a trace: nanoseconds of processor time for each event, and the most memory
+//! so far. The output is thrown away, so that no disk is measured.
 //!
 //!     cargo run --release -p mete-convert --example pace -- DIRECTORY [FORM,…]
 

@@ -1,5 +1,5 @@
-//! Companions of the fields that are numbers of threads and processes, in tables and JSON lines: names, and the process
-//! of each thread. All formats give them the same names.
+//! Companions of the fields that are numbers of threads and processes, in tables and JSON lines: names, and
+//! the process of each thread. All formats give them the same names.
 //!
 //! ```text
 //!   pid   pid_name  pid_process  pid_process_name     tgid  tgid_name
@@ -17,7 +17,8 @@ use crate::threads::{Threads, number};
 /// What a companion says about its field's thread or process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompanionKind {
-    /// The name of the thread or the process. A process has the name of its first thread, whose number it has.
+    /// The name of the thread or the process. A process has the name of its first thread, whose number it
+    /// has.
     Name,
     /// The number of the thread's process.
     Process,
@@ -75,9 +76,9 @@ pub struct Companions {
 }
 
 impl Companions {
-    /// The companions in this trace, with what is known before the first event. A companion's name means one thing in
-    /// the whole trace: if a field or another companion has the name, it gets a number. Names in `taken` are not used,
-    /// either.
+    /// The companions in this trace, with what is known before the first event. A companion's name means one
+    /// thing in the whole trace: if a field or another companion has the name, it gets a number. Names in
+    /// `taken` are not used, either.
     pub fn of(trace: &Trace, taken: &[&str]) -> Companions {
         let description = &trace.description().description;
         let meanings = Meanings::of(description);
@@ -96,8 +97,8 @@ impl Companions {
         Companions { threads, of_events }
     }
 
-    /// Takes from an event what it says about threads. This comes before the event is written, because the event is the
-    /// first one to which it applies.
+    /// Takes from an event what it says about threads. This comes before the event is written, because the
+    /// event is the first one to which it applies.
     pub fn learn(&mut self, record: &Record<'_>) {
         self.threads.learn(record, |_, _| ());
     }

@@ -41,14 +41,15 @@ const STRIDE: u32 = 16 << 10;
 ///
 /// # Errors
 ///
-/// The output's error. Damage in the trace is no error: the format is told about it, and the rest is converted.
+/// The output's error. Damage in the trace is no error: the format is told about it, and the rest is
+/// converted.
 pub fn convert(trace: &Trace, filter: Filter, format: &mut dyn Format) -> io::Result<Converted> {
     convert_while(trace, filter, format, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The same, as long as `go_on` says so, which is asked every few thousand events. A conversion that is stopped ends
-/// without a statement of what is in the trace and what is not. That is not known then, and it would be wrong to say
-/// that the trace has no end.
+/// The same, as long as `go_on` says so, which is asked every few thousand events. A conversion that is
+/// stopped ends without a statement of what is in the trace and what is not. That is not known then, and it
+/// would be wrong to say that the trace has no end.
 ///
 /// # Errors
 ///
@@ -65,7 +66,8 @@ pub fn convert_while(
     let mut merged = trace.merge(filter.with_all_events());
     let mut done =
         Converted { events: 0, accounts: Vec::new(), errors: Vec::new(), more_errors: 0, is_whole: true };
-    // Counted so that asking `go_on`, which may look at the time or draw progress, costs nothing for each event.
+    // Counted so that asking `go_on`, which may look at the time or draw progress, costs nothing for each
+    // event.
     let mut steps = 0_u32;
     format.begin(trace)?;
     while let Some(item) = merged.next() {

@@ -1,7 +1,8 @@
 //! CSV (RFC 4180): one row for each event, with the columns of the [tables](crate::table::columns).
 //!
-//! A gap is a row of the event LOST, with the number of missing events in the column `lost`. The completeness statement
-//! does not fit into a table of events. The caller of [`convert`](crate::convert()) gets it as the result.
+//! A gap is a row of the event LOST, with the number of missing events in the column `lost`. The completeness
+//! statement does not fit into a table of events. The caller of [`convert`](crate::convert()) gets it as the
+//! result.
 
 use std::io;
 

@@ -35,8 +35,8 @@ pub(crate) fn name_without_layout(event: u16) -> &'static str {
     }
 }
 
-/// A format to convert to. The calls come in the order of the methods. Those between the first and the last come any
-/// number of times, in the trace's order.
+/// A format to convert to. The calls come in the order of the methods. Those between the first and the last
+/// come any number of times, in the trace's order.
 pub trait Format {
     /// Comes before everything else.
     ///
@@ -52,12 +52,12 @@ pub trait Format {
     /// See [`Format::begin`].
     fn event(&mut self, event: &Event<'_>) -> io::Result<()>;
 
-    /// Takes an event that was not chosen, from between those that were. It may tell the name of a thread of which the
-    /// chosen events have only the number.
+    /// Takes an event that was not chosen, from between those that were. It may tell the name of a thread of
+    /// which the chosen events have only the number.
     fn overhear(&mut self, _: &Record<'_>) {}
 
-    /// Takes a gap: events that are missing. `after_ns` is the time of the last record before them in CLOCK_MONOTONIC
-    /// nanoseconds, if there is such a record and the trace's clock can be converted.
+    /// Takes a gap: events that are missing. `after_ns` is the time of the last record before them in
+    /// CLOCK_MONOTONIC nanoseconds, if there is such a record and the trace's clock can be converted.
     ///
     /// # Errors
     ///
@@ -71,8 +71,8 @@ pub trait Format {
     /// See [`Format::begin`].
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()>;
 
-    /// Comes at the end, with what was in the trace of each processor (NEW-2). The list is empty if the conversion was
-    /// stopped earlier.
+    /// Comes at the end, with what was in the trace of each processor (NEW-2). The list is empty if the
+    /// conversion was stopped earlier.
     ///
     /// # Errors
     ///

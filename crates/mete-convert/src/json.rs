@@ -1,5 +1,5 @@
-//! JSON lines: one object a line, each with a `kind`: `event`, `lost`, or `unreadable`. At the end there is one
-//! `completeness` for each processor, and `missed_runs` if the kernel left out programs.
+//! JSON lines: one object a line, each with a `kind`: `event`, `lost`, or `unreadable`. At the end there is
+//! one `completeness` for each processor, and `missed_runs` if the kernel left out programs.
 
 use std::io;
 

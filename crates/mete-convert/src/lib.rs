@@ -1,5 +1,5 @@
-//! Converts a recorded trace into formats that other programs read (NEW-6). A conversion is one pass over the merged
-//! records, so that memory does not grow with the trace.
+//! Converts a recorded trace into formats that other programs read (NEW-6). A conversion is one pass over the
+//! merged records, so that memory does not grow with the trace.
 //!
 //! ```text
 //!                        ┌─ Text, Perl, JsonLines, Csv ── one file of text
@@ -9,16 +9,17 @@
 //!              └─ records, gaps, parts that cannot be read; at the end an account of each processor
 //! ```
 //!
-//! A trace of the scheduler is also read as a schedule, which the simulator does again ([`recorded_schedule`]).
+//! A trace of the scheduler is also read as a schedule, which the simulator does again
+//! ([`recorded_schedule`]).
 //!
 //! Principles:
 //!
-//! 1. **Nothing is lost on the way without a word.** Each format has a place for gaps and for the statement of what is
-//!    in the trace and what is not (NEW-2). `docs/convert.md` says where.
-//! 2. **A trace is not trusted.** No bytes of a trace or of its description make a converter panic, and no name in it
-//!    becomes code or markup of the output.
-//! 3. **What events mean comes from the schema**, which travels with the trace. The names of events do not matter. What
-//!    matters is what their fields were filled with, and where ([`Meanings`]).
+//! 1. **Nothing is lost on the way without a word.** Each format has a place for gaps and for the statement
+//!    of what is in the trace and what is not (NEW-2). `docs/convert.md` says where.
+//! 2. **A trace is not trusted.** No bytes of a trace or of its description make a converter panic, and no
+//!    name in it becomes code or markup of the output.
+//! 3. **What events mean comes from the schema**, which travels with the trace. The names of events do not
+//!    matter. What matters is what their fields were filled with, and where ([`Meanings`]).
 //!
 //! ```no_run
 //! use mete_convert::{Parquet, convert};

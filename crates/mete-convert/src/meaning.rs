@@ -1,6 +1,6 @@
-//! What the fields of events mean. The schema that travels with a trace tells where each event was logged, and what its
-//! fields were filled with. So a format knows that an event is a context switch, whatever its name is, and which of its
-//! fields is the thread that got the processor.
+//! What the fields of events mean. The schema that travels with a trace tells where each event was logged,
+//! and what its fields were filled with. So a format knows that an event is a context switch, whatever its
+//! name is, and which of its fields is the thread that got the processor.
 
 use mete_schema::ast::{Binary, Expr, ExprKind};
 use mete_schema::schema::{Log, Point, Target};
@@ -34,7 +34,8 @@ pub enum FieldSubject {
 /// The meaning of a field: its subject, and what it says about that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// The subject, in the words of the point: `next`, `prev`, `p`, `child`. It is empty for the running thread.
+    /// The subject, in the words of the point: `next`, `prev`, `p`, `child`. It is empty for the running
+    /// thread.
     pub who: String,
     /// What it says.
     pub what: FieldSubject,
@@ -84,8 +85,8 @@ impl Meaning {
 pub struct Meanings(Vec<Meaning>);
 
 impl Meanings {
-    /// The meanings in a trace's description. If the schema cannot be read, fields mean what their names say, where
-    /// these are beyond doubt.
+    /// The meanings in a trace's description. If the schema cannot be read, fields mean what their names say,
+    /// where these are beyond doubt.
     pub fn of(description: &Description) -> Meanings {
         let source = Source::new("schema", description.schema.clone());
         let schema = Schema::read(std::slice::from_ref(&source)).ok();
@@ -131,8 +132,8 @@ fn position(event: &EventLayout, schema: &Schema) -> Option<usize> {
     events.position(|other| other.name == event.name && other.fields.len() == event.fields.len())
 }
 
-/// The meaning of fields by their names. This is for events that programs log: the schema does not say what fills their
-/// fields.
+/// The meaning of fields by their names. This is for events that programs log: the schema does not say what
+/// fills their fields.
 fn by_names(event: &EventLayout) -> Vec<Said> {
     event.fields.iter().filter_map(|field| said_by(&field.name, field)).collect()
 }
@@ -152,8 +153,8 @@ fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
     suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
 }
 
-/// The subject whose state an expression gives, if it only chooses and masks. An expression that masks a state does so
-/// to get the reported bits.
+/// The subject whose state an expression gives, if it only chooses and masks. An expression that masks a
+/// state does so to get the reported bits.
 fn reported_of(argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Choice(_, one, other) => reported_of(one).or_else(|| reported_of(other)),
@@ -189,8 +190,8 @@ fn running(what: FieldSubject) -> Option<(String, FieldSubject)> {
     Some((String::new(), what))
 }
 
-/// The subject of a path, and what it says about it. In the kernel's structures that is the last member. In the records
-/// of the tracing file system it is the last part of the word, as in `next_pid`.
+/// The subject of a path, and what it says about it. In the kernel's structures that is the last member. In
+/// the records of the tracing file system it is the last part of the word, as in `next_pid`.
 fn whose(path: &str) -> Option<(String, FieldSubject)> {
     // `here.` stands for the running thread, which needs no name.
     let path = path.strip_prefix("here.").unwrap_or(path);

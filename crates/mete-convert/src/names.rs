@@ -1,5 +1,5 @@
-//! The names that stand after the numbers of threads in text. They are found without hashing, because nearly every
-//! event has a thread.
+//! The names that stand after the numbers of threads in text. They are found without hashing, because nearly
+//! every event has a thread.
 
 use mete_trace::names::without_controls;
 use mete_trace::{Record, Trace};

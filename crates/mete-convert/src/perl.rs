@@ -1,8 +1,8 @@
 //! KLogger's own format (§4.1, KLOG-7): a Perl array of events, each a hash with a `header`.
 //!
-//! `do "trace.pl"` defines `@trace` and returns it. In addition to `type`, `serial` and `timestamp`, the header has
-//! `processor` and `file`, because the events of all files are in one array. A gap is an event of type LOST with the
-//! field `events`. What is in the trace and what is not stands in comments at the end.
+//! `do "trace.pl"` defines `@trace` and returns it. In addition to `type`, `serial` and `timestamp`, the
+//! header has `processor` and `file`, because the events of all files are in one array. A gap is an event of
+//! type LOST with the field `events`. What is in the trace and what is not stands in comments at the end.
 
 use std::io;
 

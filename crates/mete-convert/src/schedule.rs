@@ -1,4 +1,5 @@
-//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` runs again under other policies.
+//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` runs again under other
+//! policies.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ pub enum ScheduleError {
     /// The trace cannot be read, or its schema lacks an event of the schedule.
     #[error(transparent)]
     Trace(#[from] NamedTraceError),
-    /// Nothing is known of any process: each ran from before the trace until after it, or its events are lost.
+    /// Nothing is known of any process: each ran from before the trace until after it, or its events are
+    /// lost.
     #[error("no process leaves a processor in {path}: record for longer", path = .0.display())]
     NoSwitch(PathBuf),
 }
@@ -89,8 +91,8 @@ impl Schedule {
         }
     }
 
-    /// One BPF program logs both events of a switch. One event without the other means that events were lost between
-    /// them.
+    /// One BPF program logs both events of a switch. One event without the other means that events were lost
+    /// between them.
     fn switch(&mut self, seen: &NamedEvent<'_>) {
         let Some(left) = self.left.remove(&seen.processor) else { return };
         let next = pid(seen, "pid");

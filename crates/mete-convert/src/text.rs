@@ -6,8 +6,8 @@
 //!   1283.004512346  [1/3]  #7  STOPWATCH  pid=1073(make)
 //! ```
 //!
-//! Serial numbers count within a file of the trace. The file's number stands after the processor's if the two differ,
-//! as they do for programs' own events beside the kernel's.
+//! Serial numbers count within a file of the trace. The file's number stands after the processor's if the two
+//! differ, as they do for programs' own events beside the kernel's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,8 +29,8 @@ pub struct Text<W> {
     forms: Vec<Option<LineForm>>,
     symbols: BTreeMap<u64, String>,
     names: Option<ThreadNames>,
-    /// Runs that the kernel left out, if the times can be converted: between which two moments, in nanoseconds, and how
-    /// many runs.
+    /// Runs that the kernel left out, if the times can be converted: between which two moments, in
+    /// nanoseconds, and how many runs.
     missed: Vec<([u64; 2], u64)>,
     /// The number of further such runs, of which the time is not known.
     missed_somewhere: u64,

@@ -7,7 +7,8 @@ use mete_trace::{EventLayout, FieldLayout, Record, Value};
 
 use crate::meaning::{FieldSubject, Meanings};
 
-/// No kernel has larger numbers (`PID_MAX_LIMIT`). Larger ones are not trusted, which limits the size of the table.
+/// No kernel has larger numbers (`PID_MAX_LIMIT`). Larger ones are not trusted, which limits the size of the
+/// table.
 const MOST_THREADS: usize = 1 << 22;
 /// The thread is not in the table.
 const NOWHERE: u32 = u32::MAX;
@@ -60,7 +61,8 @@ impl Threads {
 
     /// Takes the threads that lived during the recording. What events say later is newer.
     ///
-    /// If events tell names, a thread begins with its first name. If no event does, it has its last name throughout.
+    /// If events tell names, a thread begins with its first name. If no event does, it has its last name
+    /// throughout.
     pub fn begin(&mut self, machine: &Machine) {
         let says_names = self.told.iter().flatten().any(|told| told.name.is_some());
         // After the last names, so that these first ones replace them.
@@ -90,7 +92,8 @@ impl Threads {
         self.told = told;
     }
 
-    /// The entry of a thread, a new one if the thread is not known; `None` if no kernel gives out such a number.
+    /// The entry of a thread, a new one if the thread is not known; `None` if no kernel gives out such a
+    /// number.
     fn entry(&mut self, thread: i32) -> Option<&mut KnownThread> {
         let number = usize::try_from(thread).ok().filter(|number| (1..=MOST_THREADS).contains(number))?;
         if self.places.len() <= number {

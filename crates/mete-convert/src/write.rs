@@ -1,5 +1,5 @@
-//! Writes text quickly: a million events have some ten million numbers. Most pieces of text are a few letters long. So,
-//! where possible, they are copied with a length that the compiler knows.
+//! Writes text quickly: a million events have some ten million numbers. Most pieces of text are a few letters
+//! long. So, where possible, they are copied with a length that the compiler knows.
 
 use std::io;
 

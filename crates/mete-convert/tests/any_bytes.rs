@@ -1,4 +1,5 @@
-//! No bytes of a trace make a converter panic, and no format hides an event that another format shows (NEW-6).
+//! No bytes of a trace make a converter panic, and no format hides an event that another format shows
+//! (NEW-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -13,7 +14,8 @@ use mete_trace::description::{ClockAnchor, file_name};
 use mete_trace::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, Filter, Ticks, Trace};
 use proptest::prelude::*;
 
-/// Events whose fields have a meaning for the formats that look for one. The numbers in the trace are arbitrary.
+/// Events whose fields have a meaning for the formats that look for one. The numbers in the trace are
+/// arbitrary.
 const SCHEMA: &str = "
 event OUT { int pid  uint state  bool made  char name[5] }
 event IN { long pid  u16 tgid  int prio  char name[5] }

@@ -1,4 +1,5 @@
-//! Names and processes beside the numbers of threads (NEW-6): the same columns with the same values in every format.
+//! Names and processes beside the numbers of threads (NEW-6): the same columns with the same values in every
+//! format.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -59,8 +60,8 @@ fn living(thread: u32, process: u32, name: &str) -> ThreadName {
     ThreadName { thread, process, name: name.to_owned() }
 }
 
-/// Thread 5 of process 4 has each of the names in turn. Number 6 was another thread at first. Nothing tells of thread
-/// 9.
+/// Thread 5 of process 4 has each of the names in turn. Number 6 was another thread at first. Nothing tells
+/// of thread 9.
 fn trace(scratch: &Scratch) -> Trace {
     let source = Source::new("test", SCHEMA);
     let schema = Schema::read(std::slice::from_ref(&source)).unwrap_or_else(|_| panic!("it is right"));

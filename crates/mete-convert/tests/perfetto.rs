@@ -1,5 +1,5 @@
-//! Perfetto (NEW-6): two other implementations of protocol buffers decode the output. It is the schedule that was
-//! recorded, whatever the names of the events are.
+//! Perfetto (NEW-6): two other implementations of protocol buffers decode the output. It is the schedule that
+//! was recorded, whatever the names of the events are.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -271,8 +271,8 @@ fn new_6_where_only_some_switches_are_recorded_no_false_schedule_is_drawn() {
     ];
     let scratch = Scratch::new("perfetto-both");
     let (found, _) = packets(&trace(&scratch, both, &records, 5));
-    // Serial numbers alone do not tell whether 12 came right after 11 or after a pause. So each event keeps its own
-    // time.
+    // Serial numbers alone do not tell whether 12 came right after 11 or after a pause. So each event keeps
+    // its own time.
     let expected = [(100, 0, 0, 11), (200, 11, 0, 12), (251, 12, 0, 13)];
     assert_eq!(switches(&found), expected);
 }

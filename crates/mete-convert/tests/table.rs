@@ -92,8 +92,8 @@ fn check(batch: &RecordBatch) {
     let ns: Vec<_> = column("time_ns").as_primitive::<Int64Type>().iter().collect();
     assert_eq!((ns[0], ns[1], ns[8]), (None, Some(103_207_175_760), Some(103_207_175_820)));
     assert!(column("processor").as_primitive::<UInt32Type>().iter().all(|it| it == Some(0)));
-    // Fields of the same name and type have one column. With another type, or a name that is taken, the event's name
-    // stands before the field's.
+    // Fields of the same name and type have one column. With another type, or a name that is taken, the
+    // event's name stands before the field's.
     let misses = numbers("L2_cache_misses");
     assert_eq!(
         (misses[1], misses[2], misses[5], misses[6], misses[7]),

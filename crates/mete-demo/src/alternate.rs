@@ -1,11 +1,11 @@
-//! Switches logging on and off in turn, in short pieces, while clients and drivers go on. In each pair of pieces, a
-//! coin decides which one comes first. So other work on the machine, and the processors that the kernel has chosen for
-//! the processes, affect both kinds of pieces equally.
+//! Switches logging on and off in turn, in short pieces, while clients and drivers go on. In each pair of
+//! pieces, a coin decides which one comes first. So other work on the machine, and the processors that the
+//! kernel has chosen for the processes, affect both kinds of pieces equally.
 //!
-//! One scheduler lasts for all pieces and pauses in every other one, so a piece can be short: it need not start a
-//! scheduler. In a piece without logging, the loggers are detached and the probes are patched out, because a BPF
-//! program that is only switched off still costs its dispatch. The programs that follow processes which start or run
-//! another program stay attached: in the demo, no process does.
+//! One scheduler lasts for all pieces and pauses in every other one, so a piece can be short: it need not
+//! start a scheduler. In a piece without logging, the loggers are detached and the probes are patched out,
+//! because a BPF program that is only switched off still costs its dispatch. The programs that follow
+//! processes which start or run another program stay attached: in the demo, no process does.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ use crate::cast::{CastProcess, DemoStage, Tally};
 use crate::observe::{Loggers, Observed, Observer, POLL};
 use crate::summary::StretchKind;
 
-/// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what was
-/// detached, and caches are warm again.
+/// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what
+/// was detached, and caches are warm again.
 const SETTLE: u32 = 1;
-/// Polls of a piece, or the time of that number of polls. [`PIECES`] pieces take a second, in which a scheduler looks
-/// at the processes once.
+/// Polls of a piece, or the time of that number of polls. [`PIECES`] pieces take a second, in which a
+/// scheduler looks at the processes once.
 const PIECE: u32 = 5;
 
 /// The requests that were answered in the pieces of one kind.
@@ -92,8 +92,8 @@ pub fn alternate(
                 return Ok(None);
             }
         }
-        // A quotient needs enough requests: it is taken of [`PIECES`] turns, one *pair* in the results. The last one
-        // may be of fewer.
+        // A quotient needs enough requests: it is taken of [`PIECES`] turns, one *pair* in the results. The
+        // last one may be of fewer.
         if turn.is_multiple_of(PIECES) || turn == turns {
             both.quotients.extend((off.tally.requests > 0).then(|| on.rate() / off.rate()));
             both.off.add(std::mem::take(&mut off));

@@ -1,5 +1,5 @@
-//! The board: pages of counters that the parts write and the demo reads. Messages instead would be scheduled, too, and
-//! so change what is measured.
+//! The board: pages of counters that the parts write and the demo reads. Messages instead would be scheduled,
+//! too, and so change what is measured.
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
@@ -79,7 +79,8 @@ impl Board {
         let base =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base.cast::<[Counts; PLACES]>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the memory is page-aligned, BYTES long and never unmapped, and `Counts` consists of atomics.
+        // SAFETY: the memory is page-aligned, BYTES long and never unmapped, and `Counts` consists of
+        // atomics.
         Ok(Board(unsafe { base.as_ref() }))
     }
 

@@ -1,4 +1,5 @@
-//! The cast of the demo: drivers, clients, hogs, crowds and an asker, which are real processes, and the board on which they count.
+//! The cast of the demo: drivers, clients, hogs, crowds and an asker, which are real processes, and the board
+//! on which they count.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -144,8 +145,8 @@ impl DemoStage {
         &self.drivers
     }
 
-    /// The directory in which the processes publish their logs. It belongs to the demo, so that the demo reads no other
-    /// program's log.
+    /// The directory in which the processes publish their logs. It belongs to the demo, so that the demo
+    /// reads no other program's log.
     pub fn directory(&self) -> PathBuf {
         self.folder.components()
     }
@@ -162,7 +163,8 @@ impl DemoStage {
 
     /// What the first `clients` clients have counted, together.
     pub fn tally(&self, clients: usize) -> Tally {
-        // Relaxed: each counter is exact by itself, and one request more or less between two of them does not matter.
+        // Relaxed: each counter is exact by itself, and one request more or less between two of them does not
+        // matter.
         let counts = (0..clients).map(|number| self.board.counts(FIRST_CLIENT + number));
         let tally = |counts: &Counts| Tally {
             requests: counts.requests.load(Ordering::Relaxed),
@@ -228,8 +230,8 @@ impl DemoStage {
 
     fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<CastProcess> {
         let mut command = Command::new(&self.program);
-        // Nothing is ever written into the pipe. Its end tells the process that the demo has ended, even if it was
-        // killed.
+        // Nothing is ever written into the pipe. Its end tells the process that the demo has ended, even if
+        // it was killed.
         command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
         command.env("METE_RUNTIME_DIR", self.folder.components());
         arguments(&mut command);
@@ -271,12 +273,13 @@ fn part_program() -> Result<PathBuf> {
     program_beside("mete-demo-part")
 }
 
-/// A folder for the sockets. Only this user can enter it, and it is removed at the end. Its lock tells other demos that
-/// it is in use. A process id could not tell that, because another demo may run in another pid namespace.
+/// A folder for the sockets. Only this user can enter it, and it is removed at the end. Its lock tells other
+/// demos that it is in use. A process id could not tell that, because another demo may run in another pid
+/// namespace.
 struct Folder {
     path: PathBuf,
-    /// Two descriptors of the folder, which have the lock together. Removing the folder takes as many, and gets these,
-    /// because no more may be left: that no more files may be open can be the reason for the end.
+    /// Two descriptors of the folder, which have the lock together. Removing the folder takes as many, and
+    /// gets these, because no more may be left: that no more files may be open can be the reason for the end.
     locked: Vec<OwnedFd>,
 }
 

@@ -1,7 +1,7 @@
-//! How long requests took: counts in buckets. Each power of two has 16 buckets, so the middle of a bucket differs from
-//! each time in it by 1/32 at most, except in the first and the last bucket. Written by
-//! hand, because the counts lie in memory that the demo and its parts share (`board.rs`): they need a fixed size and no
-//! allocation.
+//! How long requests took: counts in buckets. Each power of two has 16 buckets, so the middle of a bucket
+//! differs from each time in it by 1/32 at most, except in the first and the last bucket. Written by hand,
+//! because the counts lie in memory that the demo and its parts share (`board.rs`): they need a fixed size
+//! and no allocation.
 
 /// Buckets in each power of two.
 const IN_OCTAVE: usize = 16;
@@ -38,7 +38,8 @@ impl Latencies {
         self
     }
 
-    /// The time in nanoseconds that this part (0 to 1) of all requests did not exceed; `None` if there were none.
+    /// The time in nanoseconds that this part (0 to 1) of all requests did not exceed; `None` if there were
+    /// none.
     pub fn quantile_ns(&self, part: f64) -> Option<f64> {
         let all: u64 = self.0.iter().sum();
         let wanted = ((all as f64 * part).ceil() as u64).max(1);

@@ -1,6 +1,7 @@
-//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
-//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains. In a
-//! second act, crowds of threads have shares of a processor, with and without the dispatcher (`second_act.rs`).
+//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with
+//! logging, and with the scheduler acting, in turn. The results show what logging costs and what acting on
+//! the logs gains. In a second act, crowds of threads have shares of a processor, with and without the
+//! dispatcher (`second_act.rs`).
 //!
 //! ```text
 //!   play ──▶ cast ──▶ drivers, clients, hogs (part/, processes of their own) ── count ──▶ board

@@ -167,8 +167,8 @@ impl Observer {
     }
 }
 
-/// The demo's clients keep their processors busy by design, so there is no limit to the load of a processor. Everything
-/// else is as for real loads.
+/// The demo's clients keep their processors busy by design, so there is no limit to the load of a processor.
+/// Everything else is as for real loads.
 fn policy() -> mete_policy::affinity::Settings {
     mete_policy::affinity::Settings { cap: Permille::MAX, ..mete_policy::affinity::Settings::default() }
 }

@@ -1,6 +1,6 @@
-//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
-//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains. Then
-//! comes the second act.
+//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with
+//! logging, and with the scheduler acting, in turn. The results show what logging costs and what acting on
+//! the logs gains. Then comes the second act.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,8 +24,8 @@ use crate::show::{
 };
 use crate::summary::{Stretch, StretchKind};
 
-/// The time between the start of the clients and the measurement. In it, the kernel spreads the processes, and the
-/// scheduler sees three periods and acts.
+/// The time between the start of the clients and the measurement. In it, the kernel spreads the processes,
+/// and the scheduler sees three periods and acts.
 const SETTLE: Duration = Duration::from_millis(1500);
 /// How long the processes run before the first stretch that is measured.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -80,8 +80,8 @@ fn cannot_write(report: &Path) -> String {
     format!("cannot write the report {}: choose another place with --report FILE", report.display())
 }
 
-/// Plays a stretch without logging and one with logging, in pieces that alternate, with the same fresh clients. Returns
-/// nothing if the end was asked for before both were over.
+/// Plays a stretch without logging and one with logging, in pieces that alternate, with the same fresh
+/// clients. Returns nothing if the end was asked for before both were over.
 fn play_alternating(
     stage: &DemoStage,
     options: &DemoOptions,

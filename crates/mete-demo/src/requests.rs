@@ -1,4 +1,5 @@
-//! The demo's processes for `mete bench`, which counts their requests while something is attached and while it is not.
+//! The demo's processes for `mete bench`, which counts their requests while something is attached and while
+//! it is not.
 
 use std::time::Duration;
 
@@ -50,8 +51,8 @@ impl Piece {
 /// Whether the kernel may move the demo's processes while `mete bench` counts their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers. The
-    /// kernel's balancing would add noise that has nothing to do with the cost of logging.
+    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers.
+    /// The kernel's balancing would add noise that has nothing to do with the cost of logging.
     Fixed,
     /// The kernel may move clients and hogs, as in the demo itself.
     Free,
@@ -142,7 +143,8 @@ impl Requests {
 
 /// Puts each client and each hog on one processor.
 fn fix(stage: &DemoStage, clients: &[CastProcess], processors: &[usize]) -> Result<()> {
-    // Client n favours driver n modulo 2. Two neighbours share a processor, so one of them is beside its driver.
+    // Client n favours driver n modulo 2. Two neighbours share a processor, so one of them is beside its
+    // driver.
     for (nth, client) in clients.iter().enumerate() {
         pin(client, processors[nth / 2 % DRIVERS])?;
     }

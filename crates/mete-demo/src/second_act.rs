@@ -1,8 +1,9 @@
-//! The second act: three crowds on one processor, with 1, 4 and 10 threads, are to have shares of 3, 2 and 1, and a server
-//! among the ten is asked. In turn the kernel's own scheduler rules, which is told nothing, and the dispatcher.
+//! The second act: three crowds on one processor, with 1, 4 and 10 threads, are to have shares of 3, 2 and 1,
+//! and a server among the ten is asked. In turn the kernel's own scheduler rules, which is told nothing, and
+//! the dispatcher.
 //!
-//! Each crowd is a session, as a terminal or a service has one. So the kernel gives crowds the same, where it divides
-//! processor time among sessions (autogroup), or each thread the same, where it does not.
+//! Each crowd is a session, as a terminal or a service has one. So the kernel gives crowds the same, where it
+//! divides processor time among sessions (autogroup), or each thread the same, where it does not.
 
 use std::time::{Duration, Instant};
 
@@ -95,7 +96,8 @@ impl Scene {
         Ok(Scene { crowds, asker, stage })
     }
 
-    /// Has a ruler rule for a while. `None` if the end was asked for; an error in it says why that ruler cannot.
+    /// Has a ruler rule for a while. `None` if the end was asked for; an error in it says why that ruler
+    /// cannot.
     fn stretch(
         &self,
         ruler: Ruler,

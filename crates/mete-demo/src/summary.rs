@@ -71,8 +71,8 @@ pub fn spread(stretches: &[Stretch], kind: StretchKind, figure: impl Fn(&Stretch
     Spread::of(stretches.iter().filter(|stretch| stretch.kind == kind).map(figure))
 }
 
-/// By how much a kind of stretch changed the throughput, in percent. Each stretch is compared with the one without
-/// logging in the same round, so that changes of the machine's other load count less.
+/// By how much a kind of stretch changed the throughput, in percent. Each stretch is compared with the one
+/// without logging in the same round, so that changes of the machine's other load count less.
 pub fn change(stretches: &[Stretch], kind: StretchKind) -> Option<Spread> {
     let throughputs =
         |kind| stretches.iter().filter(move |stretch| stretch.kind == kind).map(|it| it.throughput);

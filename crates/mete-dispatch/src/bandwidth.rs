@@ -1,7 +1,9 @@
-//! What the kernel lets threads of a control group have in real time, where it was built with `CONFIG_RT_GROUP_SCHED`.
+//! What the kernel lets threads of a control group have in real time, where it was built with
+//! `CONFIG_RT_GROUP_SCHED`.
 //!
-//! A thread in front takes that from its group, and is kept from running when it is used up. So shares would be what the
-//! groups' bounds say. All groups together may not have more than the topmost one, which has nineteen twentieths as a rule.
+//! A thread in front takes that from its group, and is kept from running when it is used up. So shares would
+//! be what the groups' bounds say. All groups together may not have more than the topmost one, which has
+//! nineteen twentieths as a rule.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -11,8 +11,8 @@ use crate::threads::{Standing, Threads};
 pub(crate) struct Client<T> {
     pub thread: T,
     standing: Option<Standing>,
-    /// Whether the kernel would run it. The policy may take a client for ready that has blocked: it is told when it
-    /// chooses the client.
+    /// Whether the kernel would run it. The policy may take a client for ready that has blocked: it is told
+    /// when it chooses the client.
     pub can_run: bool,
     /// Whether the policy takes it for blocked.
     pub is_away: bool,
@@ -43,8 +43,9 @@ impl<T: Copy> Client<T> {
         if self.standing == Some(standing) {
             return Ok(());
         }
-        // From real time straight to SCHED_IDLE, a kernel may lose count of the weight of the thread's group, and let other
-        // groups wait for minutes, also after the thread has its own class again: docs/limits.md.
+        // From real time straight to SCHED_IDLE, a kernel may lose count of the weight of the thread's group,
+        // and let other groups wait for minutes, also after the thread has its own class again:
+        // docs/limits.md.
         if standing == Standing::Behind {
             threads.stand(&self.thread, Standing::Among)?;
         }

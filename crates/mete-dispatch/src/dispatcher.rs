@@ -80,7 +80,8 @@ impl Dispatcher {
     /// Dispatches the threads of these domains. The program that puts classes back is
     /// [this one](watcher::this_program).
     ///
-    /// Needs type information of the kernel, and root or the capabilities `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_NICE`.
+    /// Needs type information of the kernel, and root or the capabilities `CAP_BPF`, `CAP_PERFMON` and
+    /// `CAP_SYS_NICE`.
     ///
     /// # Errors
     ///
@@ -167,12 +168,13 @@ impl Dispatcher {
         each.into_iter().map(|program| program.attach().map_err(DispatchError::Attach)).collect()
     }
 
-    /// Looks which threads have begun and ended, and says if the dispatcher cannot go on. To be called some times each
-    /// second.
+    /// Looks which threads have begun and ended, and says if the dispatcher cannot go on. To be called some
+    /// times each second.
     ///
     /// # Errors
     ///
-    /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later call fails.
+    /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later
+    /// call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
         let looked =
@@ -185,7 +187,8 @@ impl Dispatcher {
         looked
     }
 
-    /// The register is locked only before and after the search: threads that are born wait for it in real time.
+    /// The register is locked only before and after the search: threads that are born wait for it in real
+    /// time.
     fn look_at_all(&mut self) -> Result<(), DispatchError> {
         self.register().begin_look();
         self.domains.scan();
@@ -228,8 +231,8 @@ impl Dispatcher {
         self.register().clients()
     }
 
-    /// How many threads of domains are not dispatched: because 16,384 others are, because their control group may not have
-    /// enough real time, or because the kernel refuses to put them in front.
+    /// How many threads of domains are not dispatched: because 16,384 others are, because their control group
+    /// may not have enough real time, or because the kernel refuses to put them in front.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.register().left_out() + usize::try_from(self.counts().refused).unwrap_or(usize::MAX)
@@ -243,8 +246,8 @@ impl Dispatcher {
         Counts { own_ns: counts.own_ns + of_births, ..counts }
     }
 
-    /// The reason why classes stay as they are if this process and those that put classes back are killed at the same
-    /// moment; `None` if the next start of this program puts them back.
+    /// The reason why classes stay as they are if this process and those that put classes back are killed at
+    /// the same moment; `None` if the next start of this program puts them back.
     #[must_use]
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.unnamed.as_ref()

@@ -7,20 +7,21 @@
 //!      └────────── scheduling classes: in front, behind ──────┘
 //! ```
 //!
-//! The [policy](mete_policy::Policy) is any of the catalogue, the same that the simulator runs. It names a client for each
-//! processor. That thread is put in front of all ordinary ones (`SCHED_FIFO`), and all other clients behind them
-//! (`SCHED_IDLE`). So a decision costs system calls, where `mete-ext` costs about a thousand instructions; it
-//! needs no sched_ext.
+//! The [policy](mete_policy::Policy) is any of the catalogue, the same that the simulator runs. It names a
+//! client for each processor. That thread is put in front of all ordinary ones (`SCHED_FIFO`), and all other
+//! clients behind them (`SCHED_IDLE`). So a decision costs system calls, where `mete-ext` costs about a
+//! thousand instructions; it needs no sched_ext.
 //!
 //! Principles:
 //!
-//! 1. **Everything is charged.** A client is charged for the time that it had, by the kernel's own switches, whether it
-//!    was chosen or ran on what others left. What a client starts is a client, too, as a rule within a millisecond.
-//! 2. **The rest of the machine has its share.** A chosen client steps back when a task waits that is no client, as long
-//!    as those have not had their share (see [`Setup::rest`]).
-//! 3. **Nothing outlives the process.** Every thread's class is put back, however the dispatcher ends, within what
-//!    [`ENFORCES`](mete_sched::actuator::classes::ENFORCES) says. If its thread
-//!    runs without a pause for a fifth of a second, the kernel ends it.
+//! 1. **Everything is charged.** A client is charged for the time that it had, by the kernel's own switches,
+//!    whether it was chosen or ran on what others left. What a client starts is a client, too, as a rule
+//!    within a millisecond.
+//! 2. **The rest of the machine has its share.** A chosen client steps back when a task waits that is no
+//!    client, as long as those have not had their share (see [`Setup::rest`]).
+//! 3. **Nothing outlives the process.** Every thread's class is put back, however the dispatcher ends, within
+//!    what [`ENFORCES`](mete_sched::actuator::classes::ENFORCES) says. If its thread runs without a pause for
+//!    a fifth of a second, the kernel ends it.
 //!
 //! ```no_run
 //! use mete_dispatch::{Dispatcher, Setup};

@@ -1,6 +1,6 @@
-//! How ordinary threads and the manager tell each other something, without the manager ever waiting: a thread that is kept off
-//! the processor while it holds a lock, or is in the midst of a channel of the standard library, would never have it again if
-//! the manager waited for that in real time.
+//! How ordinary threads and the manager tell each other something, without the manager ever waiting: a thread
+//! that is kept off the processor while it holds a lock, or is in the midst of a channel of the standard
+//! library, would never have it again if the manager waited for that in real time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,12 +31,14 @@ impl<T> Mailbox<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// The same for the manager: nothing also if another thread uses it just now. That thread then rings the manager's bell.
+    /// The same for the manager: nothing also if another thread uses it just now. That thread then rings the
+    /// manager's bell.
     pub fn try_take(&self) -> Option<T> {
         self.0.try_lock().ok()?.pop_front()
     }
 
-    /// Puts something behind all else, for the manager. False if there is no room, or another thread uses it just now.
+    /// Puts something behind all else, for the manager. False if there is no room, or another thread uses it
+    /// just now.
     pub fn try_put(&self, told: T) -> bool {
         let Ok(mut all) = self.0.try_lock() else { return false };
         let has_room = all.len() < all.capacity();

@@ -1,8 +1,9 @@
 //! The manager: the thread that asks the policy, and has the kernel carry out what it answers.
 //!
-//! Each processor is a slot. The policy names a client for each, one that may run there if the policy knows bounds. The
-//! client is put in front of all ordinary threads, and the kernel finds it a processor. All other clients stand behind
-//! all ordinary threads: what those leave, the kernel gives to them, and they are charged for it.
+//! Each processor is a slot. The policy names a client for each, one that may run there if the policy knows
+//! bounds. The client is put in front of all ordinary threads, and the kernel finds it a processor. All other
+//! clients stand behind all ordinary threads: what those leave, the kernel gives to them, and they are
+//! charged for it.
 //!
 //! ```text
 //!   real time, 50   the manager, when a quantum ends, a client wakes, or a chosen one blocks
@@ -40,8 +41,8 @@ const LEAST_LEFT: Nanoseconds = Nanoseconds::from_micros(50);
 const LEAST_SLICE: Nanoseconds = Nanoseconds::from_micros(200);
 /// How long the manager sleeps at least: it runs before its clients, and would leave them nothing.
 const SHORTEST: Duration = Duration::from_micros(20);
-/// For how long a processor is kept free at most for a thread that the client on it has started. The thread runs meanwhile,
-/// among ordinary tasks, and becomes a client.
+/// For how long a processor is kept free at most for a thread that the client on it has started. The thread
+/// runs meanwhile, among ordinary tasks, and becomes a client.
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
@@ -98,7 +99,8 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do what it is told.
+    /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do
+    /// what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
         while let Some(message) = self.channels.messages.try_take() {
             self.hear(message, now);
@@ -166,8 +168,8 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// A client is chosen for each processor that any may run on. Where it is one, the manager runs there, too: to wake a
-    /// processor from another one costs more than all else that it does.
+    /// A client is chosen for each processor that any may run on. Where it is one, the manager runs there,
+    /// too: to wake a processor from another one costs more than all else that it does.
     fn use_processors(&mut self, mask: &Mask, now: Nanoseconds) {
         // Without clients no processor is used, and one does no harm.
         let is_none = mask.processors().next().is_none_or(|first| first >= self.slots.len());
@@ -193,8 +195,8 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// A task that is no client waits behind this one. If the client is chosen no more, it waits behind another one by now,
-    /// which is told again.
+    /// A task that is no client waits behind this one. If the client is chosen no more, it waits behind
+    /// another one by now, which is told again.
     fn rest_waits(&mut self, number: ClientId, processor: usize) {
         if let Some(slot) = self.slot_of(number) {
             self.slots[slot].rest.wait();
@@ -257,8 +259,9 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// Sets right what no row has told: a client that is taken for blocked and has used time is awake; and all stand where
-    /// they belong, also if they were given their own classes while this process was stopped for a moment.
+    /// Sets right what no row has told: a client that is taken for blocked and has used time is awake; and
+    /// all stand where they belong, also if they were given their own classes while this process was stopped
+    /// for a moment.
     fn look_at_all(&mut self, now: Nanoseconds) {
         self.counts.refused = 0;
         for number in self.clients.numbers() {
@@ -316,8 +319,8 @@ impl<T: Threads> Manager<T> {
         self.policy.ran(chosen.client, ran, stop, now);
     }
 
-    /// Has all clients stand where they belong, after the processes that put classes back may have done so: they do while
-    /// this process is stopped.
+    /// Has all clients stand where they belong, after the processes that put classes back may have done so:
+    /// they do while this process is stopped.
     fn come_back(&mut self, now: Nanoseconds) {
         self.counts.absences += 1;
         for number in self.clients.numbers() {
@@ -343,7 +346,8 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// Ends a slice that is used up. A slice is time that the client has used: others may have had the processor.
+    /// Ends a slice that is used up. A slice is time that the client has used: others may have had the
+    /// processor.
     fn end_slice(&mut self, slot: usize, now: Nanoseconds) {
         let Some(mut chosen) = self.slots[slot].chosen.filter(|chosen| chosen.ends <= now) else { return };
         let Some(client) = self.clients.get(chosen.client) else { return };
@@ -453,9 +457,10 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// A client does not stand where it should. Either it has ended, or the kernel refuses, as it does where a control group has no
-    /// real time: then the client runs as it did before, and is tried again at the next look at all. If none has ever stood in
-    /// front, it is no matter of single threads, and the dispatcher ends.
+    /// A client does not stand where it should. Either it has ended, or the kernel refuses, as it does where
+    /// a control group has no real time: then the client runs as it did before, and is tried again at the
+    /// next look at all. If none has ever stood in front, it is no matter of single threads, and the
+    /// dispatcher ends.
     fn refuse(&mut self, number: ClientId, source: Errno, now: Nanoseconds) {
         let slot = self.slot_of(number);
         self.has_missed_end |= slot.is_some();

@@ -51,17 +51,19 @@ pub(crate) struct Members {
 impl Members {
     /// With numbers below this one.
     pub fn with_room(most: usize) -> Members {
-        // One that was given back is given out last: the kernel and the manager may still know its former holder.
+        // One that was given back is given out last: the kernel and the manager may still know its former
+        // holder.
         Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect(), looks: 0 }
     }
 
-    /// All threads are looked at from now on. What becomes a member meanwhile may not be among those that are found.
+    /// All threads are looked at from now on. What becomes a member meanwhile may not be among those that are
+    /// found.
     pub fn begin_look(&mut self) {
         self.looks += 1;
     }
 
-    /// The members that have ended or belong elsewhere now; they are members no longer. And the threads that belong to a
-    /// domain and are none. By the threads that the look has found that was begun last.
+    /// The members that have ended or belong elsewhere now; they are members no longer. And the threads that
+    /// belong to a domain and are none. By the threads that the look has found that was begun last.
     pub fn changes(&mut self, there: BTreeMap<u32, Candidate>) -> (Vec<(u32, Member)>, Vec<Candidate>) {
         let looks = self.looks;
         let is_there = |thread: &u32, member: &Member| {
@@ -138,22 +140,23 @@ pub(crate) fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     threads.collect()
 }
 
-/// Whether a process may be dispatched: it is none of the kernel's, not the first one, and neither this program nor one
-/// that clears up behind it.
+/// Whether a process may be dispatched: it is none of the kernel's, not the first one, and neither this
+/// program nor one that clears up behind it.
 fn is_dispatched(process: &Process) -> bool {
     let is_ours = process.pid == std::process::id() || is_keeper(process);
     !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours && !has_bound(process.pid)
 }
 
-/// Whether a process clears up behind this one or another one like it. Any program may call itself so; these run this one.
+/// Whether a process clears up behind this one or another one like it. Any program may call itself so; these
+/// run this one.
 fn is_keeper(process: &Process) -> bool {
     let program = |pid: &str| fs::metadata(format!("/proc/{pid}/exe")).map(|file| (file.dev(), file.ino()));
     let is_called_so = KEEPERS.iter().any(|keeper| process.comm.as_encoded_bytes().starts_with(keeper));
     is_called_so && program(&process.pid.to_string()).ok() == program("self").ok()
 }
 
-/// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it than one that
-/// is written for real time.
+/// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it
+/// than one that is written for real time.
 fn has_bound(process: u32) -> bool {
     let mut bound = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: no new limit is passed, and the old one is written to `bound`, which belongs to this function.

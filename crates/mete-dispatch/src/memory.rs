@@ -86,7 +86,8 @@ impl Memory {
         self.0.processors.all()
     }
 
-    /// Begins the account of a client, and forgets what a former one of this number did. The processor is where it was last.
+    /// Begins the account of a client, and forgets what a former one of this number did. The processor is
+    /// where it was last.
     pub fn begin(&self, client: ClientId, processor: usize, now: Nanoseconds) {
         let of = self.client(client);
         of.account.store(0, Ordering::Relaxed);

@@ -1,9 +1,10 @@
-//! Threads that clients start become clients at once, and not only when all threads are looked at: most processes of a
-//! compilation live for less than the time between two looks.
+//! Threads that clients start become clients at once, and not only when all threads are looked at: most
+//! processes of a compilation live for less than the time between two looks.
 //!
-//! The manager tells of them, and keeps the processor of the one that started them free for a moment. A thread of its own takes
-//! them up meanwhile, before all other ordinary ones. It is not in real time: it looks at threads in `/proc`, and if one of
-//! them ends just then, waits in the kernel for the thread that clears up behind it, which in real time would be for ever.
+//! The manager tells of them, and keeps the processor of the one that started them free for a moment. A
+//! thread of its own takes them up meanwhile, before all other ordinary ones. It is not in real time: it
+//! looks at threads in `/proc`, and if one of them ends just then, waits in the kernel for the thread that
+//! clears up behind it, which in real time would be for ever.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

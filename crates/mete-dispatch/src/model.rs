@@ -1,5 +1,5 @@
-//! The manager on a modelled machine. Each processor runs a thread that stands in front, or else an ordinary task, or else a
-//! thread that stands behind; what it runs is charged as the programs in the kernel do it.
+//! The manager on a modelled machine. Each processor runs a thread that stands in front, or else an ordinary
+//! task, or else a thread that stands behind; what it runs is charged as the programs in the kernel do it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,5 +1,6 @@
-//! Which threads are clients now, and what each domain has had. Threads that begin are taken up, when all threads are looked
-//! at or as soon as a client starts them; those that have ended or belong elsewhere are let go.
+//! Which threads are clients now, and what each domain has had. Threads that begin are taken up, when all
+//! threads are looked at or as soon as a client starts them; those that have ended or belong elsewhere are
+//! let go.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +22,11 @@ use crate::message::{Message, now};
 /// See the [module](self).
 pub(crate) struct Register {
     members: Members,
-    /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that, the same as the
-    /// others; policies without groups have nothing else.
+    /// What each thread of a domain has. Policies with groups give it a part of its domain's share by that,
+    /// the same as the others; policies without groups have nothing else.
     of_threads: Vec<Share>,
-    /// How many threads of domains are no members, because there are too many, or because they may not have enough real time.
+    /// How many threads of domains are no members, because there are too many, or because they may not have
+    /// enough real time.
     left_out: usize,
     /// All threads were looked at once.
     has_begun: bool,
@@ -39,8 +41,8 @@ pub(crate) struct Register {
     links: ClientLinks,
 }
 
-/// What the register needs so that threads become clients: where the programs in the kernel find them, and the manager hears
-/// of them.
+/// What the register needs so that threads become clients: where the programs in the kernel find them, and
+/// the manager hears of them.
 pub(crate) struct ClientLinks {
     pub memory: Memory,
     /// The clients by the numbers of their threads, for the programs in the kernel.
@@ -65,7 +67,8 @@ impl Register {
         }
     }
 
-    /// All threads of the domains are looked for from now on: that takes long, and births are taken up meanwhile.
+    /// All threads of the domains are looked for from now on: that takes long, and births are taken up
+    /// meanwhile.
     pub fn begin_look(&mut self) {
         self.members.begin_look();
     }
@@ -99,8 +102,8 @@ impl Register {
         Ok(())
     }
 
-    /// Takes up a thread that a client has started: it belongs to the client's domain, until the next look at all threads
-    /// finds otherwise.
+    /// Takes up a thread that a client has started: it belongs to the client's domain, until the next look at
+    /// all threads finds otherwise.
     pub fn take_up_born(&mut self, birth: Birth) {
         let Some(domain) = self.members.domain_of(birth.parent) else { return };
         let candidate = Candidate::read(birth.process, birth.thread, domain);
@@ -124,8 +127,8 @@ impl Register {
         }
     }
 
-    /// Makes a thread a client if it may have enough real time. If it may not, that is an error as long as nothing is changed,
-    /// and later the thread is left out.
+    /// Makes a thread a client if it may have enough real time. If it may not, that is an error as long as
+    /// nothing is changed, and later the thread is left out.
     fn admit(&mut self, candidate: &Candidate) -> Result<Option<Mask>, DispatchError> {
         match self.bandwidth.check(candidate) {
             Ok(()) => self.add(candidate),
@@ -137,8 +140,8 @@ impl Register {
         }
     }
 
-    /// Makes a thread a client, and returns the processors that it may run on. `None` if it is none: it may have ended, be
-    /// in real time, or be one too many.
+    /// Makes a thread a client, and returns the processors that it may run on. `None` if it is none: it may
+    /// have ended, be in real time, or be one too many.
     fn add(&mut self, candidate: &Candidate) -> Result<Option<Mask>, DispatchError> {
         if !self.members.has_room() {
             self.left_out += 1;
@@ -202,8 +205,8 @@ impl ClientLinks {
     }
 }
 
-/// The number by which the policy knows a domain of the user's. Those that are in every table come before them; to the policy,
-/// only its root does.
+/// The number by which the policy knows a domain of the user's. Those that are in every table come before
+/// them; to the policy, only its root does.
 pub(crate) fn policy_domain(domain: DomainId) -> DomainIndex {
     DomainIndex::new(domain.get() + 1 - FIRST.get())
 }

@@ -1,9 +1,10 @@
 //! What the tasks have that are no clients.
 //!
-//! While a chosen client is in front of all ordinary tasks, those that are no clients wait, the kernel's own threads
-//! among them. So a chosen client steps back now and then to where it was before it was a client, beside them. It does
-//! so as soon as one of them waits, as long as they have not had their share; and at least so often that the kernel never
-//! takes the processor from real-time tasks by itself (`sched_rt_runtime_us`), which it would do for long at a time.
+//! While a chosen client is in front of all ordinary tasks, those that are no clients wait, the kernel's own
+//! threads among them. So a chosen client steps back now and then to where it was before it was a client,
+//! beside them. It does so as soon as one of them waits, as long as they have not had their share; and at
+//! least so often that the kernel never takes the processor from real-time tasks by itself
+//! (`sched_rt_runtime_us`), which it would do for long at a time.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! What `build.rs` generates from the object of `bpf/`: a map or a program is a field, and globals have types.
+//! What `build.rs` generates from the object of `bpf/`: a map or a program is a field, and globals have
+//! types.
 
 #[allow(
     clippy::all,

@@ -4,7 +4,8 @@ use mete_policy::{ClientId, Nanoseconds};
 
 use crate::rest::Rest;
 
-/// A processor as the policy sees it, with the client that the policy has named for it. The kernel may run that one elsewhere.
+/// A processor as the policy sees it, with the client that the policy has named for it. The kernel may run
+/// that one elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// Whether any client may run on this processor.

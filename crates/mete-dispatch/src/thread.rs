@@ -26,11 +26,12 @@ use crate::memory::Row;
 use crate::message::now;
 use crate::threads::KernelThreads;
 
-/// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put back.
+/// For how long the thread may run without a pause. Then the kernel ends the process, and classes are put
+/// back.
 const LONGEST_RUN: Duration = Duration::from_millis(200);
 
-/// After so long without a pause the thread makes one: where clients wake on other processors all the time, there is always
-/// something to do.
+/// After so long without a pause the thread makes one: where clients wake on other processors all the time,
+/// there is always something to do.
 const BETWEEN_PAUSES: Nanoseconds = Nanoseconds::from_millis(50);
 /// A pause, and the least time for which waiting is one.
 const PAUSE: Nanoseconds = Nanoseconds::from_micros(50);
@@ -42,7 +43,8 @@ pub(crate) struct Shared {
     pub counts: Mutex<Counts>,
 }
 
-/// Runs the manager until it is to stop. Says through `started` that it has the priority that it needs, or why not.
+/// Runs the manager until it is to stop. Says through `started` that it has the priority that it needs, or
+/// why not.
 pub(crate) fn run(
     mut manager: Manager<KernelThreads>,
     ring: &MapHandle,
@@ -76,7 +78,8 @@ pub(crate) fn run(
         bell.silence();
         ring.consume_raw();
         longest = manager.step(now(), &mut rows.borrow_mut())?;
-        // This thread never waits for the lock: the thread that holds it to read the counts has no real-time priority.
+        // This thread never waits for the lock: the thread that holds it to read the counts has no real-time
+        // priority.
         if let Ok(mut counts) = shared.counts.try_lock() {
             *counts =
                 Counts { own_ns: Nanoseconds::new(nanoseconds(ClockId::ThreadCPUTime)), ..manager.counts };
@@ -85,7 +88,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Waits, and goes on waiting for a moment if that was no pause and the last one is long over. When the last pause was then.
+/// Waits, and goes on waiting for a moment if that was no pause and the last one is long over. When the last
+/// pause was then.
 fn pause(
     last: Nanoseconds,
     wait: impl FnOnce() -> Result<(), DispatchError>,
@@ -112,8 +116,8 @@ fn wait(files: &[BorrowedFd<'_>; 2], longest: Duration) -> Result<(), DispatchEr
     }
 }
 
-/// The bound of time for all real-time threads of this process, and what is said when it is reached; put back when it is
-/// dropped.
+/// The bound of time for all real-time threads of this process, and what is said when it is reached; put back
+/// when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Bound {
     before: Rlimit,
@@ -126,7 +130,8 @@ extern "C" fn say_why(signal: libc::c_int) {
     const WHY: &[u8] =
         b"mete: the kernel ended the dispatcher: it had been in real time for 200 ms without a pause. All \
         classes are put back.\n";
-    // SAFETY: a handler may call these, and the text lives for ever. The signal is delivered again after the return.
+    // SAFETY: a handler may call these, and the text lives for ever. The signal is delivered again after the
+    // return.
     unsafe {
         libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
         libc::signal(signal, libc::SIG_DFL);

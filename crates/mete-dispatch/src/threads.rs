@@ -18,8 +18,9 @@ pub(crate) enum Standing {
     Behind,
 }
 
-/// What the manager does to threads. It asks nothing of them: to look at a thread that ends, in `/proc`, is to wait for the
-/// thread that clears up behind it, which would never have the processor that the manager waits on. Its tests have a model of a machine instead.
+/// What the manager does to threads. It asks nothing of them: to look at a thread that ends, in `/proc`, is
+/// to wait for the thread that clears up behind it, which would never have the processor that the manager
+/// waits on. Its tests have a model of a machine instead.
 pub(crate) trait Threads {
     /// A thread that may be moved.
     type Thread: Copy;

@@ -1,12 +1,15 @@
-//! What the tests of this crate observe. All of them end with their input, and after some minutes in any case.
+//! What the tests of this crate observe. All of them end with their input, and after some minutes in any
+//! case.
 //!
-//! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a weight for the rest of the machine, prints
-//!   `dispatching`, and for each line on its input what each domain has used, in microseconds, and what the dispatcher did. A
-//!   line with a domain's place and a weight sets that first. At the end of its input it prints what was put back.
+//! * `dispatch POLICY REST DOMAIN…` dispatches the threads of domains, with a weight for the rest of the
+//!   machine, prints `dispatching`, and for each line on its input what each domain has used, in
+//!   microseconds, and what the dispatcher did. A line with a domain's place and a weight sets that first. At
+//!   the end of its input it prints what was put back.
 //! * `recover` puts back what dispatchers have left behind that were killed together with their watchers.
 //! * `hogs THREADS` computes, and `hogs-and-sleeper THREADS` also sleeps as `sleeper` does.
-//! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its input it prints how
-//!   late it was since the line before, in microseconds: the median, the 99th percentile, and of how many.
+//! * `sleeper` sleeps for some milliseconds and computes for 100 µs, again and again. For each line on its
+//!   input it prints how late it was since the line before, in microseconds: the median, the 99th percentile,
+//!   and of how many.
 //! * `children` has children that end at once, one after the other, without a pause.
 //! * `forks` starts processes that compute for a moment, one after the other.
 

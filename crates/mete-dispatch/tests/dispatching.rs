@@ -1,5 +1,5 @@
-//! Shares hold by the dispatcher, the rest of the machine goes on, and every class is put back however it ends (VTRR-6,
-//! design decision D9).
+//! Shares hold by the dispatcher, the rest of the machine goes on, and every class is put back however it
+//! ends (VTRR-6, design decision D9).
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -27,7 +27,8 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
     }
     let _alone = alone();
     for policy in ["distributed-vtrr", "group-vtrr", "stride", "eevdf", "rr"] {
-        // Policies without groups give each thread its domain's share, and need as many threads in each domain.
+        // Policies without groups give each thread its domain's share, and need as many threads in each
+        // domain.
         let threads = if policy.ends_with("vtrr") { ["1", "3", "2"] } else { ["1"; 3] };
         let parts = threads.map(|threads| Part::on_one_processor(&["hogs", threads]));
         let (shares, wanted) = match policy {
@@ -236,8 +237,8 @@ fn vtrr_7_a_share_that_is_set_while_it_dispatches_counts_from_then_on() {
     }
 }
 
-/// As in a compilation: each of them has ended long before the next look at all threads. How soon one is taken up depends on
-/// the machine, and so does the domain's share; on an idle one it is its half.
+/// As in a compilation: each of them has ended long before the next look at all threads. How soon one is
+/// taken up depends on the machine, and so does the domain's share; on an idle one it is its half.
 #[test]
 fn vtrr_7_processes_that_live_for_milliseconds_are_clients_of_their_parents_domain() {
     if !can_dispatch() {
@@ -257,7 +258,8 @@ fn vtrr_7_processes_that_live_for_milliseconds_are_clients_of_their_parents_doma
     assert!(dispatching.end().contains("failed: 0"));
 }
 
-/// They have the classes that the dispatcher gives as well, and are as old as clients from which they could have inherited them.
+/// They have the classes that the dispatcher gives as well, and are as old as clients from which they could
+/// have inherited them.
 #[test]
 fn log_16_own_classes_are_told_from_those_that_a_client_would_have_passed_on() {
     if !can_dispatch() {
@@ -279,8 +281,8 @@ fn log_16_own_classes_are_told_from_those_that_a_client_would_have_passed_on() {
     assert_eq!(parts.each_ref().map(Part::classes), before);
 }
 
-/// To look at a thread in `/proc` that ends just then is to wait in the kernel for the thread that clears up behind it: in real time
-/// that would be for as long as the kernel allows.
+/// To look at a thread in `/proc` that ends just then is to wait in the kernel for the thread that clears up
+/// behind it: in real time that would be for as long as the kernel allows.
 #[test]
 fn log_16_the_dispatcher_outlives_clients_that_have_children_without_a_pause() {
     if !can_dispatch() {

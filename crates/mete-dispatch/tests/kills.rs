@@ -1,5 +1,5 @@
-//! Scheduling classes are put back, whichever of the dispatcher and the processes that put them back are killed, and at
-//! whatever moment (LOG-16, design decision D9).
+//! Scheduling classes are put back, whichever of the dispatcher and the processes that put them back are
+//! killed, and at whatever moment (LOG-16, design decision D9).
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -34,8 +34,8 @@ struct Dispatcher {
 impl Victim for Dispatcher {
     type Place = Place;
 
-    // Two dispatchers refuse each other. With journals apart they do not, and each has clients in front all the time: the
-    // rest of the machine, and so those that put classes back, would have nothing.
+    // Two dispatchers refuse each other. With journals apart they do not, and each has clients in front all
+    // the time: the rest of the machine, and so those that put classes back, would have nothing.
     const AT_ONCE: u64 = 1;
 
     fn place() -> Place {

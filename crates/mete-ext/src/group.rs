@@ -15,7 +15,8 @@ const ROOT: u32 = 0;
 const NO_CONTROLLER: &str = "it has no share of its own, because its parent does not distribute processor time: \
                              write +cpu into the parent's cgroup.subtree_control";
 
-/// Sets the weight of a cgroup, or takes it back, by a scheduler's program, which knows cgroups by the numbers of this map.
+/// Sets the weight of a cgroup, or takes it back, by a scheduler's program, which knows cgroups by the
+/// numbers of this map.
 pub(crate) fn set_weight(
     program: &ProgramMut<'_>,
     numbers: &Map<'_>,

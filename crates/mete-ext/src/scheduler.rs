@@ -12,7 +12,8 @@ use crate::{ExtError, group};
 
 /// Distributed group virtual-time round robin, which rules all ordinary tasks while this lives.
 pub struct GroupScheduler {
-    // Fields are dropped in this order: first the kernel takes its tasks back, then nothing is loaded any more.
+    // Fields are dropped in this order: first the kernel takes its tasks back, then nothing is loaded any
+    // more.
     _link: Link,
     skeleton: ExtSkel<'static>,
 }
@@ -26,10 +27,11 @@ pub struct Status {
     pub stolen: u64,
     /// Choices that could not be carried out, because the task had left at that moment.
     pub missed: u64,
-    /// Tasks that went ahead of all others because they had waited for some seconds: the share of their cgroup is that
-    /// small, or there are that many others.
+    /// Tasks that went ahead of all others because they had waited for some seconds: the share of their
+    /// cgroup is that small, or there are that many others.
     pub hastened: u64,
-    /// Tasks that were taken for blocked and did wait. There should be none; each of them waited for two or three seconds.
+    /// Tasks that were taken for blocked and did wait. There should be none; each of them waited for two or
+    /// three seconds.
     pub found: u64,
     /// Why the kernel has ended the scheduler, if it has.
     pub ended: Option<Ended>,
@@ -38,8 +40,8 @@ pub struct Status {
 impl GroupScheduler {
     /// Loads the policy and switches all ordinary tasks to it.
     ///
-    /// Needs Linux 6.12 with sched_ext and type information, and root or the capabilities `CAP_BPF`, `CAP_PERFMON` and
-    /// `CAP_SYS_ADMIN`.
+    /// Needs Linux 6.12 with sched_ext and type information, and root or the capabilities `CAP_BPF`,
+    /// `CAP_PERFMON` and `CAP_SYS_ADMIN`.
     ///
     /// # Errors
     ///
@@ -56,8 +58,8 @@ impl GroupScheduler {
         Ok(GroupScheduler { _link: link, skeleton })
     }
 
-    /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
-    /// scheduler ends; `None` gives `cpu.weight` its place back.
+    /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is
+    /// removed or this scheduler ends; `None` gives `cpu.weight` its place back.
     ///
     /// # Errors
     ///

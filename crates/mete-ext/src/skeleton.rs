@@ -1,4 +1,5 @@
-//! What `build.rs` generates from the objects of `bpf/`: a map or a program is a field, and globals have types.
+//! What `build.rs` generates from the objects of `bpf/`: a map or a program is a field, and globals have
+//! types.
 
 /// Group VTRR inside the kernel.
 #[allow(

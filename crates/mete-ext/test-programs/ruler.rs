@@ -1,5 +1,5 @@
-//! Has a policy of the catalogue schedule all tasks from outside the kernel. Says `ruling`; then, for each line that it reads,
-//! what was done so far as `NAME=NUMBER` words. It ends with its input.
+//! Has a policy of the catalogue schedule all tasks from outside the kernel. Says `ruling`; then, for each
+//! line that it reads, what was done so far as `NAME=NUMBER` words. It ends with its input.
 //!
 //!     mete-ext-ruler POLICY
 

@@ -1,6 +1,6 @@
-//! A task that sleeps 5 ms and computes for 0.2 ms, again and again, and says how late it ran: what half of its waits, and
-//! what all but a hundredth of them, did not exceed, in microseconds. It leaves out as many as a scheduler may need to
-//! learn how the task runs, after the long run in which the program was loaded.
+//! A task that sleeps 5 ms and computes for 0.2 ms, again and again, and says how late it ran: what half of
+//! its waits, and what all but a hundredth of them, did not exceed, in microseconds. It leaves out as many as
+//! a scheduler may need to learn how the task runs, after the long run in which the program was loaded.
 //!
 //!     mete-ext-sleeper ROUNDS
 

@@ -1,5 +1,5 @@
-//! The scheduler under churn: tasks come, go, move between groups, are stopped, frozen and changed, all at random and under
-//! load. No task may be lost, and the kernel may find no fault.
+//! The scheduler under churn: tasks come, go, move between groups, are stopped, frozen and changed, all at
+//! random and under load. No task may be lost, and the kernel may find no fault.
 //!
 //! `METE_CHURN_SECONDS` says for how long (20 if it is not set), `METE_CHURN_SEED` what happens.
 

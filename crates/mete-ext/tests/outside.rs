@@ -1,4 +1,5 @@
-//! A policy outside the kernel rules a real kernel: what it decides is carried out, and what it does not decide harms no task.
+//! A policy outside the kernel rules a real kernel: what it decides is carried out, and what it does not
+//! decide harms no task.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

@@ -1,5 +1,5 @@
-//! The scheduler rules a real kernel: shares of cgroups hold, tasks that come, go and change are served, and nothing is
-//! left behind.
+//! The scheduler rules a real kernel: shares of cgroups hold, tasks that come, go and change are served, and
+//! nothing is left behind.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -91,8 +91,9 @@ fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_compet
     assert!(status.unwrap().success());
     sleep(Duration::from_secs(1));
     let read = || [few.used(), beside.used(), ran(members[0]), ran(members[1])];
-    // Where one of the emulated processors stands still for long, a task runs on for as long, and the shares of such a second
-    // are nobody's fault. So one of some stretches of time has to be right; a policy that is wrong is wrong in each.
+    // Where one of the emulated processors stands still for long, a task runs on for as long, and the shares
+    // of such a second are nobody's fault. So one of some stretches of time has to be right; a policy that is
+    // wrong is wrong in each.
     let mut told = Vec::new();
     for _ in 0..4 {
         let before = at_once(read);

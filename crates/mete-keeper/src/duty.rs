@@ -25,9 +25,9 @@ pub struct Duty {
     name: &'static CStr,
 }
 
-/// The duty, if this program was started as a keeper of this role. `main` must call this first, because it takes over
-/// the descriptors that the arguments name. It does not return in a process that only has to start the second keeper,
-/// nor if the arguments make no sense.
+/// The duty, if this program was started as a keeper of this role. `main` must call this first, because it
+/// takes over the descriptors that the arguments name. It does not return in a process that only has to start
+/// the second keeper, nor if the arguments make no sense.
 pub fn asked(role: &'static Role) -> Option<Duty> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|argument| argument != OsStr::new(role.argument)) {
@@ -71,13 +71,14 @@ fn inherited(number: RawFd) -> Option<OwnedFd> {
     }
     // SAFETY: the descriptor is borrowed only to ask whether it is open. Any number may be asked for that.
     rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(number) }).ok()?;
-    // SAFETY: the descriptor is open, and it was left open across exec for this function to take. Nothing else in
-    // this process, which has just begun, knows of it.
+    // SAFETY: the descriptor is open, and it was left open across exec for this function to take. Nothing
+    // else in this process, which has just begun, knows of it.
     Some(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Starts the second keeper with the same input, output, and files, all of which it inherits. Then waits for its end:
-/// if the first process of a container does not wait for orphans, the second keeper would stay a zombie.
+/// Starts the second keeper with the same input, output, and files, all of which it inherits. Then waits for
+/// its end: if the first process of a container does not wait for orphans, the second keeper would stay a
+/// zombie.
 fn start_second(role: &Role, given: &[OsString], duty: Duty) -> io::Result<()> {
     let mut command = crate::this_program();
     command.arg(role.argument).arg(KeeperStage::Second.word()).args(&given[1..]);
@@ -91,8 +92,8 @@ fn start_second(role: &Role, given: &[OsString], duty: Duty) -> io::Result<()> {
     second.wait().map(drop)
 }
 
-/// Takes a name that is not the program's, and ignores polite signals. An error about the name is of no consequence:
-/// the keeper works just as well.
+/// Takes a name that is not the program's, and ignores polite signals. An error about the name is of no
+/// consequence: the keeper works just as well.
 fn be_a_keeper(name: &CStr) {
     let _ = rustix::thread::set_name(name);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
@@ -102,8 +103,8 @@ fn be_a_keeper(name: &CStr) {
 }
 
 impl Duty {
-    /// Reports that this keeper is there, and returns when the program has ended. For the program, the keeper is
-    /// there until its process ends.
+    /// Reports that this keeper is there, and returns when the program has ended. For the program, the keeper
+    /// is there until its process ends.
     pub fn wait(&self) {
         self.report();
         // Nothing is ever written into the pipe, so this returns at its end.
@@ -115,7 +116,8 @@ impl Duty {
         self.report();
         let period = Timespec::try_from(period).ok();
         let input = io::stdin();
-        // What is there to be read is the end of the pipe. An error keeps it from looking, and not from waiting.
+        // What is there to be read is the end of the pipe. An error keeps it from looking, and not from
+        // waiting.
         while let Ok(0) | Err(Errno::INTR) = poll(&mut [PollFd::new(&input, PollFlags::IN)], period.as_ref())
         {
             look();
@@ -125,8 +127,8 @@ impl Duty {
 
     fn report(&self) {
         be_a_keeper(self.name);
-        // Another program, started by mistake, would not say this. If the program has ended, it does not read this,
-        // and an error is of no consequence.
+        // Another program, started by mistake, would not say this. If the program has ended, it does not read
+        // this, and an error is of no consequence.
         let _ = writeln!(io::stdout(), "{READY} {}", std::process::id());
     }
 }

@@ -17,13 +17,13 @@ use rustix::time::Timespec;
 
 use crate::{KeeperStage, READY, Role};
 
-/// How long a keeper may take to report that it is there, and to end. This is more than keepers were seen to take on
-/// a machine with hundreds of busy processes, where ten seconds were not enough.
+/// How long a keeper may take to report that it is there, and to end. This is more than keepers were seen to
+/// take on a machine with hundreds of busy processes, where ten seconds were not enough.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long to wait before another try, after a keeper could not be started.
 const RETRY: Duration = Duration::from_millis(200);
-/// How often this process looks which keepers have ended, if the kernel does not let it wait for that. Poll takes no
-/// more files than the limit of descriptors, which the user or root may lower at any time.
+/// How often this process looks which keepers have ended, if the kernel does not let it wait for that. Poll
+/// takes no more files than the limit of descriptors, which the user or root may lower at any time.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// The length of the longest first line of a keeper.
 const LONGEST_WORD: usize = 200;
@@ -56,8 +56,8 @@ struct KeeperCount {
 }
 
 impl Keepers {
-    /// Starts both keepers. They are there when this returns. `program` returns the command that starts this program;
-    /// `files` and `words` are what the keepers find in their [`Duty`](crate::Duty).
+    /// Starts both keepers. They are there when this returns. `program` returns the command that starts this
+    /// program; `files` and `words` are what the keepers find in their [`Duty`](crate::Duty).
     ///
     /// # Errors
     ///
@@ -96,7 +96,8 @@ impl Keepers {
     ///
     /// # Errors
     ///
-    /// The reason why there is none. This returns as soon as none can be started, and after `limit` at the latest.
+    /// The reason why there is none. This returns as soon as none can be started, and after `limit` at the
+    /// latest.
     pub fn wait_for_one(&self, limit: Duration) -> io::Result<()> {
         let waited = self.present.changed.wait_timeout_while(self.present.lock(), limit, |count| {
             // A reason ends the wait: the next try comes only after a while.
@@ -110,7 +111,8 @@ impl Keepers {
         Err(io::Error::other(why))
     }
 
-    /// Leaves the undoing to the keepers: they see the end of the program and undo. Waits for that, but not for ever.
+    /// Leaves the undoing to the keepers: they see the end of the program and undo. Waits for that, but not
+    /// for ever.
     pub fn leave(&mut self) {
         self.present.note(|count| count.is_left = true);
         self.dismiss();
@@ -134,8 +136,8 @@ impl Drop for Keepers {
 }
 
 impl PresentKeepers {
-    /// The count. A panic of a thread that held the lock is of no consequence, because no change leaves the count
-    /// half done.
+    /// The count. A panic of a thread that held the lock is of no consequence, because no change leaves the
+    /// count half done.
     fn lock(&self) -> MutexGuard<'_, KeeperCount> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -182,7 +184,8 @@ impl KeeperOrder {
         command.arg(self.role.argument).arg(stage.word()).arg(numbers.len().to_string());
         command.args(numbers.iter().map(RawFd::to_string)).args(&self.words);
         command.stdin(self.input.try_clone()?).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
-        // Probes in this program are for other uses of it. A keeper is no component that a scheduler should find.
+        // Probes in this program are for other uses of it. A keeper is no component that a scheduler should
+        // find.
         command.env("METE_PROBES", "off");
         // SAFETY: `set_apart` makes only system calls, which touch no memory of the parent.
         unsafe { command.pre_exec(move || set_apart(&numbers)) };
@@ -236,12 +239,13 @@ impl Keeper {
         }
     }
 
-    /// Takes a handle of the process that said this number, unless the keeper may have ended and the number may
-    /// belong to another process.
+    /// Takes a handle of the process that said this number, unless the keeper may have ended and the number
+    /// may belong to another process.
     fn identify(&mut self, pid: Option<u32>) {
         let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?)) else { return };
         self.handle = pidfd_open(pid, PidfdFlags::empty()).ok();
-        // The order matters: if the keeper has not ended now, the handle above was opened while it had its number.
+        // The order matters: if the keeper has not ended now, the handle above was opened while it had its
+        // number.
         if self.has_ended(Instant::now()) {
             self.handle = None;
         }
@@ -272,7 +276,8 @@ impl Keeper {
     fn end(mut self) {
         self.signal(Signal::KILL);
         self.has_ended(Instant::now() + PATIENCE);
-        // The keeper's parent has nothing else to do, and may be stopped. No other part of this program waits for it.
+        // The keeper's parent has nothing else to do, and may be stopped. No other part of this program waits
+        // for it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -283,8 +288,8 @@ struct KeeperWatch {
     order: KeeperOrder,
     /// The keepers. In the place of one that has ended: when to try to start another one.
     posts: [Result<Keeper, Instant>; 2],
-    /// The processes that were started for keepers that have ended. Some have not ended yet: the parent of a keeper
-    /// may be stopped.
+    /// The processes that were started for keepers that have ended. Some have not ended yet: the parent of a
+    /// keeper may be stopped.
     leaving: Vec<Child>,
     present: Arc<PresentKeepers>,
 }
@@ -332,7 +337,8 @@ impl KeeperWatch {
         }
         let is_left = self.present.lock().is_left;
         if is_left {
-            // A keeper may be stopped while it holds the lock that the other one waits for. Now it goes on and undoes.
+            // A keeper may be stopped while it holds the lock that the other one waits for. Now it goes on
+            // and undoes.
             self.posts.iter().flatten().for_each(|keeper| keeper.signal(Signal::CONT));
         }
         for keeper in self.posts.into_iter().flatten() {
@@ -362,8 +368,8 @@ impl KeeperWatch {
     }
 }
 
-/// Whether nothing more can come from a pipe that does not block. What does come is thrown away: keepers say nothing
-/// after their first line.
+/// Whether nothing more can come from a pipe that does not block. What does come is thrown away: keepers say
+/// nothing after their first line.
 fn is_at_end(pipe: impl AsFd) -> bool {
     rustix::io::read(pipe, &mut [0]) == Ok(0)
 }

@@ -1,5 +1,5 @@
-//! The files that say what must be undone, as the next start of the program finds them. No other user can have written
-//! what is found here.
+//! The files that say what must be undone, as the next start of the program finds them. No other user can
+//! have written what is found here.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,8 +1,8 @@
 //! Keepers: processes that outlive a program only as long as it takes to undo what the program did.
 //!
-//! A program that changes something on the machine (processor masks, mounts) starts two keepers before the first
-//! change. The program and its keepers share a pipe that no process ever writes into, and the files that say what
-//! must be undone.
+//! A program that changes something on the machine (processor masks, mounts) starts two keepers before the
+//! first change. The program and its keepers share a pipe that no process ever writes into, and the files
+//! that say what must be undone.
 //!
 //! ```text
 //!                  ┌──▶ first keeper    a child of the program
@@ -15,15 +15,16 @@
 //!
 //! Principles:
 //!
-//! 1. **What must be undone lies in files, not in a keeper's memory.** Keepers inherit the open files. So a keeper
-//!    that is started late knows as much as a keeper that was there from the beginning.
+//! 1. **What must be undone lies in files, not in a keeper's memory.** Keepers inherit the open files. So a
+//!    keeper that is started late knows as much as a keeper that was there from the beginning.
 //! 2. **Undoing twice is the same as undoing once.** So keepers need not agree on which of them does it.
 //! 3. **The end of a keeper is noticed at once**, by the end of its output, and another one is started.
-//! 4. **The two keepers differ in everything that a kill selects by**: name, parent, session. Ctrl-C and polite
-//!    signals reach neither.
+//! 4. **The two keepers differ in everything that a kill selects by**: name, parent, session. Ctrl-C and
+//!    polite signals reach neither.
 //!
-//! Keepers cannot survive one thing: a kill of all three processes within the milliseconds that it takes to start a
-//! keeper or to undo. For that case, the files must have names, by which the next start of the program finds them.
+//! Keepers cannot survive one thing: a kill of all three processes within the milliseconds that it takes to
+//! start a keeper or to undo. For that case, the files must have names, by which the next start of the
+//! program finds them.
 
 mod duty;
 mod keepers;
@@ -46,8 +47,8 @@ pub fn this_program() -> Command {
 pub struct Role {
     /// The first argument that makes the program a keeper.
     pub argument: &'static str,
-    /// The names of the two keepers' processes. They must differ from the program's name and from each other. At most
-    /// 15 bytes.
+    /// The names of the two keepers' processes. They must differ from the program's name and from each other.
+    /// At most 15 bytes.
     pub names: [&'static CStr; 2],
 }
 
@@ -58,8 +59,8 @@ const READY: &str = "keeping";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeeperStage {
     First,
-    /// Starts the second keeper and waits for its end. The process stands between the program and the second keeper,
-    /// and does nothing else.
+    /// Starts the second keeper and waits for its end. The process stands between the program and the second
+    /// keeper, and does nothing else.
     ToStartSecond,
     Second,
 }

@@ -34,8 +34,8 @@ impl LogAreas {
     /// The area of one processor. The number is taken modulo the number of processors.
     pub(crate) fn area(&self, processor: usize) -> Area<'_> {
         let offset = processor % self.processors * Shape::KERNEL.area_bytes();
-        // SAFETY: by the invariant, the mapping holds a whole area at this offset. It outlives the view, areas begin on
-        // pages, and only `Area` accesses them.
+        // SAFETY: by the invariant, the mapping holds a whole area at this offset. It outlives the view,
+        // areas begin on pages, and only `Area` accesses them.
         unsafe { Area::new(self.mapping.base().byte_add(offset), Shape::KERNEL) }
     }
 }

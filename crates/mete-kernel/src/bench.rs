@@ -1,9 +1,9 @@
-//! Programs for measurements. Those on two tracepoints do one thing each, to compare a row with other means of output
-//! under the same conditions. Empty ones can be attached at every place where the scheduler's log is written. This
-//! module attaches and detaches them; the caller makes the traffic and measures its time.
+//! Programs for measurements. Those on two tracepoints do one thing each, to compare a row with other means
+//! of output under the same conditions. Empty ones can be attached at every place where the scheduler's log
+//! is written. This module attaches and detaches them; the caller makes the traffic and measures its time.
 //!
-//! The areas are the bench's own. The caller writes into them which entries and which clock a [`BenchProgram::Row`]
-//! has. Rows have event [`EVENT`], domain [`DOMAIN`] and correspondent 2.
+//! The areas are the bench's own. The caller writes into them which entries and which clock a
+//! [`BenchProgram::Row`] has. Rows have event [`EVENT`], domain [`DOMAIN`] and correspondent 2.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub const DOMAIN: DomainId = DomainId::new(bench_row_entry::BENCH_DOMAIN.0 as u1
 const USER: &str = "the bench";
 /// Pages of data in each processor's perf buffer, a power of two.
 const PERF_PAGES: usize = 64;
-/// The time between two times at which the ring buffer is emptied. Even ten million rows a second do not fill it in
-/// less.
+/// The time between two times at which the ring buffer is emptied. Even ten million rows a second do not fill
+/// it in less.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The tracepoint that a program is attached to.
@@ -125,8 +125,9 @@ impl Bench {
         Ok(Running { _links: vec![link], _sink: sink })
     }
 
-    /// Attaches an empty program to each place where [`Characteristic::ServiceTime`], [`Characteristic::Ipc`] and
-    /// [`Characteristic::RunQueue`] are logged, except those that follow packets: the cost of a call there.
+    /// Attaches an empty program to each place where [`Characteristic::ServiceTime`], [`Characteristic::Ipc`]
+    /// and [`Characteristic::RunQueue`] are logged, except those that follow packets: the cost of a call
+    /// there.
     ///
     /// # Errors
     ///
@@ -152,7 +153,8 @@ impl Bench {
     /// The perf buffer of one processor, and the event that writes into it.
     fn open_output(&self, processor: usize) -> Result<(Mapping, OwnedFd), KernelError> {
         let output = perf::open_output(processor).and_then(|event| {
-            // Mapped only for reading: so the kernel overwrites the oldest rows and never waits for this process.
+            // Mapped only for reading: so the kernel overwrites the oldest rows and never waits for this
+            // process.
             let buffer = Mapping::new(event.as_fd(), 0, (1 + PERF_PAGES) * PAGE, ProtFlags::READ)?;
             Ok((buffer, event))
         });
@@ -181,8 +183,8 @@ impl Bench {
     }
 }
 
-/// Empties the ring buffer without looking at its rows, so that the programs always find room and the other processors
-/// are left to the traffic.
+/// Empties the ring buffer without looking at its rows, so that the programs always find room and the other
+/// processors are left to the traffic.
 struct Drain {
     is_done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -52,7 +52,8 @@ fn hierarchy_of(directory: &Path) -> io::Result<i32> {
     find_hierarchy(&device, &mounts, &hierarchies).ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// A file as text. Mounts and cgroups of other users may have any name, but numbers and controllers are always text.
+/// A file as text. Mounts and cgroups of other users may have any name, but numbers and controllers are
+/// always text.
 fn read_lossy(path: &str) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

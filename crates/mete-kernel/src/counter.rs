@@ -79,8 +79,8 @@ impl Counter {
     }
 }
 
-/// The main names of the counters that every machine with a performance monitoring unit has, and of those that the
-/// kernel itself counts.
+/// The main names of the counters that every machine with a performance monitoring unit has, and of those
+/// that the kernel itself counts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     HARDWARE_NAMES.iter().chain(&SOFTWARE_NAMES).map(|(_, name, _)| *name)
 }

@@ -1,5 +1,5 @@
-//! Patterns of names and paths. This code and the eBPF programs (`bpf/rule.bpf.h`) match them by the same tokens and
-//! the same steps, so their answers are the same.
+//! Patterns of names and paths. This code and the eBPF programs (`bpf/rule.bpf.h`) match them by the same
+//! tokens and the same steps, so their answers are the same.
 
 use std::fmt;
 
@@ -91,7 +91,8 @@ impl Glob {
         self.tokens.iter().filter(|token| !matches!(token, Token::Star | Token::Deep)).count()
     }
 
-    /// The same pattern with these bytes in place of its first `instead_of` tokens, which must stand for single bytes.
+    /// The same pattern with these bytes in place of its first `instead_of` tokens, which must stand for
+    /// single bytes.
     pub fn with_prefix(&self, prefix: &[u8], instead_of: usize) -> Glob {
         let rest = self.tokens.iter().skip(instead_of).cloned();
         Glob { tokens: prefix.iter().copied().map(Token::Byte).chain(rest).collect(), is_path: self.is_path }

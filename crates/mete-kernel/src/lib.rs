@@ -1,10 +1,10 @@
 //! The kernel component: characteristics of the running kernel, logged by eBPF handlers (LOG-13,
 //! design decision D4).
 //!
-//! The handlers are known at build time. The kernel's verifier checks them when they are loaded, and they are attached
-//! only while their characteristic is enabled. A disabled one does not exist for the kernel (thesis §3.3.2, §4.3.2, by
-//! today's means). The log areas are memory-mapped array maps: the scheduler configures them, and reads what the kernel
-//! writes, in place, without a copy, a lock or a wake-up.
+//! The handlers are known at build time. The kernel's verifier checks them when they are loaded, and they are
+//! attached only while their characteristic is enabled. A disabled one does not exist for the kernel (thesis
+//! §3.3.2, §4.3.2, by today's means). The log areas are memory-mapped array maps: the scheduler configures
+//! them, and reads what the kernel writes, in place, without a copy, a lock or a wake-up.
 //!
 //! ```text
 //!   Kernel::load ──▶ bind ──▶ enable ──▶ (rows appear in the areas) ──▶ disable ──▶ drop
@@ -14,13 +14,14 @@
 //!
 //! Principles:
 //!
-//! 1. **No word of an area is trusted.** Handlers mask each index in the line that uses it, and the verifier proves
-//!    that they cannot reach anything outside the map (LOG-11). What a handler must rely on is in maps of its own.
-//! 2. **Nothing outlives the process.** No program, link or map is pinned. The kernel frees all of them when the last
-//!    descriptor is closed, also after `kill -9`.
+//! 1. **No word of an area is trusted.** Handlers mask each index in the line that uses it, and the verifier
+//!    proves that they cannot reach anything outside the map (LOG-11). What a handler must rely on is in maps
+//!    of its own.
+//! 2. **Nothing outlives the process.** No program, link or map is pinned. The kernel frees all of them when
+//!    the last descriptor is closed, also after `kill -9`.
 //! 3. **One sentence says what is missing** ([`KernelError`], [`capabilities`]).
-//! 4. **The C code and the Rust code share one definition.** Programs, maps, globals and numbers of `bpf/` are
-//!    generated as Rust when this crate is built (`build.rs`, `skeleton.rs`).
+//! 4. **The C code and the Rust code share one definition.** Programs, maps, globals and numbers of `bpf/`
+//!    are generated as Rust when this crate is built (`build.rs`, `skeleton.rs`).
 //!
 //! [`record`] does the same for the events of a schema, whose programs are generated from it.
 //!

@@ -1,5 +1,5 @@
-//! From an object to verified programs: opened, configured, loaded. What the loader library has to say goes into the
-//! error and not to the terminal.
+//! From an object to verified programs: opened, configured, loaded. What the loader library has to say goes
+//! into the error and not to the terminal.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -13,8 +13,8 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::KernelError;
 
-/// Opens, configures and verifies an object with a skeleton. The memory of a skeleton is never given back, so this is
-/// for objects that are loaded a few times in a program's life.
+/// Opens, configures and verifies an object with a skeleton. The memory of a skeleton is never given back, so
+/// this is for objects that are loaded a few times in a program's life.
 ///
 /// # Errors
 ///
@@ -26,8 +26,8 @@ where
     B: SkelBuilder<'static> + Default,
 {
     load(OF_SKELETON, || {
-        // A skeleton borrows the memory of its object. It drops the object, but the memory stays: a pointer for each
-        // load, which costs less than a type that refers to itself.
+        // A skeleton borrows the memory of its object. It drops the object, but the memory stays: a pointer
+        // for each load, which costs less than a type that refers to itself.
         let memory = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = B::default().open(memory)?;
         configure(&mut open)?;
@@ -57,15 +57,15 @@ fn load<T>(needed: u64, attempt: impl FnMut() -> libbpf_rs::Result<T>) -> Result
     undisturbed(attempt).map_err(refused)
 }
 
-/// The descriptors that a skeleton's programs and maps take, and those that the loader library opens to find out what
-/// the kernel can do.
+/// The descriptors that a skeleton's programs and maps take, and those that the loader library opens to find
+/// out what the kernel can do.
 const OF_SKELETON: u64 = 100;
-/// The same for the programs of a usual schema, which are fewer. If there are more of them, the kernel's refusal says
-/// that descriptors are missing.
+/// The same for the programs of a usual schema, which are fewer. If there are more of them, the kernel's
+/// refusal says that descriptors are missing.
 const OF_SCHEMA: u64 = 24;
 
-/// Whether there is room for the descriptors. Where there is none, the loader library takes the kernel for one that
-/// cannot do what it tried, and what fails then is something else.
+/// Whether there is room for the descriptors. Where there is none, the loader library takes the kernel for
+/// one that cannot do what it tried, and what fails then is something else.
 fn check_descriptors(needed: u64) -> Result<(), KernelError> {
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     // Without /proc they are not counted, and what fails is said by what fails.
@@ -76,9 +76,9 @@ fn check_descriptors(needed: u64) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Tries again where the kernel has stopped the verification of a program because a signal was pending for this thread.
-/// The kernel reports EAGAIN then, and nothing is wrong with the program. The loader library tries five times without a
-/// pause; on a busy machine, the cause may last longer than that.
+/// Tries again where the kernel has stopped the verification of a program because a signal was pending for
+/// this thread. The kernel reports EAGAIN then, and nothing is wrong with the program. The loader library
+/// tries five times without a pause; on a busy machine, the cause may last longer than that.
 fn undisturbed<T>(mut load: impl FnMut() -> libbpf_rs::Result<T>) -> libbpf_rs::Result<T> {
     const TRIES: u32 = 5;
     const PAUSE: Duration = Duration::from_millis(20);
@@ -143,8 +143,8 @@ impl Drop for Quiet {
 mod tests {
     use super::*;
 
-    /// Loads a program whose first attempts are disturbed, then does as `then`. Answers with the number of attempts,
-    /// too.
+    /// Loads a program whose first attempts are disturbed, then does as `then`. Answers with the number of
+    /// attempts, too.
     fn tried(disturbed: u32, then: fn() -> libbpf_rs::Result<()>) -> (Result<(), libbpf_rs::ErrorKind>, u32) {
         let mut tries = 0;
         let loaded = undisturbed(|| {

@@ -105,7 +105,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first bytes of a map into this process, for reading and writing. It stays mapped when the map's owner goes.
+    /// Maps the first bytes of a map into this process, for reading and writing. It stays mapped when the
+    /// map's owner goes.
     ///
     /// # Errors
     ///
@@ -138,7 +139,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped in `new`, and no borrow of it outlives this. If the call fails, it stays mapped.
+        // SAFETY: it was mapped in `new`, and no borrow of it outlives this. If the call fails, it stays
+        // mapped.
         let _ = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), self.bytes) };
     }
 }

@@ -1,4 +1,5 @@
-//! Numbers that a program in the kernel and this process both read and write, in a map that is mapped into this process.
+//! Numbers that a program in the kernel and this process both read and write, in a map that is mapped into
+//! this process.
 
 use std::io;
 use std::marker::PhantomData;
@@ -40,8 +41,9 @@ impl<T: AtomicNumbers> SharedNumbers<T> {
 
     /// All of them.
     pub fn all(&self) -> &[T] {
-        // SAFETY: that number is mapped as long as the borrow lives, from the begin of a page. All bytes are atomic numbers. The
-        // program's loads and stores may be plain, but of a whole aligned number each, which the processor does not tear.
+        // SAFETY: that number is mapped as long as the borrow lives, from the begin of a page. All bytes are
+        // atomic numbers. The program's loads and stores may be plain, but of a whole aligned number each,
+        // which the processor does not tear.
         unsafe { std::slice::from_raw_parts(self.mapping.base().cast().as_ptr(), self.count) }
     }
 }

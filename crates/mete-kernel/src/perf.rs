@@ -91,8 +91,8 @@ pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
     open(of(TYPE_TRACEPOINT, id), 0)
 }
 
-/// Opens a tracepoint that perf itself records on one processor, with these fields of a sample and these flags
-/// (`sample_type` and the bit field of `perf_event_attr`). The caller maps its ring.
+/// Opens a tracepoint that perf itself records on one processor, with these fields of a sample and these
+/// flags (`sample_type` and the bit field of `perf_event_attr`). The caller maps its ring.
 ///
 /// # Errors
 ///

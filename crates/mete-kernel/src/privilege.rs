@@ -26,7 +26,8 @@ pub fn check_capabilities() -> Result<(), KernelError> {
     if missing.is_empty() { Ok(()) } else { Err(KernelError::Privilege { missing: missing.join(" and ") }) }
 }
 
-/// Checks that this is the first pid namespace, because the kernel's programs know tasks by their numbers there.
+/// Checks that this is the first pid namespace, because the kernel's programs know tasks by their numbers
+/// there.
 pub(crate) fn check_pid_namespace() -> Result<(), KernelError> {
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     // The first pid namespace has this inode number in every kernel.

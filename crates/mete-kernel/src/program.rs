@@ -47,7 +47,8 @@ impl NamedProgram<'_> {
         attach_to_event(self.program, event).map_err(|source| self.failed(source))
     }
 
-    /// Runs the program here and now, as the calling thread. The kernel keeps this thread on its processor meanwhile.
+    /// Runs the program here and now, as the calling thread. The kernel keeps this thread on its processor
+    /// meanwhile.
     pub(crate) fn run_once(&self) -> Result<(), KernelError> {
         let run = self.program.test_run(ProgramInput::default());
         run.map(drop).map_err(|source| self.failed(source))
@@ -89,8 +90,8 @@ pub(crate) fn missed_runs(object: &Object) -> Result<u64, KernelError> {
 fn missed_runs_of(program: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut bytes = size_of_val(&info) as u32;
-    // SAFETY: the kernel writes at most `bytes` bytes into `info`. All pointers in it are zero, so the kernel writes
-    // nothing to where they point.
+    // SAFETY: the kernel writes at most `bytes` bytes into `info`. All pointers in it are zero, so the kernel
+    // writes nothing to where they point.
     let failed =
         unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut bytes) };
     if failed == 0 { Ok(info.recursion_misses) } else { Err(io::Error::last_os_error()) }

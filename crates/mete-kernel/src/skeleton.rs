@@ -1,5 +1,6 @@
-//! What `build.rs` generates from the objects of `bpf/`. A map or a program is a field, so one that its object lacks
-//! does not compile. Globals, and the keys and values of maps, have types. The numbers of `bpf/shared.h` are constants.
+//! What `build.rs` generates from the objects of `bpf/`. A map or a program is a field, so one that its
+//! object lacks does not compile. Globals, and the keys and values of maps, have types. The numbers of
+//! `bpf/shared.h` are constants.
 
 use crate::plain::Plain;
 
@@ -27,8 +28,8 @@ pub(crate) use shared::types as numbers;
 
 macro_rules! plain {
     ($($generated:ty),* $(,)?) => { $(
-        // SAFETY: the generator writes padding as fields, so there is no other; and all fields are integers, or arrays
-        // and structures of them.
+        // SAFETY: the generator writes padding as fields, so there is no other; and all fields are integers,
+        // or arrays and structures of them.
         unsafe impl Plain for $generated {}
     )* };
 }
@@ -65,8 +66,8 @@ macro_rules! map {
     };
 }
 
-/// A map of a loaded skeleton, to be read and written by system calls. The types of its keys and values are those that
-/// its declaration in C has.
+/// A map of a loaded skeleton, to be read and written by system calls. The types of its keys and values are
+/// those that its declaration in C has.
 macro_rules! table {
     ($object:ident, $skeleton:expr, $name:ident) => {
         $crate::map::Table::declared(
@@ -76,7 +77,8 @@ macro_rules! table {
     };
 }
 
-/// A map of a loaded skeleton that holds globals: one element, whose type the generator names as it names the map.
+/// A map of a loaded skeleton that holds globals: one element, whose type the generator names as it names the
+/// map.
 macro_rules! globals {
     ($object:ident, $skeleton:expr, $name:ident) => {
         $crate::map::Table::<u32, $crate::skeleton::$object::types::$name>::of($crate::skeleton::map!(

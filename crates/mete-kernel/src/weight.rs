@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU32;
 
-/// A weight in the unit of `cpu.weight`: control groups that compete have processor time in the proportion of their weights.
+/// A weight in the unit of `cpu.weight`: control groups that compete have processor time in the proportion of
+/// their weights.
 ///
 /// People write shares: a share of 1 is a weight of 100, which every control group has by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +28,8 @@ impl Weight {
     #[must_use]
     pub fn of_share(share: f64) -> Option<Weight> {
         let weight = (f64::from(Weight::ORDINARY.get()) * share).round();
-        // The cast turns a number that is out of range, or none, into the nearest one; that differs from what was wanted.
+        // The cast turns a number that is out of range, or none, into the nearest one; that differs from what
+        // was wanted.
         Weight::new(weight as u32).filter(|known| f64::from(known.get()) == weight)
     }
 

@@ -165,7 +165,8 @@ fn klog_8_value_behind_too_many_pointers_is_refused_before_it_is_compiled() {
     assert_eq!(said("tp_btf", 60), "taken");
 }
 
-/// Bit fields, arrays, texts by address and in place, structures without names, all operators: directly and by CO-RE.
+/// Bit fields, arrays, texts by address and in place, structures without names, all operators: directly and
+/// by CO-RE.
 #[test]
 fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
     let Some(kernel) = running("klog_8_every_kind_of_expression_is_taken_by_the_kernel") else { return };
@@ -259,7 +260,8 @@ fn klog_8_papers_example_logs_who_is_scheduled_in() {
     assert!(of_own.count() >= 10, "of {} records", records.len());
 }
 
-/// The task that leaves the processor is the running one, so its structure has what the kernel's helpers return.
+/// The task that leaves the processor is the running one, so its structure has what the kernel's helpers
+/// return.
 #[test]
 fn klog_8_members_are_read_where_this_kernel_has_them() {
     let test = "klog_8_members_are_read_where_this_kernel_has_them";

@@ -1,6 +1,6 @@
-//! LOG-11: garbled control data never harm the kernel. The verifier proves that handlers access nothing outside their
-//! maps. These tests show that inside them, handlers write only the log's own data, and that logging goes on once the
-//! control data are good again.
+//! LOG-11: garbled control data never harm the kernel. The verifier proves that handlers access nothing
+//! outside their maps. These tests show that inside them, handlers write only the log's own data, and that
+//! logging goes on once the control data are good again.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -38,8 +38,8 @@ fn word<'a>(area: Area<'a>, offset: usize) -> &'a AtomicU64 {
     unsafe { area.base().byte_add(offset).cast().as_ref() }
 }
 
-/// Every word that the kernel must not write: the header, except the magic, the shape and the virtual clock, and the
-/// slack that no row can reach.
+/// Every word that the kernel must not write: the header, except the magic, the shape and the virtual clock,
+/// and the slack that no row can reach.
 fn forbidden() -> Vec<usize> {
     let virtual_clock = mete_log::layout::HEADER_VIRTUAL_CLOCK;
     let header = (16..PAGE).step_by(8).filter(|&offset| offset != virtual_clock);
@@ -118,7 +118,8 @@ fn scribble_for(kernel: &Kernel, duration: Duration, seed: u64) -> u64 {
     words
 }
 
-/// Clears the busy marks. A scheduler that takes over finds them as the last one left them, like counts and indices.
+/// Clears the busy marks. A scheduler that takes over finds them as the last one left them, like counts and
+/// indices.
 fn clear_marks(kernel: &Kernel) {
     for area in kernel.areas() {
         for file in FileId::all_below(SHAPE.files()) {

@@ -14,7 +14,8 @@ const A: DomainId = DomainId::new(1);
 const B: DomainId = DomainId::new(2);
 const EVENTS: [EventId; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
 
-/// Checks the rows of sends and receives between the two domains, in both directions. None is woken more often than `most`.
+/// Checks the rows of sends and receives between the two domains, in both directions. None is woken more
+/// often than `most`.
 fn ping_pong(test: &str, rounds: u64, most: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
     let Some(mut kernel) = kernel(test) else { return };
     let (plan, files) = plan(&EVENTS);
@@ -29,8 +30,9 @@ fn ping_pong(test: &str, rounds: u64, most: u64, pair: impl FnOnce(u64) -> [Chil
     for (from, to, blocked) in [(A, B, blocked[1]), (B, A, blocked[0])] {
         let wakeups = between(&sent, from, to);
         assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
-        // A player that blocked was woken by the other one, and neither is woken more than once a round. The kernel
-        // counts the wake-ups that it leaves out: those in an interrupt that comes while another one is logged.
+        // A player that blocked was woken by the other one, and neither is woken more than once a round. The
+        // kernel counts the wake-ups that it leaves out: those in an interrupt that comes while another one
+        // is logged.
         let (wakeups, missed) = (wakeups as u64, kernel.missed_runs().unwrap());
         assert!(
             blocked <= wakeups + missed && wakeups <= most,
@@ -88,7 +90,8 @@ fn wake_ups_by_timer(test: &str, hog: fn()) {
     });
     let mut sleeper = Child::start(|gate| {
         pin(0);
-        // Beside other load, a timer may fire before the sleeper has left the processor: then it wakes nothing.
+        // Beside other load, a timer may fire before the sleeper has left the processor: then it wakes
+        // nothing.
         let enough = voluntary_switches() + NAPS;
         while voluntary_switches() < enough {
             std::thread::sleep(Duration::from_micros(200));

@@ -1,5 +1,5 @@
-//! LOG-2: programs are attached only while enabled, and nothing outlives the process. The tests look at what the kernel
-//! holds for this process. So they share a lock, and run one at a time.
+//! LOG-2: programs are attached only while enabled, and nothing outlives the process. The tests look at what
+//! the kernel holds for this process. So they share a lock, and run one at a time.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

@@ -27,7 +27,8 @@ use tempfile::TempDir;
 /// The size of the buffer of a processor with which no event is lost.
 const AMPLE: u64 = 4 << 20;
 
-/// After a change of a schema, or of what is generated, run this test with METE_BLESS set: it writes the files.
+/// After a change of a schema, or of what is generated, run this test with METE_BLESS set: it writes the
+/// files.
 #[test]
 fn klog_8_shipped_schemata_are_embedded_as_they_are_generated() {
     let test = "klog_8_shipped_schemata_are_embedded_as_they_are_generated";
@@ -51,8 +52,8 @@ fn klog_8_shipped_schemata_are_embedded_as_they_are_generated() {
     });
 }
 
-/// Whether this is the version of Linux of the embedded programs. In others, points may have other arguments; there,
-/// clang compiles the programs at run time.
+/// Whether this is the version of Linux of the embedded programs. In others, points may have other arguments;
+/// there, clang compiles the programs at run time.
 fn is_kernel_of_embedded_programs() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let own = release.split('.').take(2).collect::<Vec<_>>().join(".");
@@ -68,8 +69,8 @@ fn is_kernel_of_embedded_programs() -> bool {
     is_same
 }
 
-/// One test at a time: a process that another test forks would hold the links of this one for as long as it lives, and
-/// so the programs would stay attached.
+/// One test at a time: a process that another test forks would hold the links of this one for as long as it
+/// lives, and so the programs would stay attached.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A schema, and its loaded programs.
@@ -193,8 +194,8 @@ impl Recorded {
         self.of(name, pid).count() as u64
     }
 
-    /// How often a process left a processor that another one had got last: kernels pass the tracepoint at nearly every
-    /// switch, but not at every one.
+    /// How often a process left a processor that another one had got last: kernels pass the tracepoint at
+    /// nearly every switch, but not at every one.
     fn arrivals_unseen(&self, pid: i32) -> u64 {
         let mut last = BTreeMap::new();
         let mut unseen = 0;
@@ -243,8 +244,8 @@ fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
     }
 }
 
-/// The time that is reported at the end of a process includes the stint in which it ends, which is the only one of a
-/// short process.
+/// The time that is reported at the end of a process includes the stint in which it ends, which is the only
+/// one of a short process.
 #[test]
 fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
     let test = "klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used";
@@ -276,8 +277,8 @@ fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
     }
 }
 
-/// Waits in all ways that there are: for a time, which can be frozen; for a child by vfork, which only a deadly signal
-/// ends; stopped.
+/// Waits in all ways that there are: for a time, which can be frozen; for a child by vfork, which only a
+/// deadly signal ends; stopped.
 fn wait_in_all_ways(gate: &mut support::Gate) {
     thread::sleep(Duration::from_millis(1));
     let flags = libc::CLONE_VFORK | libc::SIGCHLD;
@@ -350,8 +351,8 @@ fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
 }
 
-/// Does this work while timers fire thousands of times a second, on a slow machine hundreds. Hands it the number of
-/// times that they have fired.
+/// Does this work while timers fire thousands of times a second, on a slow machine hundreds. Hands it the
+/// number of times that they have fired.
 fn with_timers<T>(work: impl FnOnce(&AtomicU32) -> T) -> T {
     let (_until_the_end, end) = channel::<()>();
     let fired = Arc::new(AtomicU32::new(0));
@@ -364,8 +365,8 @@ fn with_timers<T>(work: impl FnOnce(&AtomicU32) -> T) -> T {
     work(&fired)
 }
 
-/// Programs are attached and detached one by one, which takes long. If they recorded all that time, there would be
-/// beginnings without ends at first, and ends without beginnings at last.
+/// Programs are attached and detached one by one, which takes long. If they recorded all that time, there
+/// would be beginnings without ends at first, and ends without beginnings at last.
 #[test]
 fn klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one() {
     let test = "klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one";
@@ -554,7 +555,8 @@ extern "C" fn mete_record_test_target(first: i64, second: u32) -> i64 {
     std::hint::black_box(first + i64::from(second))
 }
 
-/// The events, with their numbers, that a schema logs by points in this program while the target is called twice.
+/// The events, with their numbers, that a schema logs by points in this program while the target is called
+/// twice.
 #[cfg(target_arch = "x86_64")]
 fn recorded_of_target(test: &str, text: &str) -> Option<Vec<(String, Vec<i64>)>> {
     let program = env::current_exe().unwrap();
@@ -642,8 +644,8 @@ fn sleep_a_moment(is_for_a_time: bool) {
     assert_eq!(error, 0);
 }
 
-/// The fields of the events that a point in the kernel logs while the test's thread sleeps for a time, and until a
-/// time.
+/// The fields of the events that a point in the kernel logs while the test's thread sleeps for a time, and
+/// until a time.
 fn recorded_of_sleeps(test: &str, kind: &str, capability: &str) -> Option<Vec<Vec<i64>>> {
     if is_missing(test, capability) {
         return None;
@@ -708,7 +710,8 @@ fn contend_for_static_lock(times: u32) {
     });
 }
 
-/// KLogger §8: KLogger logs the name of a lock where it first meets it. Here, the name comes from the kernel's symbols.
+/// KLogger §8: KLogger logs the name of a lock where it first meets it. Here, the name comes from the
+/// kernel's symbols.
 #[test]
 fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace() {
     let test = "klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace";
@@ -732,7 +735,8 @@ fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_t
     });
 }
 
-/// Whether the modules are there that a root file system by 9p needs, one after the other; prints which are missing.
+/// Whether the modules are there that a root file system by 9p needs, one after the other; prints which are
+/// missing.
 fn modules_are_there(test: &str) -> bool {
     let own = |module: &&str| Path::new("/sys/kernel/btf").join(module).exists();
     let missing: Vec<_> = ["netfs", "9pnet", "overlay"].into_iter().filter(|module| !own(module)).collect();
@@ -745,8 +749,8 @@ fn modules_are_there(test: &str) -> bool {
     missing.is_empty()
 }
 
-/// A function of one module with a structure of another one, a tracepoint, and a function without types: to open a file
-/// passes all of them.
+/// A function of one module with a structure of another one, a tracepoint, and a function without types: to
+/// open a file passes all of them.
 #[test]
 fn klog_8_functions_tracepoints_and_structures_of_modules_are_recorded() {
     let test = "klog_8_functions_tracepoints_and_structures_of_modules_are_recorded";

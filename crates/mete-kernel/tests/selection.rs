@@ -246,8 +246,8 @@ fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
     let rows = rows(&kernel, &plan, files[0]);
     for domain in [A, B, C] {
         let used = sum(&of_domain(&rows, domain));
-        // The time that the machine takes between two instructions has no bound. But no more than a part of the time
-        // may be in the wrong domain.
+        // The time that the machine takes between two instructions has no bound. But no more than a part of
+        // the time may be in the wrong domain.
         assert!(used > PART / 2 && used < 2 * PART, "domain {domain}: {used} ns of {PART}");
     }
 }
@@ -265,8 +265,8 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
     let known = vec![(ProcessKind::program(b"second"), C)];
     let division = Division { by: DividedBy::Program, known, free: DomainId::new(100)..DomainId::new(102) };
     kernel.select(&[rule(comm("fourth"), A)], Some(&division)).unwrap();
-    // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process without a
-    // domain keeps its own.
+    // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process
+    // without a domain keeps its own.
     let mut domains = Vec::new();
     for _ in 0..5 {
         child.release();

@@ -1,5 +1,5 @@
-//! `mete-lab`: the program that measures Mete, for `mete bench` and `mete study`. `mete` starts it, so that the program
-//! for production machines has neither peers nor figures.
+//! `mete-lab`: the program that measures Mete, for `mete bench` and `mete study`. `mete` starts it, so that
+//! the program for production machines has neither peers nor figures.
 
 mod bench;
 mod study;
@@ -12,7 +12,8 @@ use mete_command::failure;
 use mete_command::lab::{BenchOptions, StudyOptions};
 use mete_command::output::Output;
 
-/// Measure what Mete costs here, and the papers' figures again: the program behind `mete bench` and `mete study`
+/// Measure what Mete costs here, and the papers' figures again: the program behind `mete bench` and
+/// `mete study`
 #[derive(Debug, Parser)]
 #[command(name = "mete-lab", bin_name = "mete", version, max_term_width = 100)]
 struct Arguments {
@@ -39,8 +40,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// The scheduler that is measured starts this program a second time, which ends up here: it puts the processor masks
-/// back if the bench is killed. The recorder that is measured does the same for its mounts.
+/// The scheduler that is measured starts this program a second time, which ends up here: it puts the
+/// processor masks back if the bench is killed. The recorder that is measured does the same for its mounts.
 fn take_over_if_asked() {
     mete_sched::actuator::watcher::take_over_if_asked();
     mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);

@@ -74,9 +74,9 @@ impl Anchor {
     }
 }
 
-/// A straight line through two anchors, which turns ticks into nanoseconds. The slope, nanoseconds for each tick, is
-/// kept in units of 2^-64, so that no conversion costs a division. The error of the rounded slope stays below a
-/// nanosecond for centuries.
+/// A straight line through two anchors, which turns ticks into nanoseconds. The slope, nanoseconds for each
+/// tick, is kept in units of 2^-64, so that no conversion costs a division. The error of the rounded slope
+/// stays below a nanosecond for centuries.
 #[derive(Clone, Copy, Debug)]
 pub struct Calibration {
     first: Anchor,
@@ -98,8 +98,8 @@ impl Calibration {
     #[inline]
     pub fn to_ns(&self, ticks: Ticks) -> u64 {
         let distance = i128::from(ticks.get()) - i128::from(self.first.ticks.get());
-        // Adding one half before the shift rounds to the nearest. The product and the sum saturate only where the
-        // result is out of range already.
+        // Adding one half before the shift rounds to the nearest. The product and the sum saturate only where
+        // the result is out of range already.
         let rise = distance.saturating_mul(self.slope).saturating_add(1 << 63) >> 64;
         (i128::from(self.first.ns) + rise).clamp(0, i128::from(u64::MAX)) as u64
     }

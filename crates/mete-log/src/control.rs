@@ -226,8 +226,8 @@ impl Control {
         (self.0 >> FIRST_SHIFT & FIRST_BITS) * 8
     }
 
-    /// Whether this describes rows of the right size in a file that lies inside an area's data. A word that a plan has
-    /// made for this shape does; a garbled one does not.
+    /// Whether this describes rows of the right size in a file that lies inside an area's data. A word that a
+    /// plan has made for this shape does; a garbled one does not.
     pub const fn lies_inside(self, shape: Shape) -> bool {
         // No sum overflows: the offset is below 2^27 bytes, and the ring has at most 2^27.
         let row = self.entry_words().saturating_sub(1) as u64;

@@ -40,7 +40,8 @@ pub enum Outcome {
     Refused,
 }
 
-/// The time sources of a component (thesis §4.3.3). A reading goes into the row as it is, so it is a plain word here.
+/// The time sources of a component (thesis §4.3.3). A reading goes into the row as it is, so it is a plain
+/// word here.
 pub trait Clock {
     /// The finest clock.
     fn hardware(&self) -> u64;
@@ -124,8 +125,8 @@ fn try_take(register: &Register) -> bool {
 }
 
 /// Keeps the processor from reading its time-stamp counter before it has the file. Otherwise the processor
-/// may read the counter before its locked instruction is complete, and a row of another processor, which comes
-/// earlier in the file, would have the later stamp.
+/// may read the counter before its locked instruction is complete, and a row of another processor, which
+/// comes earlier in the file, would have the later stamp.
 #[inline(always)]
 fn hold_back_the_clock() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,20 +1,20 @@
-//! The numbers of log files, events and domains. Each kind has a type of its own, so that mixing them up does not
-//! compile:
+//! The numbers of log files, events and domains. Each kind has a type of its own, so that mixing them up does
+//! not compile:
 //!
 //! ```compile_fail,E0308
 //! use mete_log::{DomainId, EventId};
 //! let event: EventId = DomainId::new(1);
 //! ```
 //!
-//! In the log area and on the wire, a number is a plain 16-bit word. It gets its type where the word is read. That says
-//! what the number means, and not that there is such a file, event or domain: [`Area`](crate::Area) masks every number
-//! that it is given.
+//! In the log area and on the wire, a number is a plain 16-bit word. It gets its type where the word is read.
+//! That says what the number means, and not that there is such a file, event or domain: [`Area`](crate::Area)
+//! masks every number that it is given.
 
 use core::fmt;
 use core::num::TryFromIntError;
 
-/// Defines a kind of number. It has 16 bits and the layout of a `u16`. It has no arithmetic, because sums of such
-/// numbers mean nothing.
+/// Defines a kind of number. It has 16 bits and the layout of a `u16`. It has no arithmetic, because sums of
+/// such numbers mean nothing.
 macro_rules! number {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -29,7 +29,8 @@ macro_rules! number {
                 $name(number)
             }
 
-            /// The number of the entry at this place, counted from 0, in a table with one entry for each number.
+            /// The number of the entry at this place, counted from 0, in a table with one entry for each
+            /// number.
             ///
             /// # Panics
             ///
@@ -81,7 +82,8 @@ macro_rules! number {
 }
 
 number! {
-    /// A log file's number within its area. The default is 0, the null file: a pair that is routed to it is off.
+    /// A log file's number within its area. The default is 0, the null file: a pair that is routed to it is
+    /// off.
     #[derive(Default)]
     FileId
 }
@@ -92,8 +94,8 @@ number! {
 }
 
 number! {
-    /// An accounting domain's number (thesis §3.5). The default is 0, the default domain, to which every process
-    /// belongs that is bound to no other.
+    /// An accounting domain's number (thesis §3.5). The default is 0, the default domain, to which every
+    /// process belongs that is bound to no other.
     #[derive(Default)]
     DomainId
 }

@@ -26,10 +26,11 @@ use crate::control::{Control, Entries, OFFSET_UNIT, Stamp};
 use crate::layout::{PAIR_KEEP_INTERNAL, Shape};
 use crate::{DomainId, EventId, FileId};
 
-/// How long a producer may take to write a row without having taken the file: in a restartable sequence, or in a
-/// program of the kernel. Both take some ten nanoseconds, unless an interrupt comes in between.
+/// How long a producer may take to write a row without having taken the file: in a restartable sequence, or
+/// in a program of the kernel. Both take some ten nanoseconds, unless an interrupt comes in between.
 const LONGEST_ROW: Duration = Duration::from_millis(1);
-/// For how many times [`LONGEST_ROW`] a plan waits for a producer that has taken a file. After that it counts as dead.
+/// For how many times [`LONGEST_ROW`] a plan waits for a producer that has taken a file. After that it counts
+/// as dead.
 const PATIENCE: usize = 100;
 
 /// What a log file holds.
@@ -210,9 +211,9 @@ impl Plan {
     /// and files are cleared and set up before pairs are routed to them. A file that was left busy, by a
     /// producer that died in it or by garbage, is free again.
     ///
-    /// If a file was on, this waits a millisecond for rows that producers have begun, and a tenth of a second at most
-    /// for a file that is busy. A row that takes even longer, on a virtual processor that stands still, can spoil a
-    /// running total.
+    /// If a file was on, this waits a millisecond for rows that producers have begun, and a tenth of a second
+    /// at most for a file that is busy. A row that takes even longer, on a virtual processor that stands
+    /// still, can spoil a running total.
     ///
     /// # Panics
     ///
@@ -227,14 +228,15 @@ impl Plan {
         self.apply_routes(area);
     }
 
-    /// Switches all files off, and waits for the rows of producers that have read a control word before. Such a
-    /// row would change a running total after it was cleared.
+    /// Switches all files off, and waits for the rows of producers that have read a control word before. Such
+    /// a row would change a running total after it was cleared.
     fn switch_off(&self, area: Area<'_>) {
         let registers = || FileId::all_below(self.shape.files()).map(|file| area.register(file));
         let was_on = registers().any(|register| register.control().is_enabled());
         registers().for_each(|register| register.set_control(Control::OFF));
-        // A producer takes the file and then reads the control word. This stores the word and then looks whether
-        // the file is taken. All four are SeqCst: either the producer finds the file off, or it is waited for.
+        // A producer takes the file and then reads the control word. This stores the word and then looks
+        // whether the file is taken. All four are SeqCst: either the producer finds the file off, or it is
+        // waited for.
         let is_taken = |register: &Register| register.busy.load(Ordering::SeqCst) != 0;
         for _ in 0..if was_on { PATIENCE } else { 0 } {
             sleep(LONGEST_ROW);

@@ -78,8 +78,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Reads one log file on one processor: how far it has been read. Each call gets the area, so that the caller can own
-/// the memory as well.
+/// Reads one log file on one processor: how far it has been read. Each call gets the area, so that the caller
+/// can own the memory as well.
 ///
 /// The control word is the reader's own copy, taken when the file was configured. It is never read back from
 /// shared memory. A cursor belongs to one area; with another one it reads nonsense, but safely.

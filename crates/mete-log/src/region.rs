@@ -38,7 +38,8 @@ pub enum RegionError {
 
 /// The shared memory of one component. See the [module](self).
 ///
-/// Invariant: the mapping is of [`Region::bytes_for`] bytes of `file`, for this shape and number of processors.
+/// Invariant: the mapping is of [`Region::bytes_for`] bytes of `file`, for this shape and number of
+/// processors.
 #[derive(Debug)]
 pub struct Region {
     mapping: Mapping,

@@ -165,7 +165,8 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
     unsafe {
         asm!(
             sequence!("jmp {general}",
-                // The processor's area. The number of an unregistered thread is negative: out of range as unsigned.
+                // The processor's area. The number of an unregistered thread is negative: out of range as
+                // unsigned.
                 "mov {area:e}, [{abi} + 4]",
                 "cmp {area:e}, [{target} + {processors}]",
                 "jae {general}",
@@ -180,14 +181,16 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "mov rcx, [{area} + {pair} + {control}]",
                 "test cl, cl",
                 "jns {general}",
-                // The time stamp, early, so that the rest runs beside it, in the target's register, which is free.
+                // The time stamp, early, so that the rest runs beside it, in the target's register, which is
+                // free.
                 "test ch, {hardware}",
                 "jz 7f",
                 "rdtsc",
                 "shl rdx, 32",
                 "lea {target}, [rax + rdx]",
-                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus the
-                // file's first word, masked to the data. `cl` has flags above the log2; shifts count modulo 32.
+                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus
+                // the file's first word, masked to the data. `cl` has flags above the log2; shifts count
+                // modulo 32.
                 "7: mov edx, [{area} + {pair} + {index}]",
                 "shl edx, cl",
                 "mov rax, rcx",

@@ -1,7 +1,7 @@
 //! Sealed memory files: memory that processes share, and whose size is final (design decision D7).
 //!
-//! If a process could shrink the file, an access to it would kill the other processes that have it mapped. So the
-//! side that makes a file seals it before it hands it over, and the side that takes it checks that.
+//! If a process could shrink the file, an access to it would kill the other processes that have it mapped. So
+//! the side that makes a file seals it before it hands it over, and the side that takes it checks that.
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
@@ -69,7 +69,8 @@ fn check(file: &OwnedFd, bytes: usize) -> Result<(), SealedError> {
     if found == bytes as u64 { Ok(()) } else { Err(SealedError::WrongSize { found, wanted: bytes }) }
 }
 
-/// A memory file that cannot be executed: some systems insist on that. Kernels before 6.3 do not know the flag.
+/// A memory file that cannot be executed: some systems insist on that. Kernels before 6.3 do not know the
+/// flag.
 fn create_file(name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
@@ -80,7 +81,8 @@ fn create_file(name: &str) -> rustix::io::Result<OwnedFd> {
 
 /// A shared mapping of a file's beginning. Dropped, it is unmapped.
 ///
-/// Invariant: `base` begins a mapping of `bytes` bytes that belongs to this value. The file's seals keep it whole.
+/// Invariant: `base` begins a mapping of `bytes` bytes that belongs to this value. The file's seals keep it
+/// whole.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
@@ -93,8 +95,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// A new memory file of this size, with these seals in addition to [`SEALS`], and a mapping of it for reading and
-    /// writing. A page takes memory only once it is touched.
+    /// A new memory file of this size, with these seals in addition to [`SEALS`], and a mapping of it for
+    /// reading and writing. A page takes memory only once it is touched.
     ///
     /// # Errors
     ///
@@ -123,8 +125,8 @@ impl Mapping {
     ///
     /// # Safety
     ///
-    /// `at` must be page-aligned and begin a mapping of at least `bytes` bytes that belongs to the caller and that no
-    /// code needs any more.
+    /// `at` must be page-aligned and begin a mapping of at least `bytes` bytes that belongs to the caller and
+    /// that no code needs any more.
     ///
     /// # Errors
     ///
@@ -176,8 +178,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping belongs to this value, and no view outlives `self`. If the kernel refuses, the range
-        // stays mapped, which does no harm.
+        // SAFETY: the mapping belongs to this value, and no view outlives `self`. If the kernel refuses, the
+        // range stays mapped, which does no harm.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

@@ -8,8 +8,8 @@
 use core::fmt;
 
 /// A reading of a clock that counts ticks. What a tick is depends on the clock: for
-/// [`clock::ticks`](crate::clock::ticks) it is one of the processor's counter, and in a trace it is one of the
-/// trace's clock. That clock may be the monotonic one. Then a tick is one nanosecond.
+/// [`clock::ticks`](crate::clock::ticks) it is one of the processor's counter, and in a trace it is one of
+/// the trace's clock. That clock may be the monotonic one. Then a tick is one nanosecond.
 ///
 /// Readings of different clocks must not be mixed, and the type does not tell them apart.
 ///

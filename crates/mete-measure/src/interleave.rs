@@ -1,5 +1,6 @@
-//! Interleaved repetitions: every variant once, then every variant again, many times. This way, other activity of the
-//! machine (another load, another clock rate) meets all variants alike. Differences are taken within a round.
+//! Interleaved repetitions: every variant once, then every variant again, many times. This way, other
+//! activity of the machine (another load, another clock rate) meets all variants alike. Differences are taken
+//! within a round.
 
 use crate::reason::Reason;
 use crate::statistics::median;
@@ -11,9 +12,9 @@ pub struct Samples<V> {
     variants: Vec<(V, Vec<f64>, Option<Reason>)>,
 }
 
-/// Measures every variant `rounds` times, after one round that does not count. A variant that fails is left out from
-/// then on, and the others go on. Each round measures the variants in the order of `variants`; the one that the
-/// others are compared with comes first.
+/// Measures every variant `rounds` times, after one round that does not count. A variant that fails is left
+/// out from then on, and the others go on. Each round measures the variants in the order of `variants`; the
+/// one that the others are compared with comes first.
 pub fn interleave<V: Copy + PartialEq>(
     what: &str,
     rounds: usize,
@@ -75,10 +76,11 @@ impl<V: Copy + PartialEq> Samples<V> {
     }
 }
 
-/// Quotients of samples that were taken in the same rounds. Rounds are grouped in blocks, and each quotient is a
-/// median of a block over a median of the same block: a quotient of two single differences would mostly be a quotient
-/// of their noise. If noise leaves nothing of a block's divisor, the block says nothing, and its quotient is not a
-/// number. Dropping such blocks would make the other ones look surer than they are, and the divisor larger.
+/// Quotients of samples that were taken in the same rounds. Rounds are grouped in blocks, and each quotient
+/// is a median of a block over a median of the same block: a quotient of two single differences would mostly
+/// be a quotient of their noise. If noise leaves nothing of a block's divisor, the block says nothing, and
+/// its quotient is not a number. Dropping such blocks would make the other ones look surer than they are, and
+/// the divisor larger.
 ///
 /// # Errors
 ///

@@ -1,10 +1,10 @@
-//! What one setting costs against another one, measured in pairs of stretches of the same work. A stretch consists of
-//! short pieces that alternate with those of the other stretch; a throw of a coin decides which of two pieces comes
-//! first. Measuring goes on until the quotient is known well enough or the time is up.
+//! What one setting costs against another one, measured in pairs of stretches of the same work. A stretch
+//! consists of short pieces that alternate with those of the other stretch; a throw of a coin decides which
+//! of two pieces comes first. Measuring goes on until the quotient is known well enough or the time is up.
 //!
-//! Other activity of the machine meets both stretches of a pair alike, and periodic activity meets no setting more
-//! often than the other. A cost that a setting has only now and then, once in a stretch, is in every quotient of
-//! stretches. A median of quotients of pieces would leave it out.
+//! Other activity of the machine meets both stretches of a pair alike, and periodic activity meets no setting
+//! more often than the other. A cost that a setting has only now and then, once in a stretch, is in every
+//! quotient of stretches. A median of quotients of pieces would leave it out.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ pub const PIECES: usize = 10;
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
-    /// How exactly the quotient's median shall be known, to both sides: 0.01 is one percent of a quotient of 1.
+    /// How exactly the quotient's median shall be known, to both sides: 0.01 is one percent of a quotient of
+    /// 1.
     pub within: f64,
     /// The longest time to measure, even if the quotient is not known by then.
     pub at_most: Duration,
@@ -78,10 +79,10 @@ pub fn in_pairs(count: usize) -> String {
     if count == 1 { "1 pair".to_owned() } else { format!("{count} pairs") }
 }
 
-/// Measures pairs of several settings, numbered from 1. All of them are compared with number 0. `measure` measures one
-/// piece with a setting, and returns the work done in a second. All pieces have the same length. Before each pair,
-/// `goes_on` may end the measurement by `false`. The answer has the pairs of each setting, in order. Measuring goes on
-/// until the quotients of all settings are known.
+/// Measures pairs of several settings, numbered from 1. All of them are compared with number 0. `measure`
+/// measures one piece with a setting, and returns the work done in a second. All pieces have the same length.
+/// Before each pair, `goes_on` may end the measurement by `false`. The answer has the pairs of each setting,
+/// in order. Measuring goes on until the quotients of all settings are known.
 ///
 /// # Errors
 ///

@@ -7,7 +7,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::reason::Reason;
 
-/// Keeps the calling thread on one processor as long as this lives. Then the thread may run where it could before.
+/// Keeps the calling thread on one processor as long as this lives. Then the thread may run where it could
+/// before.
 #[derive(Debug)]
 #[must_use = "the thread is let go when this is dropped"]
 pub struct Pinned {
@@ -45,7 +46,8 @@ pub fn pin(processor: usize) -> Result<(), Reason> {
     pin_bare(processor).map_err(Reason::while_trying(format!("run on processor {processor}")))
 }
 
-/// Does the same as [`pin`] without allocating. This is for a bare child of a process that may have other threads.
+/// Does the same as [`pin`] without allocating. This is for a bare child of a process that may have other
+/// threads.
 ///
 /// # Errors
 ///
@@ -72,14 +74,14 @@ pub fn quietest() -> usize {
     allowed().last().copied().unwrap_or(0)
 }
 
-/// Another processor than that one, for threads that must not disturb it. On a machine with one processor it is the
-/// same one.
+/// Another processor than that one, for threads that must not disturb it. On a machine with one processor it
+/// is the same one.
 pub fn other_than(processor: usize) -> usize {
     allowed().into_iter().find(|&other| other != processor).unwrap_or(processor)
 }
 
-/// SCHED_BATCH for the calling thread, as long as this lives. A thread that wakes another one under this policy keeps
-/// the processor until it blocks, so each message takes the same two switches.
+/// SCHED_BATCH for the calling thread, as long as this lives. A thread that wakes another one under this
+/// policy keeps the processor until it blocks, so each message takes the same two switches.
 #[derive(Debug)]
 #[must_use = "the thread is an ordinary one again when this is dropped"]
 pub struct Batch;

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display};
 
-/// One sentence for people that says what is missing or refused. It becomes the note of a row without a value. No
-/// reason is fatal.
+/// One sentence for people that says what is missing or refused. It becomes the note of a row without a
+/// value. No reason is fatal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason(String);
 
@@ -31,12 +31,14 @@ impl Reason {
     }
 }
 
-/// What was made, to change it; or else a copy of the reason why it could not be made, which stays for the next call.
+/// What was made, to change it; or else a copy of the reason why it could not be made, which stays for the
+/// next call.
 pub fn made<T>(made: &mut Result<T, Reason>) -> Result<&mut T, Reason> {
     made.as_mut().map_err(|reason| reason.clone())
 }
 
-/// Any error is a reason. So a reason is no error itself: [`Reason::from_error`] takes it where one is needed.
+/// Any error is a reason. So a reason is no error itself: [`Reason::from_error`] takes it where one is
+/// needed.
 impl<E: std::error::Error> From<E> for Reason {
     fn from(error: E) -> Reason {
         Reason::from_error(error)

@@ -81,7 +81,8 @@ impl Row {
         Row { bar: Some(bar), ..self }.judged(verdict)
     }
 
-    /// Sets the bar of counts, such as lost events. Each count must meet the bar, because counts have no noise.
+    /// Sets the bar of counts, such as lost events. Each count must meet the bar, because counts have no
+    /// noise.
     pub fn bar_of_each(self, bar: Bar) -> Row {
         let holds = self.min.zip(self.max).map(|(min, max)| bar.holds(min) && bar.holds(max));
         let verdict = holds.map_or(Verdict::NotMeasured, Verdict::of);

@@ -1,6 +1,6 @@
-//! Medians and spread. Times on a machine that others use, too, have a long tail on one side. So this module never
-//! takes a mean or a variance. Order statistics say how sure a median is. They need no assumption about the
-//! distribution and no random numbers, so the same samples always get the same verdict.
+//! Medians and spread. Times on a machine that others use, too, have a long tail on one side. So this module
+//! never takes a mean or a variance. Order statistics say how sure a median is. They need no assumption about
+//! the distribution and no random numbers, so the same samples always get the same verdict.
 
 /// Order statistics of a set of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +20,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of these samples; `None` if there is no sample. A sample that is not a number is left out. An
-    /// example is a quotient whose divisor disappeared in noise.
+    /// The summary of these samples; `None` if there is no sample. A sample that is not a number is left out.
+    /// An example is a quotient whose divisor disappeared in noise.
     pub fn of(samples: &[f64]) -> Option<Summary> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
         if sorted.is_empty() {
@@ -40,8 +40,8 @@ impl Summary {
     }
 }
 
-/// The value below which `part` (0 to 1) of the sorted samples lie, interpolated linearly between the two nearest
-/// samples. There must be a sample.
+/// The value below which `part` (0 to 1) of the sorted samples lie, interpolated linearly between the two
+/// nearest samples. There must be a sample.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     // `part` is within 0 and 1, so neither place is beyond the last sample.
@@ -61,11 +61,11 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval between two of the sorted samples, the k-th from below and the k-th from above. The median lies
-    /// outside of the interval only if fewer than k of n samples fell on one side of the median. The probability of
-    /// that is the probability of fewer than k heads in n throws of a coin. k is the greatest number for which it is
-    /// at most 2.5 % on each side. At least six samples are needed. A sample that is not a number could have any
-    /// value: it counts as the least and as the greatest one.
+    /// The interval between two of the sorted samples, the k-th from below and the k-th from above. The
+    /// median lies outside of the interval only if fewer than k of n samples fell on one side of the median.
+    /// The probability of that is the probability of fewer than k heads in n throws of a coin. k is the
+    /// greatest number for which it is at most 2.5 % on each side. At least six samples are needed. A sample
+    /// that is not a number could have any value: it counts as the least and as the greatest one.
     pub fn of_median(samples: &[f64]) -> Option<Interval> {
         let rank = rank(samples.len())?;
         let sorted_with = |unknown: f64| {
@@ -86,8 +86,8 @@ impl Interval {
     }
 }
 
-/// Up to this number of samples, the rank is computed exactly. Beyond it, the binomial distribution is a normal one
-/// to within less than one rank, and its terms would become too small for an `f64`.
+/// Up to this number of samples, the rank is computed exactly. Beyond it, the binomial distribution is a
+/// normal one to within less than one rank, and its terms would become too small for an `f64`.
 const EXACT: usize = 1000;
 /// The probability that the median lies outside of the interval, for each side.
 const TAIL: f64 = 0.025;
@@ -143,7 +143,8 @@ mod tests {
         assert_eq!(median(&[]), None);
     }
 
-    /// Ranks from tables of the sign test, two-sided at 5 %. Each is one more than the table's critical value.
+    /// Ranks from tables of the sign test, two-sided at 5 %. Each is one more than the table's critical
+    /// value.
     #[test]
     fn log_17_intervals_of_the_median_are_those_of_the_sign_test() {
         let expected = [

@@ -44,8 +44,8 @@ impl Serialize for Bar {
     }
 }
 
-/// Whether a measured row meets its bar, or a paper's claim holds here, too. In JSON it is the word for a claim; a row
-/// has words of its own.
+/// Whether a measured row meets its bar, or a paper's claim holds here, too. In JSON it is the word for a
+/// claim; a row has words of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -55,9 +55,9 @@ pub enum Verdict {
     /// It is not so: no part of the interval meets the bar, or the results differ.
     #[serde(rename = "differs")]
     Fails,
-    /// Noise allows no verdict, for one of three reasons. The bar lies within the interval. Or the interval reaches
-    /// down to zero: no cost and no quotient of costs is zero, so noise is a part of the measured value. Or there are
-    /// fewer than six samples, which give no interval.
+    /// Noise allows no verdict, for one of three reasons. The bar lies within the interval. Or the interval
+    /// reaches down to zero: no cost and no quotient of costs is zero, so noise is a part of the measured
+    /// value. Or there are fewer than six samples, which give no interval.
     TooNoisy,
     /// There is no sample.
     NotMeasured,

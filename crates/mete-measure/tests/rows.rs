@@ -71,8 +71,8 @@ fn log_17_a_bar_is_met_by_all_of_the_medians_interval_and_its_limit_belongs_to_i
     assert_eq!(verdict(Bar::AtLeast(3.0), &spread(1.2, 5.0)), Some(Verdict::TooNoisy));
 }
 
-/// Costs are differences of two times. A difference that is not greater than its noise is not a measured value, and
-/// meets no bar.
+/// Costs are differences of two times. A difference that is not greater than its noise is not a measured
+/// value, and meets no bar.
 #[test]
 fn log_17_a_difference_within_its_spread_meets_no_bar() {
     for samples in [spread(-16.0, 14.0), spread(-1.0, 1.5), spread(-3.0, -1.0), vec![0.0; 20]] {

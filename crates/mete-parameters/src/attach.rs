@@ -1,8 +1,8 @@
 //! Mounting: by the kernel's own calls if this user may, else by fusermount3.
 //!
-//! If this user may mount, the mount exists before it has a place. It is made without a place, so that its descriptor
-//! can be given to the keepers, and is put into its place last. If this process is killed before that, the mount ends
-//! with its descriptors.
+//! If this user may mount, the mount exists before it has a place. It is made without a place, so that its
+//! descriptor can be given to the keepers, and is put into its place last. If this process is killed before
+//! that, the mount ends with its descriptors.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -80,7 +80,8 @@ pub(crate) fn by_helper(path: &Path, source: MountSource) -> io::Result<OwnedFd>
     helper.env("_FUSE_COMMFD", theirs.as_raw_fd().to_string());
     helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let number = theirs.as_raw_fd();
-    // SAFETY: the closure makes one system call, on the parent's own file, which is open in the child's copy, too.
+    // SAFETY: the closure makes one system call, on the parent's own file, which is open in the child's copy,
+    // too.
     unsafe {
         helper
             .pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::empty())?))

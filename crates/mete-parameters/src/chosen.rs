@@ -35,8 +35,9 @@ pub enum ChoiceError {
     Closed(#[from] ParameterError),
 }
 
-/// The running programs of this user that have their values as files. Those of other users do not count: the kernel lets
-/// only their owners in, and another user could mount files that only look like those of a program of Mete.
+/// The running programs of this user that have their values as files. Those of other users do not count: the
+/// kernel lets only their owners in, and another user could mount files that only look like those of a
+/// program of Mete.
 ///
 /// # Errors
 ///
@@ -51,8 +52,8 @@ pub fn running() -> Result<Vec<FoundTree>, ChoiceError> {
     }
 }
 
-/// The values of the program that is meant: the one with this directory of its values or of its trace, or with this
-/// number; or the only one that runs.
+/// The values of the program that is meant: the one with this directory of its values or of its trace, or
+/// with this number; or the only one that runs.
 ///
 /// # Errors
 ///
@@ -75,8 +76,8 @@ fn list(trees: &[FoundTree]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Those of which `wanted` is the directory of their values, or their number; or else the directory of their trace. Only for
-/// the last one they are asked themselves, and one that is stopped does not answer.
+/// Those of which `wanted` is the directory of their values, or their number; or else the directory of their
+/// trace. Only for the last one they are asked themselves, and one that is stopped does not answer.
 fn called<'a>(trees: &'a [FoundTree], wanted: &Path) -> Vec<&'a FoundTree> {
     let path = canonical(wanted);
     let number = wanted.to_str().and_then(|text| text.parse().ok());
@@ -91,8 +92,8 @@ fn called<'a>(trees: &'a [FoundTree], wanted: &Path) -> Vec<&'a FoundTree> {
         .collect()
 }
 
-/// The directory of a flight recorder's trace does not exist before its first dump, and one of a stopped program's values is not
-/// answered for.
+/// The directory of a flight recorder's trace does not exist before its first dump, and one of a stopped
+/// program's values is not answered for.
 fn canonical(path: &Path) -> PathBuf {
     let asked = path.to_owned();
     let found = within_limit(|| fs::canonicalize(asked)).and_then(Result::ok);

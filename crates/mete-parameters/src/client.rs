@@ -1,7 +1,7 @@
 //! The other side of the files: another program reads and sets the values of a running one.
 //!
-//! It uses the files and nothing else, so that it shows what `cat` shows, and may do what `echo` may do. A socket beside
-//! the files would be a second way in, which had to be guarded like the first one.
+//! It uses the files and nothing else, so that it shows what `cat` shows, and may do what `echo` may do. A
+//! socket beside the files would be a second way in, which had to be guarded like the first one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ use mete_base::nearest::help;
 use crate::patience::within_limit;
 use crate::{FoundTree, Root};
 
-/// The file in which a program says in words how it is, and why it refused what was asked last: the error number of a
-/// system call holds no sentence.
+/// The file in which a program says in words how it is, and why it refused what was asked last: the error
+/// number of a system call holds no sentence.
 pub const STATUS: &str = "status";
 /// What a line of that file begins with that says what was refused, and why.
 pub const REFUSED: &str = "refused: ";
@@ -66,8 +66,8 @@ pub enum ParameterError {
     },
 }
 
-/// The values of a running program, reached through an open descriptor of their root: they stay that program's even if
-/// something else is mounted at the path later.
+/// The values of a running program, reached through an open descriptor of their root: they stay that
+/// program's even if something else is mounted at the path later.
 #[derive(Debug)]
 pub struct ParameterFiles {
     _root: Root,
@@ -128,8 +128,8 @@ impl ParameterFiles {
         })
     }
 
-    /// The names of all values that can be set and read, in their program's order. The others are requests, reports and
-    /// measurements.
+    /// The names of all values that can be set and read, in their program's order. The others are requests,
+    /// reports and measurements.
     ///
     /// # Errors
     ///

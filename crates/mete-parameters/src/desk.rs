@@ -1,5 +1,5 @@
-//! Requests are answered by the thread that does the program's work, between two steps of it. So nothing changes behind
-//! its back, and there is no lock.
+//! Requests are answered by the thread that does the program's work, between two steps of it. So nothing
+//! changes behind its back, and there is no lock.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The directory that a tree is mounted on.
 //!
-//! From the moment in which it is found or made, it is known by its descriptor. A directory that was made is not
-//! looked up by its path again, because another user may have put a link there.
+//! From the moment in which it is found or made, it is known by its descriptor. A directory that was made is
+//! not looked up by its path again, because another user may have put a link there.
 
 use std::ffi::OsStr;
 use std::io;
@@ -56,8 +56,8 @@ impl Directory {
     }
 }
 
-/// Makes what is missing of a path. Returns the directory, the number of directories that were made, and the note of
-/// them.
+/// Makes what is missing of a path. Returns the directory, the number of directories that were made, and the
+/// note of them.
 fn make(path: &Path, notes: Option<&Path>) -> io::Result<(OwnedFd, usize, Note)> {
     // An empty part stands for the current directory.
     let there = path.ancestors().find(|part| part.as_os_str().is_empty() || part.exists());
@@ -109,8 +109,8 @@ fn is_empty(place: &OwnedFd) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The path as it stands in the mount table. A tree whose process has ended cannot be looked at, but the directory
-/// that it is in can.
+/// The path as it stands in the mount table. A tree whose process has ended cannot be looked at, but the
+/// directory that it is in can.
 fn place_in_table(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
@@ -120,8 +120,8 @@ fn place_in_table(path: &Path) -> PathBuf {
     }
 }
 
-/// An error if another tree is there. First removes trees that a process of this user has left that was killed
-/// together with its keepers.
+/// An error if another tree is there. First removes trees that a process of this user has left that was
+/// killed together with its keepers.
 fn refuse_taken(path: &Path) -> Result<(), MountError> {
     recovery::recover(&[]);
     let place = place_in_table(path);

@@ -48,8 +48,8 @@ impl File {
     }
 }
 
-/// Why a value is not read or set. The system call fails with the number. The sentence is for a program that keeps a
-/// record of it, because a system call has no room for a sentence.
+/// Why a value is not read or set. The system call fails with the number. The sentence is for a program that
+/// keeps a record of it, because a system call has no room for a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The error number of the system call.
@@ -80,8 +80,8 @@ impl Refusal {
     }
 }
 
-/// The values behind the files. Calls come from the session's thread, one at a time. The process that reads or writes
-/// a file waits as long as a call takes.
+/// The values behind the files. Calls come from the session's thread, one at a time. The process that reads
+/// or writes a file waits as long as a call takes.
 pub trait Store: Send + Sync + 'static {
     /// The text of a file, including its line break.
     ///

@@ -1,10 +1,11 @@
 //! The keepers: two processes that outlive the program only as long as it takes to unmount its tree.
 //!
-//! A keeper is the program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`] first.
-//! [`mete_keeper`] documents how keepers are started, replaced, and informed of the program's end. They inherit a
-//! descriptor of the mount, which they have before the mount has a place, and a descriptor of the directory on which
-//! the mount is put. There is one way to defeat the keepers: to kill the program and both keepers within the moment
-//! that unmounting takes. What is left then is taken away by [`recover`](crate::recover).
+//! A keeper is the program again, started with [`ARGUMENT`]: the program's `main` calls
+//! [`take_over_if_asked`] first. [`mete_keeper`] documents how keepers are started, replaced, and informed of
+//! the program's end. They inherit a descriptor of the mount, which they have before the mount has a place,
+//! and a descriptor of the directory on which the mount is put. There is one way to defeat the keepers: to
+//! kill the program and both keepers within the moment that unmounting takes. What is left then is taken away
+//! by [`recover`](crate::recover).
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,9 +43,9 @@ fn keep(duty: Duty) {
     let (Some(source), Some(place)) = (source, files.next()) else { return };
     let is_unmounted = AtomicBool::new(false);
     thread::scope(|scope| {
-        // In a thread beside the unmounting: the directory is free long before unmounting returns, which waits for
-        // all processors. A kill in between would leave the directory behind. If the thread cannot be started, the
-        // directory is removed afterwards.
+        // In a thread beside the unmounting: the directory is free long before unmounting returns, which
+        // waits for all processors. A kill in between would leave the directory behind. If the thread cannot
+        // be started, the directory is removed afterwards.
         let _ = thread::Builder::new()
             .spawn_scoped(scope, || made::remove_when_free(&place, source.made, &is_unmounted));
         match files.next() {
@@ -60,8 +61,8 @@ fn keep(duty: Duty) {
     }
 }
 
-/// Starts both keepers. They are there when this returns. Without `root`, they look for the mount with the name of
-/// `source`.
+/// Starts both keepers. They are there when this returns. Without `root`, they look for the mount with the
+/// name of `source`.
 pub(crate) fn start(
     program: impl Fn() -> Command + Send + 'static,
     directory: &Directory,

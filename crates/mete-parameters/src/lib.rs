@@ -1,5 +1,5 @@
-//! Named values of a running program as files (KLogger §4.3: parameters that are "tunable at runtime"). Any program
-//! that can write a file can set a value: a shell script, or a computation in the middle of its work.
+//! Named values of a running program as files (KLogger §4.3: parameters that are "tunable at runtime"). Any
+//! program that can write a file can set a value: a shell script, or a computation in the middle of its work.
 //!
 //! ```text
 //!   echo 1 > DIR/enable ──▶ kernel (FUSE) ──▶ session thread ──▶ Store::write ──▶ Ok, or Refusal
@@ -11,12 +11,13 @@
 //!
 //! Principles:
 //!
-//! 1. **The tree never outlives its program.** Two [`keeper`] processes start before the tree is mounted, and unmount
-//!    it when the program ends, however it ends.
-//! 2. **A write that returns has taken effect.** Either the value is in effect, or the system call has failed.
+//! 1. **The tree never outlives its program.** Two [`keeper`] processes start before the tree is mounted, and
+//!    unmount it when the program ends, however it ends.
+//! 2. **A write that returns has taken effect.** Either the value is in effect, or the system call has
+//!    failed.
 //! 3. **Only the user who mounted the tree may look into it.** No other user may, not even root.
-//! 4. **The mount table is the register.** Running trees are [found] there, so no entry can be out of date. A name or
-//!    a path can be chosen by another user, so neither is believed: see [`mounts`].
+//! 4. **The mount table is the register.** Running trees are [found] there, so no entry can be out of date. A
+//!    name or a path can be chosen by another user, so neither is believed: see [`mounts`].
 //!
 //! ```no_run
 //! use mete_parameters::{Access, File, Mounted, Refusal, Store, keeper};

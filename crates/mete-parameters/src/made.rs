@@ -1,7 +1,7 @@
 //! Directories that were made for a tree: how to remove them, and no other.
 //!
-//! A directory is known by its descriptor. It is not looked up by its path again, because another user may have put a
-//! link there.
+//! A directory is known by its descriptor. It is not looked up by its path again, because another user may
+//! have put a link there.
 
 use std::fs;
 use std::io;
@@ -21,12 +21,13 @@ pub(crate) fn path_of(place: impl AsFd) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))
 }
 
-/// Removes a directory and those above it that were made with it (`made` in all), as far as they are empty. Each
-/// directory is found from the one below it, and is removed only if its name still leads to it.
+/// Removes a directory and those above it that were made with it (`made` in all), as far as they are empty.
+/// Each directory is found from the one below it, and is removed only if its name still leads to it.
 pub(crate) fn remove(place: OwnedFd, made: usize) {
     let mut place = place;
     for _ in 0..made {
-        // Another process may have removed this directory, and may have been killed before it came to the next one.
+        // Another process may have removed this directory, and may have been killed before it came to the
+        // next one.
         match remove_one(place.as_fd()).or_else(|error| above_removed(place.as_fd()).ok_or(error)) {
             Ok(above) => place = above,
             // The directory is in use.
@@ -35,8 +36,8 @@ pub(crate) fn remove(place: OwnedFd, made: usize) {
     }
 }
 
-/// Removes as [`remove`] does, as soon as nothing is mounted on the directory. Removes nothing if that is not before
-/// `is_over`.
+/// Removes as [`remove`] does, as soon as nothing is mounted on the directory. Removes nothing if that is not
+/// before `is_over`.
 pub(crate) fn remove_when_free(place: &OwnedFd, made: usize, is_over: &AtomicBool) {
     const PAUSE: Duration = Duration::from_micros(50);
     while made > 0 && !is_over.load(Ordering::Acquire) {

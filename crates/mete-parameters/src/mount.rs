@@ -24,10 +24,11 @@ pub fn is_possible() -> bool {
     Path::new(DEVICE).exists()
 }
 
-/// A tree while it is mounted. When this is dropped, the tree is unmounted, and its directory is removed if it was
-/// made for the tree.
+/// A tree while it is mounted. When this is dropped, the tree is unmounted, and its directory is removed if
+/// it was made for the tree.
 ///
-/// A program has at most one tree at a time, because the mount table identifies it by the number of the process.
+/// A program has at most one tree at a time, because the mount table identifies it by the number of the
+/// process.
 #[derive(Debug)]
 pub struct Mounted {
     directory: Directory,
@@ -38,12 +39,13 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts a tree of these files on a directory. The directory must be empty; if it does not exist, it is made.
-    /// `keeper` returns the command that starts this program, like
+    /// Mounts a tree of these files on a directory. The directory must be empty; if it does not exist, it is
+    /// made. `keeper` returns the command that starts this program, like
     /// [`keeper::this_program`](crate::keeper::this_program).
     ///
-    /// `notes` is a directory that belongs to this user alone, for a note of the directories that are made. By the
-    /// note, [`recover`](crate::recover) removes them if this program and its keepers are killed before they do.
+    /// `notes` is a directory that belongs to this user alone, for a note of the directories that are made.
+    /// By the note, [`recover`](crate::recover) removes them if this program and its keepers are killed
+    /// before they do.
     ///
     /// # Errors
     ///
@@ -78,7 +80,8 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Serves the mount and puts it into its place, in this order: a process that finds it there must get an answer.
+    /// Serves the mount and puts it into its place, in this order: a process that finds it there must get an
+    /// answer.
     fn put(&self, device: OwnedFd, server: Server<impl Store>) -> io::Result<()> {
         serve(device, server)?;
         self.root.as_ref().map_or(Ok(()), |root| attach::put(root, self.directory.place.as_fd()))
@@ -103,8 +106,8 @@ impl Mounted {
     }
 }
 
-/// Serves a mount in a thread of its own. The thread ends when the kernel has let go of the last file that a process
-/// has open, or with this process.
+/// Serves a mount in a thread of its own. The thread ends when the kernel has let go of the last file that a
+/// process has open, or with this process.
 fn serve(device: OwnedFd, server: Server<impl Store>) -> io::Result<()> {
     let session = Session::from_fd(server, device, SessionACL::Owner, Config::default())?;
     let thread = thread::Builder::new().name("mete-parameters".into());

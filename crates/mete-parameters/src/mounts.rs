@@ -1,10 +1,10 @@
 //! Trees in the mount table: how to find them, and how to take them away.
 //!
-//! Every user can choose the name and the place of a mount. For example, an ordinary user can mount a tree with the
-//! name of root's tree, and put a link in the place of a directory above it. So neither the name nor the place is
-//! believed. A tree is ours if the kernel says that this user has mounted it ([`FoundTree::user`]). It is identified by
-//! its number in the mount table. It is taken away through a descriptor of its own root ([`Root`]), which leads to
-//! this mount and to no other.
+//! Every user can choose the name and the place of a mount. For example, an ordinary user can mount a tree
+//! with the name of root's tree, and put a link in the place of a directory above it. So neither the name nor
+//! the place is believed. A tree is ours if the kernel says that this user has mounted it
+//! ([`FoundTree::user`]). It is identified by its number in the mount table. It is taken away through a
+//! descriptor of its own root ([`Root`]), which leads to this mount and to no other.
 
 use std::ffi::OsString;
 use std::fs;
@@ -37,8 +37,8 @@ pub struct FoundTree {
     source: MountSource,
 }
 
-/// The trees that this user or root has mounted, as far as this process's mount namespace shows them. Only the user
-/// who mounted a tree may look into it.
+/// The trees that this user or root has mounted, as far as this process's mount namespace shows them. Only
+/// the user who mounted a tree may look into it.
 ///
 /// # Errors
 ///
@@ -73,8 +73,8 @@ fn entry(line: &[u8]) -> Option<FoundTree> {
     (kind == b"fuse").then_some(FoundTree { path, pid: source.pid, user: user(options)?, mount, source })
 }
 
-/// The user who mounted an entry. The kernel sets this option, and lets only root name another user. It stands there
-/// once.
+/// The user who mounted an entry. The kernel sets this option, and lets only root name another user. It
+/// stands there once.
 fn user(options: &[u8]) -> Option<u32> {
     let mut users = options.split(|byte| *byte == b',').filter_map(|option| option.strip_prefix(b"user_id="));
     let user = std::str::from_utf8(users.next()?).ok()?.parse().ok()?;
@@ -125,7 +125,8 @@ impl FoundTree {
     }
 }
 
-/// A descriptor of the root of a mounted tree. As long as it is open, the mount's number belongs to no other mount.
+/// A descriptor of the root of a mounted tree. As long as it is open, the mount's number belongs to no other
+/// mount.
 #[derive(Debug)]
 pub struct Root(OwnedFd);
 
@@ -148,15 +149,16 @@ impl Root {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// The number of its mount. The descriptor says it, and not the file system, whose process may have ended.
+    /// The number of its mount. The descriptor says it, and not the file system, whose process may have
+    /// ended.
     pub(crate) fn mount(&self) -> io::Result<u64> {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd()))?;
         let number = text.lines().find_map(|line| line.strip_prefix("mnt_id:"));
         number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Unmounts the tree, if it is mounted. A process that has a file of it open keeps that file, but no process
-    /// finds the tree any more. What has been mounted on its root, or below, is unmounted with it.
+    /// Unmounts the tree, if it is mounted. A process that has a file of it open keeps that file, but no
+    /// process finds the tree any more. What has been mounted on its root, or below, is unmounted with it.
     pub(crate) fn take_away(&self, source: MountSource) {
         for _ in 0..MAX_COVERS {
             let Some(found) = self.found() else { return };
@@ -189,9 +191,9 @@ impl AsFd for Root {
     }
 }
 
-/// Has fusermount3 unmount a tree. A user who may not unmount did not mount the tree: fusermount3 did. It unmounts
-/// what this user has mounted, and nothing else. If fusermount3 is missing, that is not reported here, but the mount
-/// stays.
+/// Has fusermount3 unmount a tree. A user who may not unmount did not mount the tree: fusermount3 did. It
+/// unmounts what this user has mounted, and nothing else. If fusermount3 is missing, that is not reported
+/// here, but the mount stays.
 fn unmount_by_helper(found: &FoundTree) {
     let mut helper = Command::new("fusermount3");
     helper.args(["-u", "-z", "-q", "--"]).arg(&found.path);

@@ -1,9 +1,9 @@
-//! Notes of directories that are made for a tree. By a note, the next start of a program of the same user can remove
-//! the directories, if this program and its keepers are killed before they do.
+//! Notes of directories that are made for a tree. By a note, the next start of a program of the same user can
+//! remove the directories, if this program and its keepers are killed before they do.
 //!
-//! A note is written before the directories are made, and is removed after them. It lies in a directory that belongs
-//! to this user alone. It is named after the process. It contains the process's namespace, the number of directories,
-//! and the path of the deepest one, which a zero byte ends:
+//! A note is written before the directories are made, and is removed after them. It lies in a directory that
+//! belongs to this user alone. It is named after the process. It contains the process's namespace, the number
+//! of directories, and the path of the deepest one, which a zero byte ends:
 //!
 //! ```text
 //!   4711-815.directories:   "4026531836 2 /run/above/tree\0"
@@ -45,7 +45,8 @@ impl Note {
         let note = notes.join(format!("{}.{EXTENSION}", source.name()));
         let text = [format!("{} {made} ", source.namespace).as_bytes(), path.as_os_str().as_bytes(), &[END]]
             .concat();
-        // A note with this name is that of an ended process of a namespace with the same numbers, or half a note.
+        // A note with this name is that of an ended process of a namespace with the same numbers, or half a
+        // note.
         let _ = fs::remove_file(&note);
         let written = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&note);
         let written = written.and_then(|mut file| file.write_all(&text));
@@ -78,20 +79,21 @@ impl Note {
     }
 }
 
-/// Removes the directories that are noted here by processes that have ended. Notes are not believed if another user
-/// could have written them.
+/// Removes the directories that are noted here by processes that have ended. Notes are not believed if
+/// another user could have written them.
 pub(crate) fn remove_all_left(notes: &Path) {
     for note in files_left(notes, EXTENSION) {
         if let Some((source, path)) = left(&note) {
-            // An error means that they are missing, or that other processes use them. Nothing more can be done then.
+            // An error means that they are missing, or that other processes use them. Nothing more can be
+            // done then.
             let _ = remove_made(&path, source.made);
             Note { path: Some(note) }.remove();
         }
     }
 }
 
-/// What a note says, if its process has ended. A note that was not written to its end says nothing: no directory was
-/// made.
+/// What a note says, if its process has ended. A note that was not written to its end says nothing: no
+/// directory was made.
 fn left(note: &Path) -> Option<(MountSource, PathBuf)> {
     let file = open_left(note, OFlags::RDONLY).ok()??;
     let mut text = Vec::new();
@@ -109,8 +111,8 @@ fn left(note: &Path) -> Option<(MountSource, PathBuf)> {
     (!source.is_alive()).then_some((source, path))
 }
 
-/// Removes the directories of a note. Their path had no links when it was noted. If it has any now, other users have
-/// made them.
+/// Removes the directories of a note. Their path had no links when it was noted. If it has any now, other
+/// users have made them.
 fn remove_made(path: &Path, made: usize) -> io::Result<()> {
     let mut path = path;
     // A directory that is missing was removed, or was never made.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::MountError;
 
-/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then
-/// no program could be found, and none could remove its socket at its end.
+/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide
+/// them. Then no program could be found, and none could remove its socket at its end.
 ///
 /// # Errors
 ///

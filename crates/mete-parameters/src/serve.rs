@@ -1,6 +1,7 @@
 //! The file system: answers the kernel's requests from the tree and the store.
 //!
-//! A file has no size until it is read, as in `/proc`. Nothing is cached. A value is what one system call writes.
+//! A file has no size until it is read, as in `/proc`. Nothing is cached. A value is what one system call
+//! writes.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -27,8 +28,8 @@ pub(crate) struct Server<S> {
     store: S,
     since: SystemTime,
     next_handle: AtomicU64,
-    /// The text of each open file, as it was when the file was read from its beginning: a program that reads in small
-    /// steps sees one text.
+    /// The text of each open file, as it was when the file was read from its beginning: a program that reads
+    /// in small steps sees one text.
     texts: Mutex<HashMap<u64, String>>,
 }
 
@@ -74,8 +75,8 @@ impl<S: Store> Server<S> {
         }
     }
 
-    /// Checks the access itself, because the permissions of files do not hold for root. A file without a value cannot
-    /// be read by root either.
+    /// Checks the access itself, because the permissions of files do not hold for root. A file without a
+    /// value cannot be read by root either.
     fn may_open(&self, number: INodeNo, flags: OpenFlags) -> Result<(), Errno> {
         let (_, access) = self.file(number)?;
         let (reads, writes) = match flags.acc_mode() {
@@ -98,8 +99,8 @@ impl<S: Store> Server<S> {
         Ok(texts.get(&handle.0).cloned().unwrap_or_default())
     }
 
-    /// Sets a value. Each write is a whole value, at whatever offset in the file: a program may write one value after
-    /// the other.
+    /// Sets a value. Each write is a whole value, at whatever offset in the file: a program may write one
+    /// value after the other.
     fn set(&self, number: INodeNo, data: &[u8]) -> Result<u32, Errno> {
         let (path, _) = self.file(number)?;
         if data.len() > MAX_VALUE_BYTES {
@@ -110,8 +111,8 @@ impl<S: Store> Server<S> {
         Ok(data.len() as u32)
     }
 
-    /// The texts. A panic of code that held the lock is of no consequence, because no change leaves the texts half
-    /// done.
+    /// The texts. A panic of code that held the lock is of no consequence, because no change leaves the texts
+    /// half done.
     fn texts(&self) -> MutexGuard<'_, HashMap<u64, String>> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -48,9 +48,9 @@ impl MountSource {
         Some(MountSource { pid: pid.parse().ok()?, start: start.parse().ok()?, made, namespace })
     }
 
-    /// Whether its process may be alive. A process that has ended is not, even if its parent has not waited for it.
-    /// Nothing is known here about the processes of other namespaces, such as a container's or those of the machine
-    /// around a container.
+    /// Whether its process may be alive. A process that has ended is not, even if its parent has not waited
+    /// for it. Nothing is known here about the processes of other namespaces, such as a container's or those
+    /// of the machine around a container.
     pub(crate) fn is_alive(self) -> bool {
         self.namespace != own_namespace() || start_of(self.pid) == Some(self.start)
     }

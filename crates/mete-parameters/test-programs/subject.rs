@@ -1,7 +1,8 @@
 //! A program with parameters, for tests that kill it.
 //!
 //! * `mount DIRECTORY NOTES` mounts a tree, prints `mounted`, and ends with its input.
-//! * `recover NOTES` takes away what such programs have left behind that were killed together with their keepers.
+//! * `recover NOTES` takes away what such programs have left behind that were killed together with their
+//!   keepers.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Trees are taken away, whichever of the program and its keepers are killed, and at whatever moment (KLOG-4).
+//! Trees are taken away, whichever of the program and its keepers are killed, and at whatever moment
+//! (KLOG-4).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -76,8 +77,8 @@ impl Victim for Program {
     }
 }
 
-/// Gives this thread, and what it starts, a mount table of its own, in which no other program looks for trees that
-/// were left.
+/// Gives this thread, and what it starts, a mount table of its own, in which no other program looks for trees
+/// that were left.
 fn have_own_mounts() {
     // SAFETY: no memory is passed. Files stay open, and threads that were there before keep what they have.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "{}", std::io::Error::last_os_error());

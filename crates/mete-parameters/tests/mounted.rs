@@ -44,8 +44,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Mounts a tree, if that is possible here. Its keeper only waits: a program that drops its tree unmounts it by
-    /// itself.
+    /// Mounts a tree, if that is possible here. Its keeper only waits: a program that drops its tree unmounts
+    /// it by itself.
     fn mount() -> Option<Tree> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (place, store) = (tempfile::tempdir().unwrap(), Counting::default());

@@ -72,7 +72,8 @@ impl Canvas {
     }
 
     fn say(&mut self, text: &str) {
-        // Numbers at the axes would bury the names when the description is read aloud. Large ones end with k or M.
+        // Numbers at the axes would bury the names when the description is read aloud. Large ones end with k
+        // or M.
         if text.trim_end_matches(['k', 'M']).parse::<f64>().is_err() {
             self.said.push(text.to_owned());
         }

@@ -4,7 +4,8 @@ use crate::canvas::{Anchor, COLOURS, Canvas, colour};
 use crate::number::{number, short};
 use crate::scale::{Axis, Scale};
 
-/// The width of all charts: as narrow as their texts allow, because on a narrow screen texts shrink with the chart.
+/// The width of all charts: as narrow as their texts allow, because on a narrow screen texts shrink with the
+/// chart.
 pub(crate) const WIDTH: f64 = 590.0;
 /// Without the legend, which is below.
 const HEIGHT: f64 = 420.0;
@@ -47,8 +48,8 @@ impl Series {
     }
 }
 
-/// The intervals in which values lie, from and to, for each series one for each of its values; `None` where none is
-/// known. A series may have no intervals at all.
+/// The intervals in which values lie, from and to, for each series one for each of its values; `None` where
+/// none is known. A series may have no intervals at all.
 pub type Intervals = [Vec<Option<(f64, f64)>>];
 
 fn ends(intervals: &Intervals) -> impl Iterator<Item = f64> {
@@ -64,8 +65,8 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     lines_with_intervals(title, x, y, series, &[])
 }
 
-/// Lines that lie on one another for most of their way. The first is the widest and the last the narrowest, so that
-/// each is seen, and the horizontal axis, which is linear, begins where they begin.
+/// Lines that lie on one another for most of their way. The first is the widest and the last the narrowest,
+/// so that each is seen, and the horizontal axis, which is linear, begins where they begin.
 pub fn lines_on_one_another(title: &str, x: &str, y: &Axis, series: &[Series]) -> String {
     drawn_lines(title, &Axis::linear(x), y, series, &[], true)
 }
@@ -231,8 +232,8 @@ impl<'a> Picture<'a> {
         self.canvas.text(((LEFT + self.right) / 2.0, HEIGHT - 10.0), Anchor::Middle, &axis.label);
     }
 
-    /// Puts each name beside the end of its line, or lower where another name is there already; a thin line leads to
-    /// it.
+    /// Puts each name beside the end of its line, or lower where another name is there already; a thin line
+    /// leads to it.
     fn names_at_ends<'b>(&mut self, mut ends: Vec<((f64, f64), usize)>, name: impl Fn(usize) -> &'b str) {
         ends.sort_by(|((_, one), _), ((_, other), _)| one.total_cmp(other));
         let room = HEIGHT - BOTTOM - NAME_HEIGHT * ends.len() as f64;

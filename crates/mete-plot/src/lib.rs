@@ -5,8 +5,8 @@
 //! - a [`timeline`] of the clients that ran at each time;
 //! - for overviews: [`strips`] of points, a [`matrix`], and [`moves`] over time.
 //!
-//! Each chart has a title and a description for programs that read aloud, is dark where its surroundings are dark, and
-//! shrinks with a narrow screen. The same values give the same bytes.
+//! Each chart has a title and a description for programs that read aloud, is dark where its surroundings are
+//! dark, and shrinks with a narrow screen. The same values give the same bytes.
 
 mod canvas;
 mod chart;

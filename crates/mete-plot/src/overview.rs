@@ -1,4 +1,5 @@
-//! Charts for the overview of a page: a strip of points for each kind of run, a matrix, and what was moved when.
+//! Charts for the overview of a page: a strip of points for each kind of run, a matrix, and what was moved
+//! when.
 
 use crate::canvas::{Anchor, Canvas, colour};
 use crate::number::{grouped, rounded};
@@ -96,7 +97,8 @@ pub fn matrix(title: &str, matrix: &Matrix<'_>) -> String {
     canvas.end_described(&format!("{}.", favourites.join(", ")))
 }
 
-/// When each client was moved, in seconds, and to which processor: a row for each client over one axis of time.
+/// When each client was moved, in seconds, and to which processor: a row for each client over one axis of
+/// time.
 pub fn moves(title: &str, clients: &[String], moves: &[(f64, &str, usize)]) -> String {
     const ROW: f64 = 30.0;
     let last = moves.iter().map(|(at_s, ..)| *at_s).fold(0.0, f64::max);

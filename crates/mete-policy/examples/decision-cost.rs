@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p mete-policy --example decision-cost [CLIENTS [SHARES [POLICY...]]]`: nanoseconds.
 //! Shares are `uniform` (1 to 50, the default), `equal`, or `tail` (a tenth has 100, the others 1). All
-//! subjects are measured in turn, many times, and the least time counts. So other work on the machine
-//! affects all of them equally. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
+//! subjects are measured in turn, many times, and the least time counts. So other work on the machine affects
+//! all of them equally. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
 //! client's step: weighted fair queueing without its bookkeeping.
 
 use std::cmp::Reverse;

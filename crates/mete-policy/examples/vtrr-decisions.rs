@@ -5,8 +5,8 @@
 //! valgrind --tool=callgrind target/release/examples/vtrr-decisions PROCESSORS CLIENTS DECISIONS
 //! ```
 //!
-//! Two domains with shares of 2 and 1 have CLIENTS each for each processor, which compute all the time. The difference of two
-//! runs, divided by that of their decisions, is what one costs.
+//! Two domains with shares of 2 and 1 have CLIENTS each for each processor, which compute all the time. The
+//! difference of two runs, divided by that of their decisions, is what one costs.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made should stop")]
 

@@ -12,7 +12,8 @@
 //! after each pass in which a client moved. The scheduler decides which client runs next on a processor; the
 //! cap bounds what is brought to one.
 //!
-//! Deviations: the papers say no more than that. Three rules keep the policy from doing harm on a real machine:
+//! Deviations: the papers say no more than that. Three rules keep the policy from doing harm on a real
+//! machine:
 //!
 //! * **Hysteresis.** A client moves only when its best driver leads the best one on its present
 //!   processor by a margin, for some periods in a row, and not again before it has dwelt there.
@@ -79,7 +80,8 @@ pub struct Settings {
     /// How many periods a client stays after a move, whatever happens. 10: a cold cache costs only
     /// microseconds, so the dwell is not about that cost but about clients that chase one another.
     pub dwell_periods: u32,
-    /// The number of transactions a period below which a client has no opinion. 10: below that, margins are noise.
+    /// The number of transactions a period below which a client has no opinion. 10: below that, margins are
+    /// noise.
     pub min_transactions: u64,
     /// What the managed domains together may bring to a processor. 1000: all of it. A client that waits
     /// for its driver does not run while the driver does. So the two fit on one processor even when
@@ -111,7 +113,8 @@ pub struct Period<'a> {
     pub roles: &'a [Role],
     /// Transactions of this period, client by driver: entry `client * domains + driver`.
     pub transactions: &'a [u64],
-    /// The processor that each domain ran on for most of the time; `None` for a domain that has not been seen.
+    /// The processor that each domain ran on for most of the time; `None` for a domain that has not been
+    /// seen.
     pub processors: &'a [Option<ProcessorId>],
     /// How much of one processor each domain used.
     pub demand: &'a [Permille],

@@ -1,5 +1,5 @@
-//! Borrowed virtual time: the client with the smallest effective virtual time runs first; clients that need low
-//! latency borrow from their future.
+//! Borrowed virtual time: the client with the smallest effective virtual time runs first; clients that need
+//! low latency borrow from their future.
 //!
 //! Source: Duda and Cheriton, "Borrowed-Virtual-Time (BVT) Scheduling", 1999: the base algorithm, warp and
 //! warp limits. A client's actual virtual time is its service divided by its share. Its effective virtual
@@ -16,12 +16,13 @@
 //! is charged.
 //!
 //! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
-//! runnable, or at its own, whichever is later: sleeping saves nothing up. If the woken client's effective virtual
-//! time is then smaller than a running client's, by more than the allowance below, it preempts that client.
+//! runnable, or at its own, whichever is later: sleeping saves nothing up. If the woken client's effective
+//! virtual time is then smaller than a running client's, by more than the allowance below, it preempts that
+//! client.
 //!
-//! A running client goes on, at the end of a quantum or when it has to give way, until another client's effective
-//! virtual time is smaller than its own by more than the context switch allowance over its share. The
-//! quantum is the least charge, so with an allowance of zero every client still gets a quantum at a time.
+//! A running client goes on, at the end of a quantum or when it has to give way, until another client's
+//! effective virtual time is smaller than its own by more than the context switch allowance over its share.
+//! The quantum is the least charge, so with an allowance of zero every client still gets a quantum at a time.
 //! A decision that is given back before the client ran at all counts as not made.
 //!
 //! # Warp
@@ -33,8 +34,8 @@
 //! # Deviations
 //!
 //! The source lets threads set their warps by system calls; here warps are part of the policy's settings. Its
-//! charges are rounded to ticks, here they are exact. Its dispatcher lets a client run until the allowance is used
-//! up; here the question is asked anew after every quantum, so that all policies decide equally often.
+//! charges are rounded to ticks, here they are exact. Its dispatcher lets a client run until the allowance is
+//! used up; here the question is asked anew after every quantum, so that all policies decide equally often.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -118,7 +119,8 @@ impl Bvt {
     fn scheduler_time(&mut self, now: Nanoseconds) -> VirtualTime {
         self.catch_up(now);
         if let Some((least, _)) = self.runnable.least() {
-            // It never goes back: the least does where a run was estimated too long, and no arrival may gain by that.
+            // It never goes back: the least does where a run was estimated too long, and no arrival may gain
+            // by that.
             self.scheduler_time = self.scheduler_time.max(least);
         }
         self.scheduler_time
@@ -204,8 +206,8 @@ impl Bvt {
         stays.then_some(client)
     }
 
-    /// Notes which client left a processor. A client that gave it up by itself has no claim to go on, there or
-    /// elsewhere.
+    /// Notes which client left a processor. A client that gave it up by itself has no claim to go on, there
+    /// or elsewhere.
     fn note_claim(&mut self, client: ClientId, processor: Option<ProcessorId>, stop: Stop) {
         self.forfeit(client);
         let gave_up = matches!(stop, Stop::Blocked | Stop::Yielded);
@@ -240,7 +242,8 @@ impl Bvt {
         woken: ClientId,
         now: Nanoseconds,
     ) -> VirtualTime {
-        // A processor that is promised to another client is defended by that one, from the start of its quantum.
+        // A processor that is promised to another client is defended by that one, from the start of its
+        // quantum.
         match self.occupancy.asking(at, woken, &self.roster) {
             Some(asking) => self.defence(asking, Nanoseconds::ZERO),
             None => self.defence(held_by.client, now.saturating_sub(held_by.since_ns)),

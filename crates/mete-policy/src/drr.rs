@@ -13,9 +13,9 @@
 //! may run for as long as the counter says. A client that yields may use what it leaves in its next turn
 //! (§3: the remainder is kept for the next round). What a client overran is taken off there.
 //!
-//! Where this deviates: the source serves packets, whose lengths are known before they are sent. There a counter
-//! is never negative, and a turn ends before the packet that does not fit. A processor's client is timed
-//! afterwards. Three rules follow:
+//! Where this deviates: the source serves packets, whose lengths are known before they are sent. There a
+//! counter is never negative, and a turn ends before the packet that does not fit. A processor's client is
+//! timed afterwards. Three rules follow:
 //!
 //! * A debt is at most an allotment less one nanosecond, so that every turn is a real one and no turn has to
 //!   be skipped in a loop.
@@ -93,7 +93,8 @@ impl Turns for DeficitTurns {
     fn close(&mut self, client: ClientId, share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let allotment_ns = self.allotment_ns(share);
         let deficit = &mut self.deficits[client.index()];
-        // The next allotment has to exceed the debt, or the next turn would have no time (§3 skips such turns).
+        // The next allotment has to exceed the debt, or the next turn would have no time (§3 skips such
+        // turns).
         deficit.left_ns = (deficit.left_ns - i128::from(ran_ns)).max(1 - allotment_ns);
         if stop == Stop::Preempted && deficit.left_ns > 0 {
             return QueueEnd::Head;

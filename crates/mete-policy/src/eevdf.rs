@@ -19,11 +19,11 @@
 //! share is more than one processor, random trials found no lag beyond a quantum a processor either way (not
 //! proved); otherwise there is no bound.
 //!
-//! A client that blocks takes its lag along and has it again when it wakes (one of the source's strategies). A
-//! client that was ahead stays ahead. A client that was behind is owed what it was, at most a quantum. Sleeping
-//! adds nothing. A join with a lag puts the clock back and an exit with one forward, or the other way round; such
-//! steps move every client's virtual lag by that lag over the sum of shares, beyond the bound above. A change of
-//! share leaves lag and clock as they are.
+//! A client that blocks takes its lag along and has it again when it wakes (one of the source's strategies).
+//! A client that was ahead stays ahead. A client that was behind is owed what it was, at most a quantum.
+//! Sleeping adds nothing. A join with a lag puts the clock back and an exit with one forward, or the other
+//! way round; such steps move every client's virtual lag by that lag over the sum of shares, beyond the bound
+//! above. A change of share leaves lag and clock as they are.
 //!
 //! Deviations: a request that was cut short is charged by what was used, and a new one is made (the source
 //! does so when a client gives its time up early). Two heaps replace the source's augmented search tree: a
@@ -86,7 +86,8 @@ impl Eevdf {
         let account = &mut self.accounts[client.index()];
         let before = account.time();
         account.charge(ran_ns);
-        // Not by the service: the clock is the mean of the accounts as they are rounded, so that no error adds up.
+        // Not by the service: the clock is the mean of the accounts as they are rounded, so that no error
+        // adds up.
         self.clock.advance(lead(account.time(), before).saturating_mul(account.share().get().into()));
     }
 
@@ -162,7 +163,8 @@ impl Policy for Eevdf {
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
             self.catch_up(now);
-            // At the clock's time plus the lead it left with: sleeping changes neither ("Fairness in Dynamic Systems").
+            // At the clock's time plus the lead it left with: sleeping changes neither ("Fairness in Dynamic
+            // Systems").
             let joining = shifted(self.clock.now(), self.leads[client.index()]);
             self.accounts[client.index()].move_to(joining);
             self.join(client);

@@ -1,16 +1,16 @@
 //! Ready clients, of which only those may be chosen that are not ahead of the system's virtual time. Of
 //! these the client with the least virtual finishing time (deadline) is chosen.
 //!
-//! There are two heaps. A client enters the heap of due clients. If a client would be chosen and is ahead, it is
-//! set aside by its virtual time, and comes back when the clock has reached that time. So a decision looks only at
-//! clients that are about to run, and costs hardly more than with one heap. Where shares differ much, clients
-//! with large shares are found ahead again and again. Such a client is set aside at once the next few times.
-//! That changes what a decision costs, and never what it decides.
+//! There are two heaps. A client enters the heap of due clients. If a client would be chosen and is ahead, it
+//! is set aside by its virtual time, and comes back when the clock has reached that time. So a decision looks
+//! only at clients that are about to run, and costs hardly more than with one heap. Where shares differ much,
+//! clients with large shares are found ahead again and again. Such a client is set aside at once the next few
+//! times. That changes what a decision costs, and never what it decides.
 //!
 //! While the clock does not go back, a client is set aside at most once a quantum, which makes a decision
-//! O(log N) amortised. A single decision may move all the clients that have become eligible, or are found ahead,
-//! since the last. Where the clock may go back (EEVDF's, when a client joins or leaves), each such step may set
-//! every client aside once more.
+//! O(log N) amortised. A single decision may move all the clients that have become eligible, or are found
+//! ahead, since the last. Where the clock may go back (EEVDF's, when a client joins or leaves), each such
+//! step may set every client aside once more.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,7 +22,8 @@ use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, VirtualTime};
 
 /// How often a client that was found ahead is set aside unseen. Then the guess is tried again, in one quantum
-/// of eight. A larger number would save little where the guess is right, and cost for longer once it is wrong.
+/// of eight. A larger number would save little where the guess is right, and cost for longer once it is
+/// wrong.
 const UNSEEN: u8 = 7;
 
 pub struct Eligible {
@@ -88,7 +89,8 @@ impl Eligible {
             if time <= now {
                 return Some(client);
             }
-            // The heap of due clients does not show which are ahead. This look has shown it, and is remembered.
+            // The heap of due clients does not show which are ahead. This look has shown it, and is
+            // remembered.
             self.unseen[client.index()] = UNSEEN;
             self.early.push(time, client);
         }

@@ -1,7 +1,7 @@
-//! Fair queueing: each client has an account of virtual time, all clients share one virtual clock, and a queue
-//! decides which client is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear),
-//! [WF²Q+](crate::wf2q) and [stride](crate::stride) differ in the queue alone, which also says where a client that
-//! wakes begins.
+//! Fair queueing: each client has an account of virtual time, all clients share one virtual clock, and a
+//! queue decides which client is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear),
+//! [WF²Q+](crate::wf2q) and [stride](crate::stride) differ in the queue alone, which also says where a client
+//! that wakes begins.
 
 use alloc::vec::Vec;
 

@@ -11,13 +11,13 @@
 //! There is no fairness over shorter times, and none by shares beyond 40.
 //!
 //! A client's counter is the number of ticks that it has left. Its goodness is 0 once the counter is 0, and
-//! otherwise counter + priority, and 15 more where there are several processors and it last ran on this
-//! one, and 1 more for the client that this processor ran last. The highest goodness wins. Of equals, the client
-//! that ran last wins, then the one that stands first in the queue. A client that wakes stands before all others.
-//! It preempts the client on the processor where it ran last, if it is better than that one and no processor is
-//! idle. When no ready client has a tick left, every client's counter, a blocked one's too, becomes
-//! counter / 2 + priority: so a client that blocks saves up to twice its priority. A client that yields counts as
-//! 0 in the next decision for its processor.
+//! otherwise counter + priority, and 15 more where there are several processors and it last ran on this one,
+//! and 1 more for the client that this processor ran last. The highest goodness wins. Of equals, the client
+//! that ran last wins, then the one that stands first in the queue. A client that wakes stands before all
+//! others. It preempts the client on the processor where it ran last, if it is better than that one and no
+//! processor is idle. When no ready client has a tick left, every client's counter, a blocked one's too,
+//! becomes counter / 2 + priority: so a client that blocks saves up to twice its priority. A client that
+//! yields counts as 0 in the next decision for its processor.
 //!
 //! **Shares and priorities.** A share of 1 to 40 is the priority of that number (20 is Linux's default,
 //! nice 0; 40 its highest, nice −20). A larger share is a priority of 40, because Linux had none

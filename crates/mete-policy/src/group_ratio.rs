@@ -46,8 +46,8 @@
 //!   and weight readjustment for several processors (§4) are not implemented.
 //!
 //! With sleepers nothing is proved. The tests hold this: of two clients with shares 3 and 1 that always
-//! compute, beside one that sleeps (sixteen kinds of it, with shares from 1 to 7), the first has three times what
-//! the second has, to within 15 quanta, after 10 s and after 300 s.
+//! compute, beside one that sleeps (sixteen kinds of it, with shares from 1 to 7), the first has three times
+//! what the second has, to within 15 quanta, after 10 s and after 300 s.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -61,20 +61,20 @@ use crate::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, S
 /// The number of groups: one for each power of two up to the largest share.
 const GROUPS: usize = Share::MAX.get().ilog2() as usize + 1;
 
-/// The most quanta of the furthest-behind group by which another group leads. The error of the group behind is
-/// above −(g − 1)(g − 2)/2 − 1, that of the other below g − 1, and g is 21.
+/// The most quanta of the furthest-behind group by which another group leads. The error of the group behind
+/// is above −(g − 1)(g − 2)/2 − 1, that of the other below g − 1, and g is 21.
 const MOST_LEAD_QUANTA: i128 = 256;
 
-/// Five hours. Works are made relative before they exceed this, so that products with weights have room; no run
-/// counts for more.
+/// Five hours. Works are made relative before they exceed this, so that products with weights have room; no
+/// run counts for more.
 const MOST_RUN_NS: Nanoseconds = Nanoseconds::new(1 << 44);
 
 #[derive(Clone, Copy, Default)]
 struct Group {
     /// The sum of the shares of its clients that are ready or running.
     weight: u64,
-    /// The sum of their virtual times beyond [`GroupRatio::level`], in units of service, and a quantum for each
-    /// client that runs.
+    /// The sum of their virtual times beyond [`GroupRatio::level`], in units of service, and a quantum for
+    /// each client that runs.
     work: i128,
     ready: u32,
 }
@@ -97,7 +97,8 @@ pub struct GroupRatio {
     groups: [Group; GROUPS],
     /// The virtual time that works are relative to.
     level: VirtualTime,
-    /// All groups by weight, the heaviest first; of equal weights that of the larger shares first; empty ones last.
+    /// All groups by weight, the heaviest first; of equal weights that of the larger shares first; empty ones
+    /// last.
     order: [usize; GROUPS],
     /// How many groups are not empty.
     occupied: usize,
@@ -139,7 +140,8 @@ impl GroupRatio {
         self.groups[group].ready > 0
     }
 
-    /// Whether a group has had more than its part in comparison with the next one, one quantum ahead for both.
+    /// Whether a group has had more than its part in comparison with the next one, one quantum ahead for
+    /// both.
     fn exceeds(&self, group: usize, next: usize) -> bool {
         let (group, next) = (&self.groups[group], &self.groups[next]);
         // (W₁ + 1) / (W₂ + 1) > weight₁ / weight₂ without division, so that nothing is rounded.
@@ -194,8 +196,9 @@ impl GroupRatio {
         self.sort();
     }
 
-    /// Takes a client, which does not run now, out of its group. Where works have been limited, on several processors,
-    /// its own virtual time may be far from its group's: then it takes its part of the group's work along.
+    /// Takes a client, which does not run now, out of its group. Where works have been limited, on several
+    /// processors, its own virtual time may be far from its group's: then it takes its part of the group's
+    /// work along.
     fn leave(&mut self, client: ClientId, now: Nanoseconds) {
         self.relate_works(now);
         let share = self.roster.share(client).get();
@@ -316,7 +319,8 @@ impl GroupRatio {
         let (group, ran_ns) = (self.group_of(client), ran_ns.min(MOST_RUN_NS));
         let least = self.least_deficit(client);
         self.accounts[client.index()].charge(ran_ns);
-        // Exact, so that equal works compare as equal. Accounts, which are rounded, say what a client takes along.
+        // Exact, so that equal works compare as equal. Accounts, which are rounded, say what a client takes
+        // along.
         let work = &mut self.groups[group].work;
         *work = work.saturating_add(service(ran_ns)).saturating_sub(service(self.quantum_ns));
         let turn = &mut self.turns[client.index()];
@@ -392,8 +396,8 @@ impl Policy for GroupRatio {
         }
     }
 
-    /// A client with a new share begins a new turn: at once if it runs, or else at the end of the queue. Its lead
-    /// or lag stays the same service.
+    /// A client with a new share begins a new turn: at once if it runs, or else at the end of the queue. Its
+    /// lead or lag stays the same service.
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         let state = self.roster.state(client);
         if state == ClientState::Absent || self.roster.share(client) == share {

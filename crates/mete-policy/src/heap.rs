@@ -8,7 +8,8 @@
 //!
 //! A node has four children instead of two: half the levels, and the four keys that are compared lie in one
 //! cache line. A key holds the time and the client in one number. So a comparison is one subtraction and
-//! breaks ties by itself. Slots without a client hold the greatest number, so no comparison checks for the end.
+//! breaks ties by itself. Slots without a client hold the greatest number, so no comparison checks for the
+//! end.
 //!
 //! A popped root leaves a hole. A client that goes on is pushed next, into the hole and down: one way
 //! through the heap instead of two.
@@ -144,7 +145,8 @@ impl Heap {
     }
 
     fn sift_down(&mut self, mut slot: usize, key: u128) {
-        // The line of a slot's children is two before the slot: slot s has the children 4 (s − 2) to 4 (s − 2) + 3.
+        // The line of a slot's children is two before the slot: slot s has the children 4 (s − 2) to 4 (s −
+        // 2) + 3.
         while let Some(children) = self.lines.get(slot - 2) {
             #[cfg(test)]
             {

@@ -1,6 +1,6 @@
-//! Identifiers: numbers that are dense from 0, each kind with a type of its own, so that one cannot be passed for
-//! another. They name and index; they do not add or subtract, and a *count* of clients or processors is a plain
-//! number.
+//! Identifiers: numbers that are dense from 0, each kind with a type of its own, so that one cannot be passed
+//! for another. They name and index; they do not add or subtract, and a *count* of clients or processors is a
+//! plain number.
 
 /// Defines an identifier that is stored as `$number`.
 macro_rules! identifier {

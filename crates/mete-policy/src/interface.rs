@@ -8,8 +8,8 @@ use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// A client's or domain's share: its weight relative to the others that compete with it.
 ///
-/// A share is never zero, so no policy has to say what a share of zero means. It is at most [`Share::MAX`], so
-/// that sums and products of shares fit the integers in which the policies' bounds are exact.
+/// A share is never zero, so no policy has to say what a share of zero means. It is at most [`Share::MAX`],
+/// so that sums and products of shares fit the integers in which the policies' bounds are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(NonZeroU32);
 
@@ -99,8 +99,8 @@ pub enum Stop {
     Blocked,
 }
 
-/// A dispatching policy: its owner tells it what happens to clients; it answers which client runs next, and for
-/// how long.
+/// A dispatching policy: its owner tells it what happens to clients; it answers which client runs next, and
+/// for how long.
 ///
 /// # The life of a client
 ///
@@ -113,22 +113,22 @@ pub enum Stop {
 ///                        └─────────────Blocked───────────┘
 /// ```
 ///
-/// `remove` takes a client out of any state. A call that does not fit a client's state changes nothing: waking a
-/// client that is ready, a number out of range, the removal of an absent client.
+/// `remove` takes a client out of any state. A call that does not fit a client's state changes nothing:
+/// waking a client that is ready, a number out of range, the removal of an absent client.
 ///
 /// # What an owner may rely on, and what it may not
 ///
-/// * [`pick`](Policy::pick) answers a client that is ready. If a client is ready that may run on that processor,
-///   `pick` answers one.
+/// * [`pick`](Policy::pick) answers a client that is ready. If a client is ready that may run on that
+///   processor, `pick` answers one.
 /// * `pick` may be called ahead: once before the running client's [`ran`](Policy::ran) is known. A live
 ///   owner learns of the end of a slice only after it has needed the next decision.
 /// * A decision that cannot be carried out is given back by `ran(client, 0, Stop::Preempted, now)`.
 /// * Times of events need not come in order: an owner that learns of several processors in batches
 ///   passes each event's own time. A policy must not read a difference of two times as positive
 ///   without saturating.
-/// * If an owner can choose the order of events of one instant, it reports ticks first, then wake-ups, then stops,
-///   and picks last. An owner that picks before a wake-up of the same time changes nothing but the order: virtual
-///   time goes on while a quantum is used, not when it is given.
+/// * If an owner can choose the order of events of one instant, it reports ticks first, then wake-ups, then
+///   stops, and picks last. An owner that picks before a wake-up of the same time changes nothing but the
+///   order: virtual time goes on while a quantum is used, not when it is given.
 /// * No call allocates, blocks, or takes longer than the policy's documentation says.
 pub trait Policy {
     /// The policy's short name: the argument of `--policy`.
@@ -154,8 +154,9 @@ pub trait Policy {
     /// Changes a client's share, whatever it is doing.
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds);
 
-    /// Says which of the first 64 processors a client may run on, a bit each; on all, if nothing is said. One that waits at
-    /// another processor stays there, until its owner has it block and wake. Policies that know no bounds ignore it.
+    /// Says which of the first 64 processors a client may run on, a bit each; on all, if nothing is said. One
+    /// that waits at another processor stays there, until its owner has it block and wake. Policies that know
+    /// no bounds ignore it.
     fn set_allowed(&mut self, client: ClientId, processors: u64) {
         let _ = (client, processors);
     }
@@ -168,14 +169,15 @@ pub trait Policy {
     #[must_use = "the policy may want a processor to be taken from its client"]
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;
 
-    /// The client that runs next on this processor; `None` if no client is ready or the processor does not exist.
+    /// The client that runs next on this processor; `None` if no client is ready or the processor does not
+    /// exist.
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision>;
 
     /// A running client left its processor after `ran_ns` of processor time.
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds);
 
-    /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies that
-    /// need slices alone.
+    /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies
+    /// that need slices alone.
     fn tick_ns(&self) -> Option<Nanoseconds> {
         None
     }
@@ -201,8 +203,8 @@ pub trait Policy {
     }
 }
 
-/// Gives all calls that tell or ask a policy something to the macro `$define`, each with a name for it as a value.
-/// Whatever passes calls on to another policy lists them by this.
+/// Gives all calls that tell or ask a policy something to the macro `$define`, each with a name for it as a
+/// value. Whatever passes calls on to another policy lists them by this.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_policy_call {

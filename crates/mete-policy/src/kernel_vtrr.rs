@@ -1,9 +1,10 @@
-//! Distributed group virtual-time round robin as it runs inside the kernel: the C of `kernel/`, compiled natively (D12).
+//! Distributed group virtual-time round robin as it runs inside the kernel: the C of `kernel/`, compiled
+//! natively (D12).
 //!
-//! The same calls give the same decisions as [`DistributedVtrr`](crate::DistributedVtrr) (`tests/vtrr_kernel.rs`), so what
-//! the tests say of that policy holds for the kernel's as well. Its costs and its fairness are those of its twin, too. One
-//! thing is this side's alone: the processor on which a client wakes. Inside the kernel, `mete-ext` leaves that to the kernel,
-//! which looks for one that is idle.
+//! The same calls give the same decisions as [`DistributedVtrr`](crate::DistributedVtrr)
+//! (`tests/vtrr_kernel.rs`), so what the tests say of that policy holds for the kernel's as well. Its costs
+//! and its fairness are those of its twin, too. One thing is this side's alone: the processor on which a
+//! client wakes. Inside the kernel, `mete-ext` leaves that to the kernel, which looks for one that is idle.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -54,7 +55,8 @@ impl KernelVtrr {
         let bytes = mete_dvtrr_bytes(setup.clients, domains, processors);
         let words = bytes.div_ceil(size_of::<u64>() as u64) as usize;
         let mut policy = KernelVtrr { memory: vec![0; words], quantum_ns };
-        // SAFETY: the memory is zero, aligned to 8 bytes, and as large as the function above says for these numbers.
+        // SAFETY: the memory is zero, aligned to 8 bytes, and as large as the function above says for these
+        // numbers.
         unsafe { mete_dvtrr_begin(policy.state(), setup.clients, domains, processors, quantum_ns.get()) };
         policy
     }
@@ -65,8 +67,8 @@ impl KernelVtrr {
         unsafe { mete_dvtrr_hasten(self.state(), client.get()) != 0 }
     }
 
-    /// Whether a client that waits runs next on its processor, because it is the only one that waits there, or that goes
-    /// ahead: the kernel may be told of that at once. It is only said where it is certain.
+    /// Whether a client that waits runs next on its processor, because it is the only one that waits there,
+    /// or that goes ahead: the kernel may be told of that at once. It is only said where it is certain.
     pub fn is_next(&mut self, client: ClientId) -> bool {
         // SAFETY: as for the calls of the policy below.
         unsafe { mete_dvtrr_is_next(self.state(), client.get()) != 0 }
@@ -87,8 +89,9 @@ fn stop_number(stop: Stop) -> u32 {
     }
 }
 
-// SAFETY, for every call below: `new` has made the state in memory that this policy owns and never moves, `&mut self`
-// is the only way to it, and the C code checks each number that it is given against the dimensions in the state.
+// SAFETY, for every call below: `new` has made the state in memory that this policy owns and never moves,
+// `&mut self` is the only way to it, and the C code checks each number that it is given against the
+// dimensions in the state.
 impl Policy for KernelVtrr {
     fn name(&self) -> &'static str {
         "distributed-vtrr-kernel"

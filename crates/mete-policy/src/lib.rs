@@ -1,8 +1,8 @@
 //! Scheduling policies: which client runs next, where, and for how long. Pure code.
 //!
-//! A policy is a value (design decision D8). Its owner is a live scheduler, the dispatcher, a replayer or a simulator; one
-//! policy also runs inside the kernel, in C. The owner tells the policy what happened and carries out what the policy
-//! answers. No owner has a copy of the logic.
+//! A policy is a value (design decision D8). Its owner is a live scheduler, the dispatcher, a replayer or a
+//! simulator; one policy also runs inside the kernel, in C. The owner tells the policy what happened and
+//! carries out what the policy answers. No owner has a copy of the logic.
 //!
 //! ```text
 //!   log analysis ──┐                                      ┌──▶ processor masks
@@ -24,9 +24,9 @@
 //! 5. **A decision is a proposal.** If the owner cannot carry it out, the owner says so, and the policy then
 //!    stands where it stood before.
 //!
-//! There are two kinds of decision. A *placement* policy is asked once a period where domains
-//! should run: [`affinity`]. A *dispatching* policy takes events (a client woke, blocked, or ran for a time; a
-//! tick; something that a guest was seen to do) and answers which client runs next and for how long. Dispatching
+//! There are two kinds of decision. A *placement* policy is asked once a period where domains should run:
+//! [`affinity`]. A *dispatching* policy takes events (a client woke, blocked, or ran for a time; a tick;
+//! something that a guest was seen to do) and answers which client runs next and for how long. Dispatching
 //! policies implement [`Policy`], have one module each, and are listed by name in [`CATALOG`].
 //!
 //! ```

@@ -16,9 +16,9 @@
 //! worth something, too. A fraction f below 1/256 counts as 1/256: the source has no such limit, but
 //! with it no sum can overflow. A client that blocks without having run at all gets that much.
 //!
-//! The generator is the source's (appendix A): Park and Miller's, S' = 16807 S mod (2³¹ − 1). A drawing
-//! joins two of its numbers into one of 62 bits, because shares may add up to more than 2³¹, and scales
-//! that to the number of tickets. The seed is [`Setup::seed`]: the same seed and calls give the same schedule.
+//! The generator is the source's (appendix A): Park and Miller's, S' = 16807 S mod (2³¹ − 1). A drawing joins
+//! two of its numbers into one of 62 bits, because shares may add up to more than 2³¹, and scales that to the
+//! number of tickets. The seed is [`Setup::seed`]: the same seed and calls give the same schedule.
 //!
 //! There are no currencies of tickets, and tickets are not lent (§3.3, §3.1): domains do not count.
 
@@ -205,7 +205,8 @@ impl ParkMiller {
     fn below(&mut self, bound: u64) -> u64 {
         const STEPS: u64 = ParkMiller::MODULUS - 1;
         let (high, low) = (self.next(), self.next());
-        // (high × STEPS + low) × bound / STEPS². Words of 64 bits suffice for small bounds, and divide faster.
+        // (high × STEPS + low) × bound / STEPS². Words of 64 bits suffice for small bounds, and divide
+        // faster.
         if bound <= u64::from(u32::MAX) {
             return (high * bound + low * bound / STEPS) / STEPS;
         }

@@ -6,9 +6,9 @@ use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
 
 /// A time in nanoseconds since an origin that the owner chooses, or a length of time.
 ///
-/// The operators are those of the number: they panic on overflow where that is checked (debug builds). They are for
-/// times that are bounded already. A policy, which must not panic whatever its owner says, uses the `saturating_`
-/// functions.
+/// The operators are those of the number: they panic on overflow where that is checked (debug builds). They
+/// are for times that are bounded already. A policy, which must not panic whatever its owner says, uses the
+/// `saturating_` functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Nanoseconds(u64);

@@ -55,8 +55,8 @@ pub enum Observation {
         /// The receiver.
         to: ClientId,
     },
-    /// This virtual processor belongs to a driver domain, which does input and output for others. Reported once,
-    /// after `add`; it holds until the client is removed.
+    /// This virtual processor belongs to a driver domain, which does input and output for others. Reported
+    /// once, after `add`; it holds until the client is removed.
     Driver {
         /// The driver's virtual processor.
         client: ClientId,

@@ -3,8 +3,8 @@
 //! An owner may pick ahead. So a processor's occupant is the client of the latest decision for it. The client
 //! before that may still be running, and is the occupant again if the decision is given back.
 //!
-//! A processor whose client is to give way belongs, from then on, to the client that asked for it. The owner may
-//! take a while to stop the occupant, and may first report other wake-ups of the same instant.
+//! A processor whose client is to give way belongs, from then on, to the client that asked for it. The owner
+//! may take a while to stop the occupant, and may first report other wake-ups of the same instant.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -70,7 +70,8 @@ impl Occupancy {
         seats.find_map(|(processor, seat)| seat.leave(client).then_some(processor))
     }
 
-    /// As [`Occupancy::leave`], from a processor that is known, whose promise ends in any case; in constant time.
+    /// As [`Occupancy::leave`], from a processor that is known, whose promise ends in any case; in constant
+    /// time.
     pub(crate) fn leave_from(&mut self, processor: ProcessorId, client: ClientId) {
         if let Some(seat) = self.seats.get_mut(processor.index()) {
             seat.leave(client);

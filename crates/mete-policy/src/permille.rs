@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// Thousandths: of one processor for a share, of one task for the length of a queue. More than the whole is possible.
+/// Thousandths: of one processor for a share, of one task for the length of a queue. More than the whole is
+/// possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Permille(u32);
@@ -21,8 +22,8 @@ impl Permille {
         Permille(thousandths)
     }
 
-    /// The thousandths that `part` is of `whole`, rounded down and at most [`MAX`](Self::MAX); none of a whole of
-    /// zero.
+    /// The thousandths that `part` is of `whole`, rounded down and at most [`MAX`](Self::MAX); none of a
+    /// whole of zero.
     pub fn of(part: u64, whole: u64) -> Permille {
         // 128 bits, because 1000 times the part need not fit into 64.
         let thousandths = (u128::from(part) * 1000).checked_div(u128::from(whole)).unwrap_or(0);

@@ -2,10 +2,10 @@
 //!
 //! A client is charged when it stops. If virtual time went on only then, it would stand still during a
 //! quantum: a client that wakes in the middle of a quantum would begin where that quantum began, and gain by
-//! sleeping. So before a policy compares an arrival with the others, it asks here what every running client has
-//! used since the policy asked last. The answer is an estimate by the difference of two events' times, never
-//! negative and never more than a quantum. [`Progress::leave`] says how much of it was counted, so that the used
-//! time that [`ran`](crate::Policy::ran) carries replaces the estimate.
+//! sleeping. So before a policy compares an arrival with the others, it asks here what every running client
+//! has used since the policy asked last. The answer is an estimate by the difference of two events' times,
+//! never negative and never more than a quantum. [`Progress::leave`] says how much of it was counted, so that
+//! the used time that [`ran`](crate::Policy::ran) carries replaces the estimate.
 //!
 //! An owner may pick ahead. A client that was picked for a processor that is still occupied has not begun; it
 //! begins when the client before it leaves.
@@ -61,8 +61,8 @@ impl RunSeat {
 /// Every client that runs.
 pub(crate) struct Progress {
     seats: Vec<RunSeat>,
-    /// Where each client was picked last. Empty if there is one processor: with a million clients it would take a
-    /// million entries' worth of cache from the decisions.
+    /// Where each client was picked last. Empty if there is one processor: with a million clients it would
+    /// take a million entries' worth of cache from the decisions.
     processors: Vec<ProcessorId>,
     quantum_ns: Nanoseconds,
 }
@@ -126,8 +126,8 @@ impl Progress {
         }
     }
 
-    /// Every client that was picked and has not stopped, with what it has not used yet of its quantum: the whole
-    /// quantum, if it has not begun.
+    /// Every client that was picked and has not stopped, with what it has not used yet of its quantum: the
+    /// whole quantum, if it has not begun.
     pub(crate) fn unused(&self, now: Nanoseconds) -> impl Iterator<Item = (ClientId, Nanoseconds)> {
         self.seats.iter().flat_map(move |seat| {
             let running = seat.before.or(seat.latest);

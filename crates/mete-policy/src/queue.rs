@@ -1,8 +1,8 @@
 //! Intrusive first-in first-out queues over dense client numbers.
 //!
-//! Several queues share one set of links, because a client is in one queue at most. Every operation
-//! takes constant time and allocates nothing. Operations are marked `inline` because policies call them on the decision
-//! path from other codegen units.
+//! Several queues share one set of links, because a client is in one queue at most. Every operation takes
+//! constant time and allocates nothing. Operations are marked `inline` because policies call them on the
+//! decision path from other codegen units.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,8 +1,8 @@
 //! Clients in turn: the shared part of the round-robin family.
 //!
 //! All ready clients stand in one queue, and the client at its head runs next. A policy of the family,
-//! [round robin](crate::round_robin), [weighted](crate::wrr) or [deficit](crate::drr), decides two things only:
-//! how long a turn lasts, and where a client stands after it. That is its [`Turns`].
+//! [round robin](crate::round_robin), [weighted](crate::wrr) or [deficit](crate::drr), decides two things
+//! only: how long a turn lasts, and where a client stands after it. That is its [`Turns`].
 
 use crate::queue::Queues;
 use crate::roster::{ClientState, Roster};
@@ -26,8 +26,8 @@ pub trait Turns {
     fn reset(&mut self, client: ClientId);
     /// Begins a client's turn, or goes on with it, and answers the slice: at least 1 ns.
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds;
-    /// Counts what a client ran, and ends its turn unless that goes on: the answer says which, for a client that
-    /// is still ready.
+    /// Counts what a client ran, and ends its turn unless that goes on: the answer says which, for a client
+    /// that is still ready.
     fn close(&mut self, client: ClientId, share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd;
 }
 

@@ -1,8 +1,8 @@
 //! What every policy has to know about its clients: which exist, which may run, and their shares.
 //!
 //! Policies ask the roster first. The roster refuses a transition that a client's state does not allow, so no
-//! policy has to think about calls that make no sense. Methods on the decision path are marked `inline`, because
-//! policies call them from other codegen units.
+//! policy has to think about calls that make no sense. Methods on the decision path are marked `inline`,
+//! because policies call them from other codegen units.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,7 +86,8 @@ impl Roster {
     /// Any state → absent; answers the state that the client left.
     pub(crate) fn remove(&mut self, client: ClientId) -> ClientState {
         match self.entries.get_mut(client.index()) {
-            // `Absent` is the default. Share and domain stay readable: policies still take them off their sums.
+            // `Absent` is the default. Share and domain stay readable: policies still take them off their
+            // sums.
             Some(entry) => core::mem::take(&mut entry.state),
             None => ClientState::Absent,
         }

@@ -6,11 +6,11 @@
 //! | fairness | equal service whatever the shares; between two clients that stay ready, at most one quantum apart |
 //! | several processors | one queue serves all |
 //!
-//! A client that stops before the end of its quantum goes to the tail all the same. So a client that blocks often
-//! gets less than one that computes.
+//! A client that stops before the end of its quantum goes to the tail all the same. So a client that blocks
+//! often gets less than one that computes.
 //!
-//! Deviations: none. The paper does not say what happens to a decision that is not carried out. Here a decision
-//! that is given back before the client ran at all counts as not made: the client stays at the head.
+//! Deviations: none. The paper does not say what happens to a decision that is not carried out. Here a
+//! decision that is given back before the client ran at all counts as not made: the client stays at the head.
 
 use crate::ring::{QueueEnd, Ring, Turns};
 use crate::{ClientId, Nanoseconds, Setup, Share, Stop};

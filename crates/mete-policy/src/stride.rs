@@ -1,5 +1,5 @@
-//! Stride scheduling: every client has a stride, inverse to its share. The client with the least pass runs next,
-//! and its pass goes on by its stride.
+//! Stride scheduling: every client has a stride, inverse to its share. The client with the least pass runs
+//! next, and its pass goes on by its stride.
 //!
 //! Source: Waldspurger and Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource
 //! Management", 1995, §2 (basic algorithm, dynamic client participation, dynamic ticket modifications,
@@ -15,10 +15,10 @@
 //!
 //! The bound on several processors holds while no share is more than one processor; otherwise there is none.
 //!
-//! A client that leaves or blocks keeps the distance of its pass from the global pass (`remain` in the source)
-//! and has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by sleeping.
-//! This is the difference from [`Wfq`](crate::Wfq), which forgets a lag. A change of share keeps the
-//! distance as service. The pairwise bound holds between wake-ups and changes of these two shares.
+//! A client that leaves or blocks keeps the distance of its pass from the global pass (`remain` in the
+//! source) and has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by
+//! sleeping. This is the difference from [`Wfq`](crate::Wfq), which forgets a lag. A change of share keeps
+//! the distance as service. The pairwise bound holds between wake-ups and changes of these two shares.
 //!
 //! Deviations: none in which client runs when. Passes have 96 bits and need no new origin. The source's
 //! fixed-point strides lose the remainders of divisions; these do not.
@@ -69,7 +69,8 @@ impl FairQueue for Passes {
 
     fn rescale(&mut self, client: ClientId, from: Share, to: Share) {
         let remain = &mut self.remains[client.index()];
-        // A remain is a distance in virtual time: the same service at the new rate (§2, ticket modifications).
+        // A remain is a distance in virtual time: the same service at the new rate (§2, ticket
+        // modifications).
         *remain = rescaled(*remain, from, to);
     }
 

@@ -1,9 +1,9 @@
 //! The system's virtual time: it goes on by the service given, divided by the sum of the shares that compete.
 //!
 //! The clock carries the remainder of its divisions on. So it is less than one unit of
-//! [`virtual_time`](crate::virtual_time) below the exact value; each `join` and `leave` adds at most one unit.
-//! Used with `join_at` and `leave_at`, the clock is the weighted mean of its members' virtual times, rounded
-//! down, and these errors do not add up.
+//! [`virtual_time`](crate::virtual_time) below the exact value; each `join` and `leave` adds at most one
+//! unit. Used with `join_at` and `leave_at`, the clock is the weighted mean of its members' virtual times,
+//! rounded down, and these errors do not add up.
 
 use crate::Share;
 use crate::virtual_time::{ORIGIN, VirtualTime, lead, shifted};

@@ -1,9 +1,9 @@
 //! WF²Q+: of the clients that are not ahead, the one with the smallest virtual finishing time.
 //!
-//! Source: Bennett and Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1996, whose one-level server
-//! is WF²Q+ (a cheaper virtual time for the WF²Q of their "Worst-case Fair Weighted Fair Queueing", 1996).
-//! A client may be chosen when its virtual time (its next quantum's start) is not beyond the system's;
-//! among those the smallest virtual finishing time is first. When no client may be chosen, the system's virtual
+//! Source: Bennett and Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1996, whose one-level server is
+//! WF²Q+ (a cheaper virtual time for the WF²Q of their "Worst-case Fair Weighted Fair Queueing", 1996). A
+//! client may be chosen when its virtual time (its next quantum's start) is not beyond the system's; among
+//! those the smallest virtual finishing time is first. When no client may be chosen, the system's virtual
 //! time jumps to the least start, so no time is lost.
 //!
 //! | | |
@@ -16,9 +16,9 @@
 //! move many. On several processors, while no share is more than one processor, random trials found no error
 //! beyond a quantum a processor either way (not proved); otherwise there is no bound.
 //!
-//! The bounds hold from a client's wake-up on while others wake and stop before their quantum's end. A client that
-//! leaves while ahead adds its lead, less than a quantum, over the remaining shares to the others' lag. A client
-//! that leaves while behind leaves the others ahead by that much, and the clock jumps.
+//! The bounds hold from a client's wake-up on while others wake and stop before their quantum's end. A client
+//! that leaves while ahead adds its lead, less than a quantum, over the remaining shares to the others' lag.
+//! A client that leaves while behind leaves the others ahead by that much, and the clock jumps.
 //!
 //! A woken client starts at the system's virtual time or at its own, whichever is later (the source's
 //! rule for a packet that finds its session empty): sleeping saves nothing up.

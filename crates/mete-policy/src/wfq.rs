@@ -14,11 +14,11 @@
 //!
 //! The bound on several processors holds while no share is more than one processor; otherwise there is none.
 //!
-//! The bound behind holds for every client from its wake-up on, while others wake, stop before their quantum's
-//! end, and leave, block or are given a smaller share when they are not ahead. A client that is ahead and
-//! leaves has used time that the others' shares would now claim: each such exit adds its lead over the
-//! remaining shares to their virtual lag. If a client's own share grows, a lag from before counts as a lag of a
-//! shorter time.
+//! The bound behind holds for every client from its wake-up on, while others wake, stop before their
+//! quantum's end, and leave, block or are given a smaller share when they are not ahead. A client that is
+//! ahead and leaves has used time that the others' shares would now claim: each such exit adds its lead over
+//! the remaining shares to their virtual lag. If a client's own share grows, a lag from before counts as a
+//! lag of a shorter time.
 //!
 //! A woken client starts at the system's virtual time or at its own, whichever is later (VTRR paper, §3.2):
 //! sleeping saves nothing up, and blocking does not shed what was used ahead. The system's virtual time goes

@@ -1,7 +1,7 @@
 //! Weighted fair queueing with a linear search: the VTRR paper's "WFQ" (§5).
 //!
-//! The same schedule as [`Wfq`](crate::Wfq), whose documentation has its description, source and bounds, and what
-//! it does on several processors. Only the cost differs:
+//! The same schedule as [`Wfq`](crate::Wfq), whose documentation has its description, source and bounds, and
+//! what it does on several processors. Only the cost differs:
 //!
 //! | | |
 //! |---|---|

@@ -12,9 +12,9 @@
 //! A client with share S runs S of the paper's time units in a row: one decision whose slice is S
 //! quanta. With shares 3, 2, 1 the order is A A A B B C.
 //!
-//! Deviations: none from the paper; what it leaves open is settled here. A client that has to give way keeps its
-//! place at the head and the rest of its turn. The same holds for a decision that is given back. A client that
-//! yields, blocks or has used its turn up loses what was left: carrying that over is what
+//! Deviations: none from the paper; what it leaves open is settled here. A client that has to give way keeps
+//! its place at the head and the rest of its turn. The same holds for a decision that is given back. A client
+//! that yields, blocks or has used its turn up loses what was left: carrying that over is what
 //! [deficit round robin](crate::drr) adds. A new share counts from the client's next turn on.
 
 use alloc::vec;

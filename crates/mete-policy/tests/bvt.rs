@@ -118,7 +118,8 @@ fn vtrr_3_a_bvt_decision_that_is_given_back_takes_no_claim_to_go_on() {
     }
 }
 
-/// The client had used up its warp and has rested since. That takes effect when it stops, which it has not done.
+/// The client had used up its warp and has rested since. That takes effect when it stops, which it has not
+/// done.
 #[test]
 fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
     let mut policy = with_two_hogs(warped(100, QUANTUM_NS, 2 * QUANTUM_NS));

@@ -214,7 +214,8 @@ fn new_1_when_all_are_blocked_no_client_is_picked_and_the_first_to_wake_is() {
     }
 }
 
-/// An owner may pick ahead of the end of a run: if that pick is given back, the running client can still be preempted.
+/// An owner may pick ahead of the end of a run: if that pick is given back, the running client can still be
+/// preempted.
 #[test]
 fn new_1_a_pick_ahead_that_is_given_back_leaves_the_running_client_where_it_runs() {
     for entry in CATALOG {

@@ -47,7 +47,8 @@ fn use_ticks(policy: &mut Credit, client: u32, ticks: u64) {
     policy.ran(client, ticks * TICK, Stop::Blocked, 0);
 }
 
-/// Ready clients run whole slices, with a tick at the end of each tick's time. Answers how long each client ran.
+/// Ready clients run whole slices, with a tick at the end of each tick's time. Answers how long each client
+/// ran.
 fn run(policy: &mut Credit, now: &mut u64, ticks: u32) -> Vec<u64> {
     let mut had = vec![0; 16];
     let mut running: Option<(u32, u64, u64)> = None;
@@ -367,7 +368,8 @@ proptest! {
     }
 }
 
-/// A hog of these is 61 ms off its weight's part of the whole time: a lead of the start, and its credit at the end.
+/// A hog of these is 61 ms off its weight's part of the whole time: a lead of the start, and its credit at
+/// the end.
 #[test]
 fn tavs_1_a_hog_keeps_what_it_earned_before_the_others_were_active() {
     let weights = [4, 9, 11, 13, 9];
@@ -376,7 +378,8 @@ fn tavs_1_a_hog_keeps_what_it_earned_before_the_others_were_active() {
     assert_earned(&weights);
 }
 
-/// The balance: a client used what it was given, less its credit at the end, which is within a slice either way.
+/// The balance: a client used what it was given, less its credit at the end, which is within a slice either
+/// way.
 fn assert_earned(weights: &[u32]) {
     const PERIODS: u32 = 1_000;
     let (had, clipped) = hogs(CreditSettings::BASELINE, weights, 3 * PERIODS);
@@ -387,11 +390,11 @@ fn assert_earned(weights: &[u32]) {
     }
 }
 
-/// What Xen's rule gives a hog in that number of accountings, if nothing is clipped. An accounting hands out its
-/// 30 ms by the weights of the active clients, each part rounded up. A client becomes active when a tick first
-/// finds it running. In the first round each runs for one slice, which is one accounting's period, in order. So
-/// accounting `n` is among clients 0 to `n`, and a client that comes early earns more than its part until all are
-/// active. It keeps this lead, so its part of the whole time is not a bound by itself.
+/// What Xen's rule gives a hog in that number of accountings, if nothing is clipped. An accounting hands out
+/// its 30 ms by the weights of the active clients, each part rounded up. A client becomes active when a tick
+/// first finds it running. In the first round each runs for one slice, which is one accounting's period, in
+/// order. So accounting `n` is among clients 0 to `n`, and a client that comes early earns more than its part
+/// until all are active. It keeps this lead, so its part of the whole time is not a bound by itself.
 fn earned(weights: &[u32], client: usize, periods: usize) -> u64 {
     let active = |period: usize| weights.iter().take(period + 1).copied().map(u64::from).sum::<u64>();
     (client..periods).map(|period| (3 * TICK * u64::from(weights[client])).div_ceil(active(period))).sum()

@@ -1,5 +1,5 @@
-//! EEVDF: its schedule, its lag bound, lags that are kept over blocking, and the choice of its two heaps, which is
-//! that of a search of all clients.
+//! EEVDF: its schedule, its lag bound, lags that are kept over blocking, and the choice of its two heaps,
+//! which is that of a search of all clients.
 
 mod ideal;
 
@@ -40,8 +40,8 @@ fn vtrr_3_eevdf_keeps_a_lag_over_blocking_and_lets_it_not_grow() {
     assert_eq!(bench.quanta(7), [2, 0, 1, 2, 0, 1, 2]);
 }
 
-/// Client 1 wakes when client 0 has used half a quantum: the mean of 0 and 2 is a quarter of a quantum then, so
-/// that 2, which has waited from the beginning, comes before it.
+/// Client 1 wakes when client 0 has used half a quantum: the mean of 0 and 2 is a quarter of a quantum then,
+/// so that 2, which has waited from the beginning, comes before it.
 #[test]
 fn vtrr_3_eevdf_lets_virtual_time_go_on_while_a_quantum_is_used() {
     let mut policy = Eevdf::new(&setup(3));

@@ -17,8 +17,8 @@ fn wins(line: &mut Line<Lottery>, draws: u32) -> Vec<u32> {
     wins
 }
 
-/// Within five standard deviations of a binomial distribution (§2.2). Seeds are fixed: a test that passes once
-/// always passes.
+/// Within five standard deviations of a binomial distribution (§2.2). Seeds are fixed: a test that passes
+/// once always passes.
 #[test]
 fn vtrr_3_lottery_wins_follow_the_shares_within_the_statistical_bound() {
     const DRAWS: u32 = 20_000;
@@ -49,8 +49,8 @@ fn vtrr_3_lottery_runs_one_client_all_the_time() {
     assert_eq!(line(1, &[5]).letters(5), "AAAAA");
 }
 
-/// The source's own example (§4.5): of two clients with equal tickets one uses a fifth of each quantum. Both get the
-/// same time.
+/// The source's own example (§4.5): of two clients with equal tickets one uses a fifth of each quantum. Both
+/// get the same time.
 #[test]
 fn vtrr_3_lottery_compensates_a_client_that_uses_a_part_of_its_quantum() {
     let mut line = line(3, &[400, 400]);

@@ -1,9 +1,9 @@
-//! A client that wakes in the middle of a quantum begins where virtual time is then. So sleeping is worth nothing, and
-//! a hog beside sleepers has what fair queueing gives it.
+//! A client that wakes in the middle of a quantum begins where virtual time is then. So sleeping is worth
+//! nothing, and a hog beside sleepers has what fair queueing gives it.
 //!
-//! The machine here is a small one of these tests' own: one processor, hogs, and sleepers that compute for a fixed
-//! time and sleep for another. The ideal server runs in parallel, in whole numbers: at every moment it serves each
-//! client that is awake in proportion to its share.
+//! The machine here is a small one of these tests' own: one processor, hogs, and sleepers that compute for a
+//! fixed time and sleep for another. The ideal server runs in parallel, in whole numbers: at every moment it
+//! serves each client that is awake in proportion to its share.
 
 #[path = "common/plain.rs"]
 mod plain;
@@ -46,8 +46,8 @@ impl Machine {
         Machine { policy, now: 0, hogs: load.hogs.len(), sleepers, served_ns: vec![0; clients] }
     }
 
-    /// Goes on to the next end of a stretch, and wakes the clients that are due. An answer to a wake-up takes effect
-    /// at once.
+    /// Goes on to the next end of a stretch, and wakes the clients that are due. An answer to a wake-up takes
+    /// effect at once.
     fn step(&mut self) {
         let Some(decision) = self.policy.pick(0, self.now) else { return self.idle() };
         let client = decision.client as usize;
@@ -169,12 +169,13 @@ impl Fluid {
     }
 }
 
-/// Which clients wake after which part of the quantum, after which part the running client stops, and whether it
-/// blocks.
+/// Which clients wake after which part of the quantum, after which part the running client stops, and whether
+/// it blocks.
 type Stretch = (Vec<(usize, u64)>, u64, bool);
 
-/// Runs a policy and the fractions side by side. In each stretch, the clients in `wakes` that sleep wake one after
-/// another, each after that part of the quantum. The running client stops after that part, and blocks or not.
+/// Runs a policy and the fractions side by side. In each stretch, the clients in `wakes` that sleep wake one
+/// after another, each after that part of the quantum. The running client stops after that part, and blocks
+/// or not.
 fn side_by_side(name: &str, shares: &[u32], stretches: &[Stretch]) {
     let setup = Setup { quantum_ns: Nanoseconds::new(QUANTUM_NS), ..Setup::for_clients(shares.len() as u32) };
     let mut policy = (by_name(name).expect("it is in the catalog").make)(&setup);

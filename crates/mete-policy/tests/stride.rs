@@ -15,7 +15,8 @@ fn vtrr_3_stride_runs_three_tickets_two_and_one_in_turn() {
     }
 }
 
-/// `remain` (§2, dynamic client participation): a lead stays a lead, and a lag comes back without having grown.
+/// `remain` (§2, dynamic client participation): a lead stays a lead, and a lag comes back without having
+/// grown.
 #[test]
 fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     let mut bench = Bench::new(Stride::new(&setup(3)), &[1, 1, 1]);
@@ -32,8 +33,8 @@ fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     assert_eq!(bench.quanta(11), [&[1][..], &[0; 10]].concat(), "it goes first, and only once");
 }
 
-/// The client is five quanta ahead when it blocks: the others first have their turn. With twice the share it is the
-/// same five quanta ahead, half as far in virtual time.
+/// The client is five quanta ahead when it blocks: the others first have their turn. With twice the share it
+/// is the same five quanta ahead, half as far in virtual time.
 #[test]
 fn vtrr_3_stride_scales_the_remain_with_the_share() {
     let mut shares = [1; 11];

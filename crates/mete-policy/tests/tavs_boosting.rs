@@ -416,7 +416,8 @@ fn tavs_5_packets_for_different_ports_teach_nothing_and_several_for_one_teach_on
     assert_eq!(host.policy.portmap_counter(ClientId::new(MIXED), 80), Some(1), "no packet, no lesson");
 }
 
-/// §3.5.3: the packets of one slice of the driver's have to be for one port; §3.5.2: all pending packets have to.
+/// §3.5.3: the packets of one slice of the driver's have to be for one port; §3.5.2: all pending packets have
+/// to.
 #[test]
 fn tavs_5_by_driver_slice_packets_for_two_ports_teach_about_both_unless_they_came_together() {
     for (learn_by_driver_slice, together, expected) in
@@ -531,8 +532,8 @@ fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
 }
 
 /// §4.2: "the domain should not be ousted from the current location on its priority list by its own I/O
-/// requests". A boost in its own turn, which the driver interrupted, does not oust it either, even if another client
-/// has waited for longer and was without credit until now.
+/// requests". A boost in its own turn, which the driver interrupted, does not oust it either, even if another
+/// client has waited for longer and was without credit until now.
 #[test]
 fn tavs_6_a_client_that_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
     let mut host = Host::with(TavsSettings { keep_on_run_queue: true, ..BOOSTING });

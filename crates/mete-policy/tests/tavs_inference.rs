@@ -176,8 +176,8 @@ fn tavs_2_a_task_is_followed_over_slices_and_time_off_the_processor_is_not_its()
     assert_eq!(guest.beliefs(1..=1), [-20]);
 }
 
-/// A server's reply wakes the driver, which preempts the server in the middle of its short run and then reports that
-/// the reply is sent; or a packet comes.
+/// A server's reply wakes the driver, which preempts the server in the middle of its short run and then
+/// reports that the reply is sent; or a packet comes.
 #[test]
 fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_in_between() {
     let events =

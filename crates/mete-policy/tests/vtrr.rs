@@ -116,8 +116,8 @@ fn vtrr_1_one_client_has_every_quantum() {
     }
 }
 
-/// The large share runs in 2²⁰ of 2²⁰ + 2 quanta and takes none of the others'. The inequality is decided at a
-/// difference of one part in 2⁴⁰.
+/// The large share runs in 2²⁰ of 2²⁰ + 2 quanta and takes none of the others'. The inequality is decided at
+/// a difference of one part in 2⁴⁰.
 #[test]
 fn vtrr_1_a_share_larger_than_all_others_together_leaves_each_its_quantum() {
     let shares = [1, 1 << 20, 1];
@@ -173,8 +173,8 @@ proptest! {
         }
     }
 
-    /// A client that was selected without need (not the head, and no larger counter than the client before) was
-    /// behind the queue's virtual time.
+    /// A client that was selected without need (not the head, and no larger counter than the client before)
+    /// was behind the queue's virtual time.
     #[test]
     fn vtrr_1_a_client_that_follows_by_choice_satisfies_the_vft_inequality(shares in shares(40)) {
         let mut policy = with_shares(Vtrr::new(&setup(&shares)), &shares);

@@ -223,7 +223,8 @@ fn tavs_9_who_goes_ahead_does_not_wait_for_a_processor_that_something_else_has()
 
 #[test]
 fn tavs_4_what_goes_ahead_is_bounded_by_a_part_of_its_domains_time() {
-    // It would use two thirds of a processor, of which its domain has half: a half of that is for those that go ahead.
+    // It would use two thirds of a processor, of which its domain has half: a half of that is for those that
+    // go ahead.
     let mut tasks = vec![Task::sleeper(1, 200_000, 400_000)];
     tasks.extend((0..4).map(|_| Task::hog(1)));
     tasks.push(Task::hog(2));

@@ -250,7 +250,8 @@ fn vtrr_7_domains_that_are_bound_to_one_processor_have_their_shares_of_it() {
 
 #[test]
 fn vtrr_7_no_processor_is_idle_while_a_client_may_run_there_whoever_waits_in_front_of_it() {
-    // Those in front are bound to the first processor; the others wait behind them, in another domain or in the same.
+    // Those in front are bound to the first processor; the others wait behind them, in another domain or in
+    // the same.
     for domains in [&[(3, &[1, 1][..]), (1, &[1, 1][..])][..], &[(3, &[1, 1, 1, 1][..])][..]] {
         let mut machine = Machine::with_masks(2, domains, &[1, 1, 3, 3]);
         machine.run(1000);
@@ -274,8 +275,9 @@ fn vtrr_7_what_is_bound_to_one_processor_is_not_displaced_by_what_may_run_elsewh
     assert!(near(had[0], 6000, 60) && near(had[1], 6000, 60), "{had:?}");
 }
 
-/// Each of these once had too little: those that have had the least were overlooked behind others that wait, a round became as
-/// long as the light ones need, and what the heavy ones could not use of it in time was forfeited.
+/// Each of these once had too little: those that have had the least were overlooked behind others that wait,
+/// a round became as long as the light ones need, and what the heavy ones could not use of it in time was
+/// forfeited.
 #[test]
 fn vtrr_7_clients_that_are_due_nearly_a_processor_beside_light_ones_have_their_shares() {
     let cases: [(u16, &[u32]); 7] = [
@@ -368,7 +370,8 @@ impl Dice {
 
 type Domains = Vec<(u32, Vec<u32>)>;
 
-/// The parts of a processor that clients have when each processor's slices end by themselves, some of them early.
+/// The parts of a processor that clients have when each processor's slices end by themselves, some of them
+/// early.
 fn had_in_time(processors: u16, domains: &Domains, dice: &mut Dice) -> Vec<f64> {
     const TIME_NS: u64 = 2_000_000_000;
     let lists: Vec<(u32, &[u32])> = domains.iter().map(|(share, tasks)| (*share, &tasks[..])).collect();
@@ -392,8 +395,8 @@ fn had_in_time(processors: u16, domains: &Domains, dice: &mut Dice) -> Vec<f64> 
     }
 }
 
-/// What clients are due, in parts of a processor: domains by their shares, as far as they have clients for it, and in each
-/// domain its clients by theirs.
+/// What clients are due, in parts of a processor: domains by their shares, as far as they have clients for
+/// it, and in each domain its clients by theirs.
 fn due(processors: u16, domains: &Domains) -> Vec<f64> {
     let most = |tasks: &Vec<u32>| tasks.len().min(processors.into()) as f64;
     let (shares, most): (Vec<_>, Vec<_>) = domains.iter().map(|(share, tasks)| (*share, most(tasks))).unzip();

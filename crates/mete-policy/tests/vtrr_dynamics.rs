@@ -23,8 +23,8 @@ enum Step {
     Wake(u32),
     /// That number of decisions at once; then each of these clients stops.
     Decide(u8, u64, Stop),
-    /// A decision. In the middle of its quantum, after the first time, another client comes or has a new share;
-    /// then the running one stops after the second time.
+    /// A decision. In the middle of its quantum, after the first time, another client comes or has a new
+    /// share; then the running one stops after the second time.
     Meanwhile(u64, Box<Step>, u64, Stop),
 }
 
@@ -111,7 +111,8 @@ impl Pair {
         }
     }
 
-    /// An arrival while a client runs sees what that client has used of its quantum, whatever it will use in the end.
+    /// An arrival while a client runs sees what that client has used of its quantum, whatever it will use in
+    /// the end.
     fn meanwhile(&mut self, after_ns: u64, step: &Step, used_ns: u64, stop: Stop) {
         let picked = self.pick(1);
         let is_other = |client| !picked.contains(&client);
@@ -199,8 +200,8 @@ impl Pair {
         }
     }
 
-    /// A client that had to give way before its quantum was over runs next, as if the client before it had been
-    /// selected last.
+    /// A client that had to give way before its quantum was over runs next, as if the client before it had
+    /// been selected last.
     fn before(&self, client: u32) -> Option<(Reverse<Option<u32>>, u32)> {
         let keys = self.model.queue.iter().map(|queued| self.key(queued.id));
         keys.take_while(|&key| key < self.key(client)).last()
@@ -276,8 +277,9 @@ fn vtrr_2_a_client_that_blocks_just_before_the_end_of_its_quantum_has_no_more_ti
     }
 }
 
-/// The client behind it has the same share, so that the counter of the returning one must not be smaller: it is raised,
-/// and the part of the quantum that was used stays used. Without that, the client gained 1.4 % of its time.
+/// The client behind it has the same share, so that the counter of the returning one must not be smaller: it
+/// is raised, and the part of the quantum that was used stays used. Without that, the client gained 1.4 % of
+/// its time.
 #[test]
 fn vtrr_2_a_client_that_blocks_in_the_midst_of_quanta_gains_nothing_beside_an_equal_one() {
     for late in [false, true] {

@@ -170,8 +170,9 @@ fn nested() -> KernelVtrr {
     policy
 }
 
-/// One client computes all the time on the first of two processors; another one wakes, runs briefly and blocks again and
-/// again, bound to the first one and then to none. Each time then: whom its wake-up displaced, and where it was picked.
+/// One client computes all the time on the first of two processors; another one wakes, runs briefly and
+/// blocks again and again, bound to the first one and then to none. Each time then: whom its wake-up
+/// displaced, and where it was picked.
 fn where_a_sleeper_runs(policy: &mut dyn Policy) -> [Vec<(Option<ProcessorId>, ProcessorId)>; 2] {
     const ZERO: Nanoseconds = Nanoseconds::ZERO;
     let [hog, sleeper] = [0, 1].map(ClientId::new);
@@ -289,7 +290,8 @@ fn vtrr_6_what_a_client_owes_when_its_share_changes_stays_the_same_time() {
             }
             others += 1;
         }
-        // Of 44 quanta the other one is due four. If what is owed stayed the same virtual time, it would have forty.
+        // Of 44 quanta the other one is due four. If what is owed stayed the same virtual time, it would have
+        // forty.
         assert!((3..=6).contains(&others), "{name}: {others} quanta in a row");
     }
 }

@@ -22,7 +22,8 @@ pub const MOST_SOCKETS: usize = 4096;
 /// The directory of this user: `$METE_RUNTIME_DIR`, or `/run/mete` for root, or `$XDG_RUNTIME_DIR/mete`, or
 /// `/tmp/mete-UID`. It is chosen at the first call and never changes afterwards.
 ///
-/// It is absolute, also where the environment has a relative path: keepers that put things back there run in `/`.
+/// It is absolute, also where the environment has a relative path: keepers that put things back there run in
+/// `/`.
 pub fn own() -> PathBuf {
     static OWN: OnceLock<PathBuf> = OnceLock::new();
     OWN.get_or_init(|| {

@@ -198,8 +198,8 @@ impl Finder {
 
     /// Looks for components and continues with those that it has found, without waiting for any. Returns
     /// those that have introduced themselves; each has `patience` to do so. A failure is reported once, and
-    /// tried again silently. On the way it removes the sockets of programs that have ended, in this user's own
-    /// directories.
+    /// tried again silently. On the way it removes the sockets of programs that have ended, in this user's
+    /// own directories.
     pub fn step(&mut self, patience: Duration) -> Vec<Found> {
         if self.has_changes && Instant::now() >= self.next_look {
             self.look();

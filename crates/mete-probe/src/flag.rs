@@ -1,9 +1,10 @@
 //! An event's flag and its number: their memory ordering, in the smallest form, so that loom can check it (in
 //! `mete-log`, `tests/loom.rs`).
 //!
-//! Where code is not patched, a thread finds the flag set and then reads the number. Patching has every thread pass a
-//! serialising instruction, but nothing comes between these two reads. So the flag is set with release, after the
-//! number, and a fence comes before the number is read. A thread that finds the flag unset pays for neither.
+//! Where code is not patched, a thread finds the flag set and then reads the number. Patching has every
+//! thread pass a serialising instruction, but nothing comes between these two reads. So the flag is set with
+//! release, after the number, and a fence comes before the number is read. A thread that finds the flag unset
+//! pays for neither.
 
 use crate::sync::{AtomicBool, AtomicU16, Ordering, fence};
 

@@ -1,7 +1,8 @@
 //! The processors of this machine: a component has one log area for each.
 //!
-//! These are the *possible* ones, offline ones included. `mete-base` lists those that are online or allowed, which is
-//! another question; and this crate is linked into programs in C, so that it takes in as few crates as it can.
+//! These are the *possible* ones, offline ones included. `mete-base` lists those that are online or allowed,
+//! which is another question; and this crate is linked into programs in C, so that it takes in as few crates
+//! as it can.
 
 /// Processors that threads can ever run on, one more than the highest number: the number of areas
 /// that a component's region needs. The component refuses fewer.

@@ -201,7 +201,8 @@ pub fn exit(event: &'static Event<Phase>, entered: Entered, arguments: impl FnOn
     }
 }
 
-/// The finest clock of the machine, as a bare number: a phase measures with the program's own values just as well.
+/// The finest clock of the machine, as a bare number: a phase measures with the program's own values just as
+/// well.
 #[doc(hidden)]
 #[inline(always)]
 pub fn now() -> u64 {

@@ -63,8 +63,8 @@ impl Name {
     /// No name.
     pub const EMPTY: Name = Name([0; NAME_BYTES]);
 
-    /// The name from the beginning of a text. Letters that are [hidden](letters::is_hidden) are replaced, because
-    /// names are shown on terminals.
+    /// The name from the beginning of a text. Letters that are [hidden](letters::is_hidden) are replaced,
+    /// because names are shown on terminals.
     pub fn new(text: &str) -> Name {
         let mut bytes = [0; NAME_BYTES];
         let mut used = 0;

@@ -29,7 +29,8 @@ fn crate_path(path: &str) -> PathBuf {
 /// The folders whose files are in the library.
 const SOURCES: [&str; 3] = ["src", "../mete-c/src", "../mete-log/src"];
 
-/// A library for C, which was built beside this test: by another crate, so it may be older than what is tested.
+/// A library for C, which was built beside this test: by another crate, so it may be older than what is
+/// tested.
 fn library(name: &str) -> Option<PathBuf> {
     let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
     let found = folder.join(name);

@@ -11,8 +11,8 @@ use crate::error::RecordingError;
 use crate::notice::Notice;
 use crate::plan::Plan;
 
-/// Processes that are bound to domains, and the kernel component that keeps the bindings up to date if programs of the
-/// kernel ask for them.
+/// Processes that are bound to domains, and the kernel component that keeps the bindings up to date if
+/// programs of the kernel ask for them.
 pub struct BoundDomains {
     source: Option<KernelSource>,
     domains: Domains,
@@ -58,7 +58,8 @@ impl BoundDomains {
         let source = self.source.as_ref();
         self.domains.scan_beside(|pid| source?.bound(pid));
         if let Some(source) = &mut self.source {
-            // A process that has ended, or is another user's, is in no domain; nor is a group that was removed.
+            // A process that has ended, or is another user's, is in no domain; nor is a group that was
+            // removed.
             let changes = self.domains.changes().iter();
             changes
                 .for_each(|change| drop(source.rebind(*change, self.domains.kernel_binding_of(change.pid))));

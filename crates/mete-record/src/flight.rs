@@ -1,5 +1,5 @@
-//! The flight recorder: the newest events stay in memory, and become a trace when a signal asks for it, when an awaited
-//! event occurs, and at the end.
+//! The flight recorder: the newest events stay in memory, and become a trace when a signal asks for it, when
+//! an awaited event occurs, and at the end.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ pub struct FlightDumps {
     made: Vec<PathBuf>,
     /// How many occurrences of awaited events earlier dumps have answered.
     answered: u64,
-    /// The number of occurrences that are still awaited. The last one ends the recording, which writes its dump.
-    /// `None` if no event is awaited.
+    /// The number of occurrences that are still awaited. The last one ends the recording, which writes its
+    /// dump. `None` if no event is awaited.
     left: Option<u32>,
 }
 

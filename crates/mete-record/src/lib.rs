@@ -1,5 +1,5 @@
-//! The recorder: the events of a schema, from the kernel, from programs and from the probe points of programs, into one
-//! trace.
+//! The recorder: the events of a schema, from the kernel, from programs and from the probe points of
+//! programs, into one trace.
 //!
 //! ```text
 //!   sources ──▶ RecordedSchema ──▶ Plan ──▶ Session ──▶ Summary
@@ -15,12 +15,12 @@
 //! 1. Read a schema that fits the running kernel: [`RecordedSchema::read`].
 //! 2. Say what is to be recorded and where: [`Plan`].
 //! 3. Begin: [`Session::begin`]. From then on, events are recorded.
-//! 4. Call [`Session::do_what_is_due`] every 20 ms or so until the recording is over. Whatever people should know
-//!    meanwhile comes from there as a [`Notice`].
+//! 4. Call [`Session::do_what_is_due`] every 20 ms or so until the recording is over. Whatever people should
+//!    know meanwhile comes from there as a [`Notice`].
 //! 5. End: [`Session::end`], which returns a [`Summary`]. [`Session::discard`] leaves nothing instead.
 //!
-//! The crate prints nothing and reads no options. It loads programs into the kernel, which needs root, only if the
-//! schema has points there.
+//! The crate prints nothing and reads no options. It loads programs into the kernel, which needs root, only
+//! if the schema has points there.
 
 mod bound;
 mod error;

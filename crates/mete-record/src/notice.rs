@@ -8,7 +8,8 @@ use mete_sched::domains::EmptyDomain;
 
 use crate::error::RecordingError;
 
-/// Something that people should know, and that does not stop the recording. `Display` writes it as one sentence.
+/// Something that people should know, and that does not stop the recording. `Display` writes it as one
+/// sentence.
 #[derive(Debug)]
 pub enum Notice {
     /// The schema asks for domains, and there are none.

@@ -1,5 +1,5 @@
-//! Where events come from: the kernel's programs, the command with encoders of its own, the probes of programs, or
-//! several of these.
+//! Where events come from: the kernel's programs, the command with encoders of its own, the probes of
+//! programs, or several of these.
 
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ impl Origin {
     pub fn load(plan: &Plan, tell: &mut dyn FnMut(Notice)) -> Result<Origin, RecordingError> {
         let invites = plan.has_events_of_programs() && plan.has_command;
         let points = plan.probe_points();
-        // If nothing would record, the kernel's programs are loaded all the same: their error says what is missing.
+        // If nothing would record, the kernel's programs are loaded all the same: their error says what is
+        // missing.
         let has_kernel = plan.has_events_of_kernel() || !invites && points.is_none();
         let bound = BoundDomains::new(plan, has_kernel, tell)?;
         let mut origin = Origin { kernel: None, bound, command: None, probes: None };
@@ -79,8 +80,8 @@ impl Origin {
         self.kernel.is_some()
     }
 
-    /// Puts other programs of the kernel in the place of the present ones, which record nothing any more. No event is
-    /// on yet. The command's own buffers are in its hands, and stay.
+    /// Puts other programs of the kernel in the place of the present ones, which record nothing any more. No
+    /// event is on yet. The command's own buffers are in its hands, and stay.
     pub fn exchange_kernel(&mut self, kernel: Recording) -> Option<Recording> {
         let mut old = self.kernel.replace(kernel);
         old.iter_mut().for_each(Recording::detach);

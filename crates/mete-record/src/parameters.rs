@@ -59,8 +59,8 @@ fn files(session: &Session) -> Result<Vec<File>, RecordingError> {
         }
         files.push(File::new(&event.name, Access::Both));
     }
-    // Only the kernel's events have a benchmark: what programs record themselves costs what their encoders cost, in
-    // them.
+    // Only the kernel's events have a benchmark: what programs record themselves costs what their encoders
+    // cost, in them.
     let of_kernel = session.schema().events().iter().enumerate();
     let of_kernel = of_kernel.filter(|(nth, _)| session.schema().is_of_kernel(*nth));
     files.extend(of_kernel.map(|(_, event)| File::new(format!("{BENCHMARKS}{}", event.name), Access::Read)));

@@ -50,8 +50,8 @@ pub struct FlightPlan {
 }
 
 impl FlightPlan {
-    /// Refuses what the memory of the machine cannot hold now. It would be taken piece by piece, until the kernel ends
-    /// a process to free some.
+    /// Refuses what the memory of the machine cannot hold now. It would be taken piece by piece, until the
+    /// kernel ends a process to free some.
     pub(crate) fn check_memory(&self) -> Result<(), RecordingError> {
         // Where an event is awaited, the same amount is kept of what comes after it.
         let most = if self.dump_on.is_empty() { self.keep_bytes } else { self.keep_bytes.saturating_mul(2) };
@@ -108,8 +108,8 @@ impl Plan {
         self.flight.as_ref().map_or(&[], |flight| &flight.dump_on)
     }
 
-    /// Checks that a trace can be written into the directory; for a flight recorder, too, although it writes only
-    /// later.
+    /// Checks that a trace can be written into the directory; for a flight recorder, too, although it writes
+    /// only later.
     pub(crate) fn check_directory(&self) -> Result<(), RecordingError> {
         Ok(mete_trace::check_directory(&self.directory, self.former)?)
     }

@@ -125,7 +125,8 @@ impl RecordedSchema {
     }
 }
 
-/// Checks the points against the kernel and generates its programs. A schema without points in the kernel needs none.
+/// Checks the points against the kernel and generates its programs. A schema without points in the kernel
+/// needs none.
 fn fit(schema: &Schema) -> Result<(Checked, KernelPart), RecordingError> {
     if !schema.points.iter().any(is_of_kernel) {
         let checked = check(schema, None).map_err(RecordingError::Schema)?;

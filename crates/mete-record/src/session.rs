@@ -19,13 +19,14 @@ use crate::switches::Switches;
 
 /// No program in the kernel runs this long, unless it is interrupted.
 const LONGEST_RUN: Duration = Duration::from_millis(10);
-/// How often the kernel is asked for the number of runs that it left out. A trace tells no more exactly when that was.
+/// How often the kernel is asked for the number of runs that it left out. A trace tells no more exactly when
+/// that was.
 const LOOK_FOR_MISSED_EVERY: Duration = Duration::from_millis(100);
 /// How long the description on disk may lack a switch of events.
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(1);
 
-/// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and leaves the
-/// trace as it is then.
+/// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and
+/// leaves the trace as it is then.
 pub struct Session {
     // Fields are dropped in this order: programs, then threads.
     origin: Origin,
@@ -129,12 +130,14 @@ impl Session {
         self.plan.low_water_percent = percent;
     }
 
-    /// Removes the trace that this one replaces. Until then, a recording that is discarded leaves it as it was.
+    /// Removes the trace that this one replaces. Until then, a recording that is discarded leaves it as it
+    /// was.
     pub fn remove_former(&mut self) {
         self.recorder.remove_former();
     }
 
-    /// The environment variable that the command needs to record its own events; `None` if it has none to record.
+    /// The environment variable that the command needs to record its own events; `None` if it has none to
+    /// record.
     ///
     /// # Errors
     ///
@@ -169,8 +172,8 @@ impl Session {
         Ok(self.recorder.reports())
     }
 
-    /// Detaches all programs of the kernel until [`Session::resume`]. Unlike [`Session::switch`] it leaves no mark in
-    /// the trace: it is for measurements in which one recording is on and off in turns.
+    /// Detaches all programs of the kernel until [`Session::resume`]. Unlike [`Session::switch`] it leaves no
+    /// mark in the trace: it is for measurements in which one recording is on and off in turns.
     ///
     /// # Errors
     ///
@@ -188,8 +191,9 @@ impl Session {
         Ok(self.origin.switch(&self.switches.on())?)
     }
 
-    /// Switches events. An event is marked in the trace before it is switched off and after it is switched on. So an
-    /// occurrence that is neither recorded nor counted as lost lies between the two marks, and nowhere else.
+    /// Switches events. An event is marked in the trace before it is switched off and after it is switched
+    /// on. So an occurrence that is neither recorded nor counted as lost lies between the two marks, and
+    /// nowhere else.
     ///
     /// # Errors
     ///
@@ -219,8 +223,8 @@ impl Session {
         }
     }
 
-    /// Gives each processor a buffer of another size. Programs with the new buffers take the place of the old ones; all
-    /// events are off meanwhile.
+    /// Gives each processor a buffer of another size. Programs with the new buffers take the place of the old
+    /// ones; all events are off meanwhile.
     ///
     /// # Errors
     ///
@@ -235,7 +239,8 @@ impl Session {
         let old = self.origin.exchange_kernel(new);
         // A program that still ran when it was detached has ended after this.
         thread::sleep(LONGEST_RUN);
-        // Errors are returned only at the end: the events have to be on again before, and the old programs counted.
+        // Errors are returned only at the end: the events have to be on again before, and the old programs
+        // counted.
         let exchanged = self.recorder.exchange(self.origin.buffers());
         self.plan.buffer_bytes = buffer_bytes;
         let switched = self.switch(before);
@@ -244,8 +249,8 @@ impl Session {
         Ok(exchanged?)
     }
 
-    /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says whether a
-    /// signal has asked for a dump since the last call.
+    /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says
+    /// whether a signal has asked for a dump since the last call.
     pub fn do_what_is_due(&mut self, is_dump_asked: bool) -> Vec<Notice> {
         self.origin.bind_newcomers();
         self.look_for_missed_runs();
@@ -296,8 +301,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be
-    /// read. If the end of the trace cannot be written, [`Ended`] says so.
+    /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written
+    /// cannot be read. If the end of the trace cannot be written, [`Ended`] says so.
     pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
         let Session { mut origin, mut recorder, dumps, begun, missed_before_resize, plan, .. } = self;
         // Before anything is detached or flushed, which takes time in which nothing is recorded.
@@ -331,8 +336,8 @@ impl Session {
     }
 }
 
-/// Adds the runs that the kernel left out of programs that were replaced, also where the events could not be switched
-/// on again: these programs cannot be asked later.
+/// Adds the runs that the kernel left out of programs that were replaced, also where the events could not be
+/// switched on again: these programs cannot be asked later.
 fn count_replaced(
     missed: &mut u64,
     counted: Result<u64, KernelError>,

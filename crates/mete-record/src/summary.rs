@@ -68,7 +68,8 @@ impl Summary {
     /// Of what a flight recorder has written; the numbers are those of the last dump.
     pub(crate) fn of_dumps(dumps: &[PathBuf]) -> Result<Summary, RecordingError> {
         let last = dumps.last().ok_or(RecordingError::NothingWritten)?;
-        // Events that left the memory before the dump are not lost, so the trace itself has to say what is in it.
+        // Events that left the memory before the dump are not lost, so the trace itself has to say what is in
+        // it.
         let (accounts, _) = Trace::open(last)?.check();
         Ok(Summary { dumps: names(dumps), ..Summary::of(last, accounts) })
     }

@@ -27,8 +27,8 @@ impl FirstLook {
         FirstLook { used: used(), at: Instant::now() }
     }
 
-    /// The busiest programs since then, over a third of a second at least, and behind them those that have run most in
-    /// their life. Blocks until that time has passed.
+    /// The busiest programs since then, over a third of a second at least, and behind them those that have
+    /// run most in their life. Blocks until that time has passed.
     pub fn busiest(self) -> Vec<DomainSpec> {
         std::thread::sleep(LOOK_FOR.saturating_sub(self.at.elapsed()));
         let mut busy: Vec<_> = since(&self.used, used()).into_iter().collect();
@@ -46,8 +46,8 @@ impl FirstLook {
     }
 }
 
-/// Processor time by process. The kernel's own threads stay together in "other", and so does the first process, because
-/// every process descends from it.
+/// Processor time by process. The kernel's own threads stay together in "other", and so does the first
+/// process, because every process descends from it.
 fn used() -> BTreeMap<u32, (OsString, u64)> {
     let own = std::process::id();
     let first = Process::read(1).map(|process| process.comm);

@@ -1,5 +1,5 @@
-//! Configuring the logs: which log files a source gets, and to which file each event of each domain goes (LOG-5,
-//! LOG-7; thesis §4.5.1).
+//! Configuring the logs: which log files a source gets, and to which file each event of each domain goes
+//! (LOG-5, LOG-7; thesis §4.5.1).
 
 use mete_log::{Control, DomainId, Entries, FileId, FileSpec, Plan, PlanError, Shape, Stamp};
 
@@ -8,17 +8,17 @@ use crate::sources::{EventUse, Meaning, Source, SourceError};
 /// How events are spread over log files (LOG-7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// One file for each event, with all domains in it. For an event that is wanted as a sum, one file of totals for
-    /// each domain instead. No row of it can be lost, because the newest row contains everything.
+    /// One file for each event, with all domains in it. For an event that is wanted as a sum, one file of
+    /// totals for each domain instead. No row of it can be lost, because the newest row contains everything.
     #[default]
     PerEvent,
-    /// One file for each domain, with all events in it: the papers' domain-local buffers. A domain that floods its
-    /// file costs no other domain a row.
+    /// One file for each domain, with all events in it: the papers' domain-local buffers. A domain that
+    /// floods its file costs no other domain a row.
     PerDomain,
 }
 
-/// Rows of the largest file. 65,536 rows in 20 ms are 3 million a second on one processor, or 300,000 a second for a
-/// reader that is 0.2 s late.
+/// Rows of the largest file. 65,536 rows in 20 ms are 3 million a second on one processor, or 300,000 a
+/// second for a reader that is 0.2 s late.
 const MAX_ROWS: u32 = 65_536;
 /// Rows of a file of totals. One of them can be read while the other one is written.
 const TOTAL_ROWS: u32 = 2;
@@ -36,8 +36,8 @@ pub struct LogFile {
     pub file: FileId,
     /// The file's control word.
     pub control: Control,
-    /// What people call it: the event's name or `domain N`. The domains' files with the totals of one event have the
-    /// same name.
+    /// What people call it: the event's name or `domain N`. The domains' files with the totals of one event
+    /// have the same name.
     pub name: String,
     /// Whether the newest row contains everything, so that the others need not be read.
     pub is_total: bool,
@@ -56,8 +56,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Lays out the logs of these events for the domains from 0 up to and without `domains`. Totals of service time
-    /// get `service_stamp`, which must be of a clock that this component has.
+    /// Lays out the logs of these events for the domains from 0 up to and without `domains`. Totals of
+    /// service time get `service_stamp`, which must be of a clock that this component has.
     ///
     /// # Errors
     ///
@@ -102,7 +102,8 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// Events get totals as long as there are registers for one file of each domain. After that, they get rows.
+    /// Events get totals as long as there are registers for one file of each domain. After that, they get
+    /// rows.
     fn add_event_files(
         &mut self,
         shape: Shape,
@@ -110,8 +111,8 @@ impl Configuration {
         domains: usize,
     ) -> Result<(), PlanError> {
         let domains = domains.min(shape.domains());
-        // One register is the null file's, and each event needs at least one. More events than registers are an error
-        // of the plan, below.
+        // One register is the null file's, and each event needs at least one. More events than registers are
+        // an error of the plan, below.
         let (mut registers, mut room) =
             (shape.files().saturating_sub(1 + events.len()), shape.data_bytes() as u64);
         let (mut totals, mut others) = (Vec::new(), Vec::new());
@@ -172,8 +173,8 @@ impl Configuration {
     }
 }
 
-/// What a file of totals contains: the sum, for an event that is wanted as a sum; the newest value, for an event
-/// whose present value is wanted. `None` for an event of which each row counts.
+/// What a file of totals contains: the sum, for an event that is wanted as a sum; the newest value, for an
+/// event whose present value is wanted. `None` for an event of which each row counts.
 fn total_of(meaning: Meaning, service_stamp: Stamp) -> Option<FileSpec> {
     let with_counter = WHO.and(Entries::COUNTER);
     let (stamp, add) = match meaning {
@@ -187,8 +188,8 @@ fn total_of(meaning: Meaning, service_stamp: Stamp) -> Option<FileSpec> {
     Some(FileSpec { entries: with_counter, stamp, add, rows: TOTAL_ROWS })
 }
 
-/// What a file of one event contains. A wake-up needs no counter. A value needs a stamp, which says which one is the
-/// newest.
+/// What a file of one event contains. A wake-up needs no counter. A value needs a stamp, which says which one
+/// is the newest.
 fn spec_of(meaning: Meaning) -> FileSpec {
     let with_counter = WHO.and(Entries::COUNTER);
     let (entries, stamp, rows) = match meaning {

@@ -113,7 +113,8 @@ impl Logged {
         ns as f64 / 1e9 / self.seconds().max(1e-9)
     }
 
-    /// Whether everything that was asked for was logged, and every row was read. A log without sources is not complete.
+    /// Whether everything that was asked for was logged, and every row was read. A log without sources is not
+    /// complete.
     pub fn is_complete(&self) -> bool {
         let has_sources = !self.report.sources.is_empty() || !self.report.completeness.files.is_empty();
         has_sources && self.not_logged.is_empty() && self.report.completeness.is_complete()

@@ -1,7 +1,8 @@
 //! The user-level scheduler: from logs to analysis, policy and actuator (LOG-16).
 //!
-//! The facility below this crate logs. This crate configures what is logged, reads the logs in place, derives from them
-//! what a policy needs, asks the policy, and acts. It holds no policy: all policies live in `mete-policy`.
+//! The facility below this crate logs. This crate configures what is logged, reads the logs in place, derives
+//! from them what a policy needs, asks the policy, and acts. It holds no policy: all policies live in
+//! `mete-policy`.
 //!
 //! ```text
 //!   sources        kernel, user-level components, regions: what each of them logs
@@ -15,9 +16,10 @@
 //!
 //! Principles:
 //!
-//! 1. **Polling is cheap enough to leave on.** A poll looks at one index for each log file, reads what is new in
-//!    place, and allocates nothing.
-//! 2. **Loss is reported.** Every [`Report`] carries a statement of its [completeness](analysis::Completeness).
+//! 1. **Polling is cheap enough to leave on.** A poll looks at one index for each log file, reads what is new
+//!    in place, and allocates nothing.
+//! 2. **Loss is reported.** Every [`Report`] carries a statement of its
+//!    [completeness](analysis::Completeness).
 //! 3. **Every change is undone**, however the scheduler ends ([`actuator`]).
 //!
 //! ```no_run

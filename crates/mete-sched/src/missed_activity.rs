@@ -1,5 +1,5 @@
-//! What components know to have missed, beyond the rows that they wrote. Sources report it, and the analysis sums it
-//! up, so it is in a module below both.
+//! What components know to have missed, beyond the rows that they wrote. Sources report it, and the analysis
+//! sums it up, so it is in a module below both.
 
 use serde::Serialize;
 
@@ -10,12 +10,13 @@ pub struct MissedActivity {
     pub runs: u64,
     /// Address spaces that are missing from the sums of memory.
     pub spaces: u64,
-    /// Context switches that the kernel did not report. They lose no row. Service time is corrected for them; what
-    /// performance counters counted meanwhile is charged to no domain.
+    /// Context switches that the kernel did not report. They lose no row. Service time is corrected for them;
+    /// what performance counters counted meanwhile is charged to no domain.
     pub switches: u64,
     /// Processes that were bound to their domain only some time after they came to belong to it.
     pub late: u64,
-    /// The processor time that stands under another domain because of late binding: an upper bound, in nanoseconds.
+    /// The processor time that stands under another domain because of late binding: an upper bound, in
+    /// nanoseconds.
     pub late_ns: u64,
 }
 

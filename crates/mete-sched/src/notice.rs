@@ -35,8 +35,8 @@ pub enum Notice {
     NotMoved(Move, ActuatorError),
     /// A process that has come to a placed domain could not be moved to the domain's processor.
     NotFollowed(u32, ActuatorError),
-    /// If this process and both of its watchers are killed at the same moment, nothing is put back. The text is the
-    /// reason.
+    /// If this process and both of its watchers are killed at the same moment, nothing is put back. The text
+    /// is the reason.
     NotForTheNextStart(String),
 }
 

@@ -1,8 +1,8 @@
 //! Which programs make up the domain "other", by processor time as `/proc` tells it.
 //!
-//! The log says how long processes in no domain have run, and not which processes these were. So they are looked at
-//! from time to time. A process that starts and ends between two looks is missed, and times are whole ticks of a
-//! hundredth of a second. The result is a hint at what should be a domain.
+//! The log says how long processes in no domain have run, and not which processes these were. So they are
+//! looked at from time to time. A process that starts and ends between two looks is missed, and times are
+//! whole ticks of a hundredth of a second. The result is a hint at what should be a domain.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -47,8 +47,8 @@ struct SeenProcess {
     start: u64,
     /// How long it had run, in ticks.
     ran: u64,
-    /// How many of the next looks leave it out. Most processes do nothing for long, and what they run meanwhile shows
-    /// at the next look.
+    /// How many of the next looks leave it out. Most processes do nothing for long, and what they run
+    /// meanwhile shows at the next look.
     looks_to_skip: u8,
     /// How many looks were to leave it out after the last one that did not.
     looks_skipped: u8,
@@ -183,7 +183,8 @@ mod tests {
             start,
             ran,
         };
-        // A process that ran before, two that began meanwhile with the same number, and two threads of the kernel.
+        // A process that ran before, two that began meanwhile with the same number, and two threads of the
+        // kernel.
         rest.note(process(1, "old", 10, 500));
         rest.note(process(1, "old", 10, 530));
         rest.note(process(2, "new", 1200, 70));

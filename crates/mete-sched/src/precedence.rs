@@ -1,15 +1,17 @@
-//! The scheduler's own precedence on the processor, over the processes that it schedules. On a full machine, a poll
-//! that waits for its turn comes late, and rows that were overwritten meanwhile are lost.
+//! The scheduler's own precedence on the processor, over the processes that it schedules. On a full machine,
+//! a poll that waits for its turn comes late, and rows that were overwritten meanwhile are lost.
 //!
-//! The means is a nice value and not a real-time priority, so that no fault in this program can starve a processor.
+//! The means is a nice value and not a real-time priority, so that no fault in this program can starve a
+//! processor.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
 
-/// How many nice steps the thread is raised above its former value. Ten steps make nine times the weight. More would
-/// do harm: the threads of a session share one weight (autogroup, or a control group), and the kernel deals this
-/// weight out to processors in proportion to the weights that run there. At -20, this thread would draw nearly all of
-/// it to its own processor, and programs of the same session would starve on the other processors.
+/// How many nice steps the thread is raised above its former value. Ten steps make nine times the weight.
+/// More would do harm: the threads of a session share one weight (autogroup, or a control group), and the
+/// kernel deals this weight out to processors in proportion to the weights that run there. At -20, this
+/// thread would draw nearly all of it to its own processor, and programs of the same session would starve on
+/// the other processors.
 const STEPS: i32 = 10;
 
 /// As long as this value lives, the calling thread takes precedence.
@@ -19,8 +21,8 @@ pub struct Precedence {
 }
 
 impl Precedence {
-    /// Takes precedence if this user may. If not, polls come late under load, and the completeness statement reports
-    /// what was lost by that.
+    /// Takes precedence if this user may. If not, polls come late under load, and the completeness statement
+    /// reports what was lost by that.
     pub fn take() -> Precedence {
         let thread = Some(gettid());
         let before = getpriority_process(thread).ok();

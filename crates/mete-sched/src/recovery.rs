@@ -1,10 +1,10 @@
-//! An earlier run may have been killed together with the processes that would have undone its changes. The next run of
-//! the same user undoes them.
+//! An earlier run may have been killed together with the processes that would have undone its changes. The
+//! next run of the same user undoes them.
 
 use crate::actuator::{self, Recovered, Restored};
 
-/// Removes the sockets that killed runs have left, and puts back what they changed. Returns what the user should know,
-/// in sentences.
+/// Removes the sockets that killed runs have left, and puts back what they changed. Returns what the user
+/// should know, in sentences.
 pub fn recover() -> Option<String> {
     mete_probe::stale::remove();
     let Recovered { masks, classes, weights } = actuator::recover();

@@ -121,7 +121,8 @@ impl EventKind {
 
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A derived `Serialize` of an enumeration without values writes into a formatter, too: one list of words.
+        // A derived `Serialize` of an enumeration without values writes into a formatter, too: one list of
+        // words.
         self.serialize(f)
     }
 }
@@ -189,7 +190,8 @@ fn each_thousandths<S: Serializer>(parts: &[Permille], serializer: S) -> Result<
 }
 
 impl Report {
-    /// What a scheduler has found out so far. The thread that polls must call this: the cost is that thread's time.
+    /// What a scheduler has found out so far. The thread that polls must call this: the cost is that thread's
+    /// time.
     pub fn of(scheduler: &Scheduler) -> Report {
         let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
         let findings = analysis.findings();
@@ -295,8 +297,8 @@ fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: 
 fn memory(findings: &Findings, domain: DomainId) -> Option<u64> {
     let tally = findings.tallies.iter().find(|tally| tally.meaning == Meaning::Memory)?;
     let memory = tally.of(domain);
-    // The kernel's sums are signed: of two processors, one may log that memory was given back a little before the
-    // other one logs that it was taken.
+    // The kernel's sums are signed: of two processors, one may log that memory was given back a little before
+    // the other one logs that it was taken.
     (memory.rows > 0).then(|| (memory.last as i64).max(0) as u64)
 }
 

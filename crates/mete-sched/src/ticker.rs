@@ -21,7 +21,8 @@ impl Ticker {
         Ticker { period_ns, next_ns: monotonic_ns() + period_ns, missed: 0 }
     }
 
-    /// Begins the beat again: the next beat is one period from now. The time until now is no part of the beat.
+    /// Begins the beat again: the next beat is one period from now. The time until now is no part of the
+    /// beat.
     pub fn begin_anew(&mut self) {
         self.next_ns = monotonic_ns() + self.period_ns;
     }
@@ -36,8 +37,9 @@ impl Ticker {
         self.missed
     }
 
-    /// Waits for the next beat, or for a signal. Returns whether the beat has come. Also returns (with `true`) at a
-    /// moment of the monotonic clock, if that moment is before the beat. The beat itself does not move.
+    /// Waits for the next beat, or for a signal. Returns whether the beat has come. Also returns (with
+    /// `true`) at a moment of the monotonic clock, if that moment is before the beat. The beat itself does
+    /// not move.
     pub fn wait_or(&mut self, moment_ns: Option<u64>) -> bool {
         let until_ns = self.next_ns.min(moment_ns.unwrap_or(u64::MAX));
         let until = Timespec {
@@ -51,7 +53,8 @@ impl Ticker {
         if until_ns < self.next_ns {
             return true;
         }
-        // Beats that have passed meanwhile are counted and left out: the next deadline lies ahead, in the old rhythm.
+        // Beats that have passed meanwhile are counted and left out: the next deadline lies ahead, in the old
+        // rhythm.
         let late = monotonic_ns().saturating_sub(self.next_ns) / self.period_ns;
         self.missed += late;
         self.next_ns += (late + 1) * self.period_ns;

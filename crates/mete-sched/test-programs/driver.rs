@@ -1,6 +1,6 @@
-//! A driver with a probe, for the tests of this crate. `mete-sched-driver SOCKET` answers requests of one byte,
-//! prints `here` when it listens, and ends with its input. With `DOMAIN CORRESPONDENT` behind the socket, it reports
-//! requests that no client has made, in the name of that domain.
+//! A driver with a probe, for the tests of this crate. `mete-sched-driver SOCKET` answers requests of one
+//! byte, prints `here` when it listens, and ends with its input. With `DOMAIN CORRESPONDENT` behind the
+//! socket, it reports requests that no client has made, in the name of that domain.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

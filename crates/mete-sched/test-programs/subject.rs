@@ -1,16 +1,17 @@
 //! The processes that the tests of this crate observe.
 //!
-//! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its input makes
-//!   it place them anew. Any other line makes it panic. At the end of its input, it ends as it should.
-//! * `weigh WEIGHT GROUP…` gives control groups this weight, prints `weighed`, and waits. It ends with its input as it should,
-//!   and prints what was put back.
+//! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its
+//!   input makes it place them anew. Any other line makes it panic. At the end of its input, it ends as it
+//!   should.
+//! * `weigh WEIGHT GROUP…` gives control groups this weight, prints `weighed`, and waits. It ends with its
+//!   input as it should, and prints what was put back.
 //! * `recover` puts back what schedulers have left behind that were killed together with their watchers.
-//! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which wait, too,
-//!   and print `here` again. It ends with its input.
+//! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which
+//!   wait, too, and print `here` again. It ends with its input.
 //! * `ask SOCKET` prints `here` and sends requests to the driver there without end. It ends with its input.
-//! * `schedule KERNEL DOMAIN…` runs the scheduler with the affinity policy, with the kernel component (`kernel`) or
-//!   without (`alone`), and prints `here`. For each line on its input it prints a report, and at the end of its input
-//!   what was put back.
+//! * `schedule KERNEL DOMAIN…` runs the scheduler with the affinity policy, with the kernel component
+//!   (`kernel`) or without (`alone`), and prints `here`. For each line on its input it prints a report, and
+//!   at the end of its input what was put back.
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::net::UnixStream;

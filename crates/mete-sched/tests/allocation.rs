@@ -17,7 +17,8 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: passes every call on to the system's allocator. The count belongs to the thread and needs no allocation.
+// SAFETY: passes every call on to the system's allocator. The count belongs to the thread and needs no
+// allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: std::alloc::Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);

@@ -83,7 +83,8 @@ impl Bench {
 fn log_16_rows_become_load_affinity_demand_and_transactions() {
     for layout in BOTH {
         let mut bench = Bench::new(layout);
-        // Processor 0 has the driver for 40 of 100 ms, and is then idle. Processor 1 has the client all the time.
+        // Processor 0 has the driver for 40 of 100 ms, and is then idle. Processor 1 has the client all the
+        // time.
         bench.log(0, 40_000_000, SERVICE, DRIVER, IDLE, 40_000_000);
         bench.log(1, 1_000_000, SERVICE, IDLE, CLIENT, 1_000_000);
         for _ in 0..30 {
@@ -411,7 +412,8 @@ proptest! {
             for &(at, word) in words.iter().skip(round * 20).take(20) {
                 let area = bench.region.area(at);
                 let words = area.shape().area_bytes() / 8;
-                // SAFETY: the address is inside the area and aligned, and the area is accessed only by atomics.
+                // SAFETY: the address is inside the area and aligned, and the area is accessed only by
+                // atomics.
                 let word_at = unsafe { area.base().cast::<std::sync::atomic::AtomicU64>().add(at % words).as_ref() };
                 word_at.store(word, std::sync::atomic::Ordering::Relaxed);
                 area.register(FileId::new(at as u16)).index.store(word, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Components that do not answer or are stopped delay neither the poll nor its start and end (LOG-11, LOG-16).
+//! Components that do not answer or are stopped delay neither the poll nor its start and end (LOG-11,
+//! LOG-16).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -30,8 +31,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 
 /// The program of `test-programs/driver.rs`.
 const DRIVER: &str = env!("CARGO_BIN_EXE_mete-sched-driver");
-/// A bound for a start. It would take longer to wait for each silent component as long as a component may take to
-/// answer.
+/// A bound for a start. It would take longer to wait for each silent component as long as a component may
+/// take to answer.
 const GENEROUS: Duration = Duration::from_secs(25);
 const SILENT: usize = 30;
 /// A user who exists nowhere.
@@ -412,8 +413,8 @@ fn is_root(test: &str) -> bool {
     is_root
 }
 
-/// Polls until a component has logged at least this number of rows that count, or that do not count. Returns both
-/// numbers.
+/// Polls until a component has logged at least this number of rows that count, or that do not count. Returns
+/// both numbers.
 fn rows_of(scheduler: &mut Scheduler, component: &Running, at_least: u64) -> (u64, u64) {
     let label = format!("forger ({})", component.pid());
     let mut found = (0, 0);
@@ -436,8 +437,8 @@ fn log_6_rows_count_only_for_domains_that_their_component_may_speak_for() {
     const DRIVER: DomainId = DomainId::new(3);
     let victim = Running::waiting();
     for is_member in [false, true] {
-        // In the name of another user's process; in its own name about another user's process; and about a process in
-        // no domain.
+        // In the name of another user's process; in its own name about another user's process; and about a
+        // process in no domain.
         for (name, own, correspondent, counts) in [
             ("for", VICTIM, DRIVER, false),
             ("about", DRIVER, VICTIM, false),

@@ -58,7 +58,8 @@ fn log_13_every_characteristic_reaches_the_analysis_in_either_layout() {
     }
 }
 
-/// An analysis of this source that has found something of every characteristic, from what these processes did.
+/// An analysis of this source that has found something of every characteristic, from what these processes
+/// did.
 fn analysis_that_has_seen_all(source: KernelSource, layout: Layout, both: &mut [Running]) -> Analysis {
     let processors = source.processors();
     let mut analysis = Analysis::new(processors, vec![None; DOMAINS], layout, monotonic_ns());

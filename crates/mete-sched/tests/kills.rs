@@ -1,5 +1,5 @@
-//! Processor masks are put back, whichever of the scheduler and its watchers are killed, and at whatever moment
-//! (LOG-16).
+//! Processor masks are put back, whichever of the scheduler and its watchers are killed, and at whatever
+//! moment (LOG-16).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

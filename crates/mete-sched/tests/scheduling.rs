@@ -1,5 +1,5 @@
-//! The whole way with real processes: two drivers with probes on a processor each, and a client that talks to one of
-//! them (LOG-16).
+//! The whole way with real processes: two drivers with probes on a processor each, and a client that talks to
+//! one of them (LOG-16).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -83,7 +83,8 @@ impl Workload {
     }
 }
 
-/// Moves all threads of a process to a processor. The thread that waits for the end of the input is there already.
+/// Moves all threads of a process to a processor. The thread that waits for the end of the input is there
+/// already.
 fn pin(process: &Running, processor: usize) {
     for thread in mete_sched::domains::process::threads(process.pid()) {
         Mask::single(processor).unwrap().give_to(thread).unwrap();

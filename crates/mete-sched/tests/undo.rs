@@ -1,4 +1,5 @@
-//! Every change of the affinity actuator is put back, however the scheduler ends (LOG-16, design decision D9).
+//! Every change of the affinity actuator is put back, however the scheduler ends (LOG-16, design decision
+//! D9).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -319,8 +320,8 @@ fn watchers_with(word: &str) -> Vec<u32> {
     process::processes().into_iter().filter(has_word).collect()
 }
 
-/// Both watchers of a scheduler. The second one is a child of neither the scheduler nor the test, but it has the
-/// journal open, as the scheduler has.
+/// Both watchers of a scheduler. The second one is a child of neither the scheduler nor the test, but it has
+/// the journal open, as the scheduler has.
 fn watchers(scheduler: &Running) -> Vec<Process> {
     let Some(journal) = journal(scheduler.pid()) else { return Vec::new() };
     let all = process::processes().into_iter().filter_map(Process::read);
@@ -352,7 +353,8 @@ fn has_ended(process: &Process) -> bool {
     Process::read(process.pid).is_none_or(|found| found.start != process.start)
 }
 
-/// The session of a process. It is 0 for a first process that never made one, so it is no `rustix::process::Pid`.
+/// The session of a process. It is 0 for a first process that never made one, so it is no
+/// `rustix::process::Pid`.
 fn session(pid: u32) -> libc::pid_t {
     // SAFETY: no memory is passed.
     let session = unsafe { libc::getsid(pid as libc::pid_t) };

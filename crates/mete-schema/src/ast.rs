@@ -1,7 +1,7 @@
 //! A schema file as it was written: its items, and the comments that belong to each.
 //!
-//! Two trees are equal if they have the same content: their spans are not compared. So a test can format a tree, and
-//! compare it with what is parsed again: `parse(format(tree)) == tree`.
+//! Two trees are equal if they have the same content: their spans are not compared. So a test can format a
+//! tree, and compare it with what is parsed again: `parse(format(tree)) == tree`.
 
 use crate::source::Span;
 

@@ -14,7 +14,8 @@ pub struct Counter {
 pub enum Perf {
     /// By name: the kernel knows the counter of each processor, or counts by itself.
     Everywhere(&'static str),
-    /// By the makers' numbers, as the perf tool writes raw events, because the kernel has no name for the counter.
+    /// By the makers' numbers, as the perf tool writes raw events, because the kernel has no name for the
+    /// counter.
     ByMaker {
         /// Zen and later.
         amd: &'static str,

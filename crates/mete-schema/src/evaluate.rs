@@ -1,8 +1,8 @@
 //! Evaluates the expressions of `probe:` points, where the rows of programs are read.
 //!
-//! At all other points, an expression becomes C and runs in the kernel. Here it gives the same result as in C: each
-//! value is held in 64 bits, extended by the sign of its type, and is cut down to that type after each step. A test
-//! compares the results with those of a C compiler.
+//! At all other points, an expression becomes C and runs in the kernel. Here it gives the same result as in
+//! C: each value is held in 64 bits, extended by the sign of its type, and is cut down to that type after
+//! each step. A test compares the results with those of a C compiler.
 
 use crate::ast::{Binary, Unary};
 use crate::kernel::Type;
@@ -44,8 +44,8 @@ impl Row {
         condition.is_none_or(|condition| self.is_true(condition))
     }
 
-    /// Writes the fields of a record to their places in `words`, and returns the number of words that they take. The
-    /// caller need not clear `words`.
+    /// Writes the fields of a record to their places in `words`, and returns the number of words that they
+    /// take. The caller need not clear `words`.
     pub fn encode(&self, event: &Event, log: &CheckedLog, words: &mut Words) -> usize {
         let count = ((event.layout.size - HEADER_BYTES) / 8).min(words.len());
         words[..count].fill(0);
@@ -105,8 +105,8 @@ impl Row {
                 let (left, right) = (cut(self.bits(left), both), cut(self.bits(right), both));
                 u64::from(compare(operator, left, right, both))
             }
-            // The right side needs no cut: as a distance or a divisor it is a constant that fits, and the other
-            // operators use only those of its bits that are left in the result.
+            // The right side needs no cut: as a distance or a divisor it is a constant that fits, and the
+            // other operators use only those of its bits that are left in the result.
             _ => cut(compute(operator, cut(self.bits(left), result), self.bits(right), result), result),
         }
     }
@@ -154,8 +154,8 @@ fn signed(left: u64, right: u64, operation: fn(i64, i64) -> Option<i64>) -> u64 
     operation(left.cast_signed(), right.cast_signed()).unwrap_or(0).cast_unsigned()
 }
 
-/// The result of an operator, not yet cut down to its type. The check of the schema has allowed only constants as
-/// divisors and distances of shifts, and only those that C defines a result for.
+/// The result of an operator, not yet cut down to its type. The check of the schema has allowed only
+/// constants as divisors and distances of shifts, and only those that C defines a result for.
 fn compute(operator: Binary, left: u64, right: u64, int: Int) -> u64 {
     match operator {
         Binary::BitOr => left | right,
@@ -192,7 +192,8 @@ mod tests {
         (u64::MAX, 65534),
     ];
 
-    /// The value of an expression for each of the rows, as a number of 64 bits; `None` if the expression is refused.
+    /// The value of an expression for each of the rows, as a number of 64 bits; `None` if the expression is
+    /// refused.
     fn evaluated(expression: &str) -> Option<Vec<u64>> {
         let text = format!("event A {{ u64 x }}\nat probe:p when ({expression}) == ({expression}) log A(0)");
         let schema = Schema::read(&[Source::new("a.mete", text)]).ok()?;
@@ -236,7 +237,8 @@ mod tests {
         all
     }
 
-    /// A C program that prints the value of each expression. Expressions are nearly C: only the casts must be defined.
+    /// A C program that prints the value of each expression. Expressions are nearly C: only the casts must be
+    /// defined.
     fn program(expressions: &[String]) -> String {
         let mut text = "#include <stdio.h>\n".to_owned();
         let types = [

@@ -9,8 +9,8 @@ use crate::layout::HEADER_BYTES;
 use crate::schema::{Binding, Event, Point, Schema};
 use crate::typing::Checked;
 
-/// Describes the events with each byte of their records, the counters and the points. If the schema has been checked
-/// against a kernel, the description includes the arguments of the points and their types.
+/// Describes the events with each byte of their records, the counters and the points. If the schema has been
+/// checked against a kernel, the description includes the arguments of the points and their types.
 pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
     let mut text = String::new();
     for event in &schema.events {

@@ -36,7 +36,8 @@ pub const KNOWN: [(&str, KnownValue); 7] = [
     ("current", KnownValue::Current),
 ];
 
-/// The word before the dot that means a known value, even where the point has an argument of the same name: `here.pid`.
+/// The word before the dot that means a known value, even where the point has an argument of the same name:
+/// `here.pid`.
 pub const HERE: &str = "here";
 /// The word before the dot that means an argument: `args.pid`.
 pub const ARGS: &str = "args";

@@ -1,4 +1,5 @@
-//! The record of an event: where each field lies. `docs/schema.md` describes the record byte by byte, with the reasons.
+//! The record of an event: where each field lies. `docs/schema.md` describes the record byte by byte, with
+//! the reasons.
 //!
 //! ```text
 //!   word 0   bits 0–15 event, 16–31 bytes of the record, 32–63 serial number
@@ -13,15 +14,15 @@ use crate::types::FieldType;
 pub const HEADER_BYTES: usize = 16;
 /// Bytes of a word. A record begins and ends on a word's boundary, so that it is written by whole stores.
 pub const WORD_BYTES: usize = 8;
-/// The version of the layout. A change of the header, or of how fields are placed, raises it. It is part of the
-/// fingerprint of each schema.
+/// The version of the layout. A change of the header, or of how fields are placed, raises it. It is part of
+/// the fingerprint of each schema.
 pub const VERSION: u8 = 1;
 /// The number of a schema's first event. Smaller numbers are reserved.
 pub const FIRST_EVENT: u16 = 16;
 
-/// The recorder's own events. They mark a flush (paper §5.2), the switching of an event (§4.3), and what the kernel
-/// left out. The trace format defines their numbers. When a trace is converted, LOST stands for a gap, and UNKNOWN for
-/// an event whose number has no name.
+/// The recorder's own events. They mark a flush (paper §5.2), the switching of an event (§4.3), and what the
+/// kernel left out. The trace format defines their numbers. When a trace is converted, LOST stands for a gap,
+/// and UNKNOWN for an event whose number has no name.
 pub const OWN_EVENTS: [&str; 7] =
     ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF", "MISSED_RUNS", "LOST", "UNKNOWN"];
 
@@ -36,8 +37,8 @@ pub struct Layout {
     pub size: usize,
 }
 
-/// Gives each field its place, those with the largest alignment first. This order leaves no gap between fields, and no
-/// other order gives a smaller record.
+/// Gives each field its place, those with the largest alignment first. This order leaves no gap between
+/// fields, and no other order gives a smaller record.
 pub fn place(fields: &[FieldType]) -> Layout {
     let mut order: Vec<usize> = (0..fields.len()).collect();
     // The sort is stable: fields with the same alignment keep the schema's order, as the format promises.

@@ -1,9 +1,9 @@
 //! The schema language: one description of what is recorded of a subsystem.
 //!
-//! A schema says which events exist and which fields they have, what each counter counts, and where in the kernel or
-//! in a program each event is logged. The language is KLogger's configuration language (Etsion et al., "Fine Grained
-//! Kernel Logging with KLogger", EuroSys 2007, §4.1). KLogger's own files are read unchanged. The language adds the
-//! instrumentation points, which KLogger patched into the kernel (§5.5).
+//! A schema says which events exist and which fields they have, what each counter counts, and where in the
+//! kernel or in a program each event is logged. The language is KLogger's configuration language (Etsion et
+//! al., "Fine Grained Kernel Logging with KLogger", EuroSys 2007, §4.1). KLogger's own files are read
+//! unchanged. The language adds the instrumentation points, which KLogger patched into the kernel (§5.5).
 //!
 //! ```text
 //!   text ──parse──▶ File (ast) ──resolve──▶ Schema ──typing──▶ Checked
@@ -11,12 +11,13 @@
 //!                   format          explain, generate       KernelTypes (BTF, or by hand)
 //! ```
 //!
-//! 1. [`parse()`] reads one file. It does not look up names, so that a file with unknown names can still be formatted.
+//! 1. [`parse()`] reads one file. It does not look up names, so that a file with unknown names can still be
+//!    formatted.
 //! 2. [`Schema::read`] resolves the names of all files together and gives each field its place ([`layout`]).
 //! 3. [`check`] gives each expression its type, with a kernel's type information where it is available.
 //!
-//! Each step reports as many mistakes as it can find, each with its place ([`Problem`]). No input makes a step panic
-//! or run for long: [`limits`].
+//! Each step reports as many mistakes as it can find, each with its place ([`Problem`]). No input makes a
+//! step panic or run for long: [`limits`].
 //!
 //! ```
 //! use mete_schema::{Schema, Source, check};

@@ -40,7 +40,8 @@ impl Problem {
         self
     }
 
-    /// The text for people: the line, the place in it, and the help. `is_coloured` adds the colours of a terminal.
+    /// The text for people: the line, the place in it, and the help. `is_coloured` adds the colours of a
+    /// terminal.
     pub fn render(&self, sources: &[Source], is_coloured: bool) -> String {
         let mut snippets = Vec::from_iter(self.primary(sources));
         // `primary` shows another place in the same file; one in another file needs a snippet of its own.

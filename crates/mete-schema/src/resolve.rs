@@ -1,5 +1,5 @@
-//! Turns trees into a schema: looks up each name, and lays out the record of each event. Expressions are left to
-//! [`typing`](crate::typing), which may know the kernel.
+//! Turns trees into a schema: looks up each name, and lays out the record of each event. Expressions are left
+//! to [`typing`](crate::typing), which may know the kernel.
 
 use std::collections::HashMap;
 
@@ -65,8 +65,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether no further problem will be reported. Then the search for the nearest name, which takes long, would be
-    /// wasted.
+    /// Whether no further problem will be reported. Then the search for the nearest name, which takes long,
+    /// would be wasted.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_PROBLEMS
     }
@@ -78,8 +78,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks that the events that all points of a place log fit into one program. Probe points are exempt, because
-    /// nothing is compiled for them.
+    /// Checks that the events that all points of a place log fit into one program. Probe points are exempt,
+    /// because nothing is compiled for them.
     fn places(&mut self, points: &[Point]) {
         let mut logs: HashMap<&Target, usize> = HashMap::new();
         for point in points.iter().filter(|point| !matches!(point.target, Target::Probe(_))) {
@@ -138,7 +138,8 @@ impl Resolver<'_> {
         self.event_name(&event.name);
         self.limit(nth + 1, MAX_EVENTS, "events", Some(event.name.span));
         let fields = self.fields(event);
-        // A field with a mistake is left out, so that the size may be too small; the schema is refused in any case.
+        // A field with a mistake is left out, so that the size may be too small; the schema is refused in any
+        // case.
         let kinds: Vec<_> = fields.iter().map(|field| field.kind).collect();
         let layout = place(&kinds);
         if layout.size > MAX_RECORD_BYTES {

@@ -6,7 +6,8 @@ use crate::layout::Layout;
 use crate::source::Span;
 use crate::types::FieldType;
 
-/// A schema without mistakes of its own. [`check`](crate::check) finds out whether a kernel has what the points name.
+/// A schema without mistakes of its own. [`check`](crate::check) finds out whether a kernel has what the
+/// points name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// What the virtual counters count, on which architectures.
@@ -20,8 +21,8 @@ pub struct Schema {
 /// What a virtual counter counts on an architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The architecture's name as written. [`ANY`](crate::counter::ANY) stands for all architectures that do not bind
-    /// the counter themselves.
+    /// The architecture's name as written. [`ANY`](crate::counter::ANY) stands for all architectures that do
+    /// not bind the counter themselves.
     pub arch: String,
     /// The virtual counter.
     pub number: u8,
@@ -174,8 +175,8 @@ impl Field {
 }
 
 impl Event {
-    /// A number that changes with the event's name and with the names and types of its fields, but not with the
-    /// event's number. A program and a recorder that have the same fingerprint mean the same event.
+    /// A number that changes with the event's name and with the names and types of its fields, but not with
+    /// the event's number. A program and a recorder that have the same fingerprint mean the same event.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::new();
         hash.add(self.name.as_bytes());

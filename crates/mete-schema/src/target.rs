@@ -55,8 +55,8 @@ impl TargetPart {
         }
     }
 
-    /// Whether the part goes into generated code and must be a name. Paths and symbols of programs need not be names,
-    /// because they go to the loader.
+    /// Whether the part goes into generated code and must be a name. Paths and symbols of programs need not
+    /// be names, because they go to the loader.
     const fn must_be_name(self) -> bool {
         match self {
             TargetPart::Tracepoint | TargetPart::Group | TargetPart::Name | TargetPart::Provider => true,
@@ -136,7 +136,8 @@ fn count(parts: usize) -> &'static str {
     ["nothing", "one part", "two parts", "three parts"].get(parts).copied().unwrap_or("more parts")
 }
 
-/// Whether the kernel may use this name. A name may begin with a digit there: `9p_protocol_dump` is a tracepoint.
+/// Whether the kernel may use this name. A name may begin with a digit there: `9p_protocol_dump` is a
+/// tracepoint.
 fn is_word(text: &str) -> bool {
     is_name(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) && is_name(&format!("_{text}"))
 }

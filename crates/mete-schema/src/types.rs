@@ -67,8 +67,8 @@ impl fmt::Display for Int {
 /// The word for a letter, of which alone there are arrays.
 pub const LETTER: &str = "char";
 
-/// All words for types, and what each means. `long` has 64 bits on every machine, because a trace may be read on
-/// another machine than the one that recorded it.
+/// All words for types, and what each means. `long` has 64 bits on every machine, because a trace may be read
+/// on another machine than the one that recorded it.
 pub const WORDS: [(&str, FieldType); 20] = [
     (LETTER, FieldType::Int(Int::signed(8))),
     ("uchar", FieldType::Int(Int::unsigned(8))),

@@ -1,4 +1,5 @@
-//! Generated code: Rust and C write the same bytes, types are checked at the call, and a disabled call leaves no code.
+//! Generated code: Rust and C write the same bytes, types are checked at the call, and a disabled call leaves
+//! no code.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

@@ -1,4 +1,5 @@
-//! Shares from a file (TOML): what the options of `mete schedule` say, for a service that starts with the machine.
+//! Shares from a file (TOML): what the options of `mete schedule` say, for a service that starts with the
+//! machine.
 //!
 //! ```toml
 //! policy = "vtrr"                    # left out, it is vtrr

@@ -18,8 +18,8 @@ use crate::{Did, Given};
 /// By what shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// For control groups, the first of the others that this kernel has and that can run the policy; for other domains, the
-    /// dispatcher.
+    /// For control groups, the first of the others that this kernel has and that can run the policy; for
+    /// other domains, the dispatcher.
     #[default]
     Auto,
     /// By sched_ext: group VTRR inside the kernel, other policies outside it.
@@ -64,7 +64,8 @@ pub struct Dealer {
 }
 
 impl Dealer {
-    /// Gives each domain its share. Without a domain, sched_ext gives all control groups what their `cpu.weight` says.
+    /// Gives each domain its share. Without a domain, sched_ext gives all control groups what their
+    /// `cpu.weight` says.
     ///
     /// # Errors
     ///
@@ -105,8 +106,8 @@ impl Dealer {
         Ok(Dealer { means, policy, because, domains, accounts, begin, since: begin, before })
     }
 
-    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out. To be called
-    /// some times each second.
+    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out.
+    /// To be called some times each second.
     ///
     /// # Errors
     ///
@@ -122,7 +123,8 @@ impl Dealer {
     ///
     /// # Errors
     ///
-    /// [`DealError::NoDomain`], [`DealError::NoShare`], or what the means answers; it has the share that it had then.
+    /// [`DealError::NoDomain`], [`DealError::NoShare`], or what the means answers; it has the share that it
+    /// had then.
     pub fn set_share(&mut self, domain: &str, share: &str) -> Result<(), DealError> {
         let nth = self.domains.iter().position(|known| known.spec.name == domain);
         let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into() })?;

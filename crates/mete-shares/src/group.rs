@@ -52,8 +52,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// For each domain the sum of these numbers over the domains that it competes with: where all are control groups, those
-/// with the same parent.
+/// For each domain the sum of these numbers over the domains that it competes with: where all are control
+/// groups, those with the same parent.
 pub(crate) fn sums(domains: &[SharedDomain], number: impl Fn(usize) -> f64) -> Vec<f64> {
     let parents: Option<Vec<_>> =
         domains.iter().map(|domain| control_group(domain).map(Path::parent)).collect();

@@ -9,8 +9,8 @@
 //! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds on one processor, some points on several |
 //! | the dispatcher | any processes | VTRR, or another policy, outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |
 //!
-//! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was changed is put
-//! back when the dealer goes, also after `kill -9`.
+//! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was
+//! changed is put back when the dealer goes, also after `kill -9`.
 //!
 //! ```no_run
 //! use mete_shares::{By, Dealer, SharePolicy, SharedDomain};

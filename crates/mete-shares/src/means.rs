@@ -100,7 +100,8 @@ impl Means {
         }
     }
 
-    /// Why what was changed would stay if this process and those that watch it were killed at the same moment.
+    /// Why what was changed would stay if this process and those that watch it were killed at the same
+    /// moment.
     pub fn unnamed(&self) -> Option<&io::Error> {
         match self {
             Means::Ext(_) | Means::Outside(_) => None,

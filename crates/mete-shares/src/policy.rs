@@ -4,8 +4,8 @@ use mete_policy::{CATALOG, Entry, by_name};
 
 use crate::error::DealError;
 
-/// The name by which people ask for group VTRR where shares are dealt out. In the catalogue, the paper's policy has it, which
-/// knows no groups.
+/// The name by which people ask for group VTRR where shares are dealt out. In the catalogue, the paper's
+/// policy has it, which knows no groups.
 const SHORT: &str = "vtrr";
 /// Its name in the catalogue.
 const DISTRIBUTED: &str = "distributed-vtrr";
@@ -13,12 +13,12 @@ const DISTRIBUTED: &str = "distributed-vtrr";
 /// A policy by which shares can be dealt out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharePolicy {
-    /// Distributed group VTRR. Inside the kernel sched_ext runs it, outside the dispatcher, and weights of control groups give
-    /// about the same.
+    /// Distributed group VTRR. Inside the kernel sched_ext runs it, outside the dispatcher, and weights of
+    /// control groups give about the same.
     #[default]
     GroupVtrr,
-    /// Another one of the catalogue, at this place. It decides outside the kernel: sched_ext or the dispatcher carries its
-    /// decisions out.
+    /// Another one of the catalogue, at this place. It decides outside the kernel: sched_ext or the
+    /// dispatcher carries its decisions out.
     Outside(usize),
 }
 

@@ -1,6 +1,7 @@
-//! `auto|ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and waits. For each line on its input it prints what
-//! acts, whether it rules, and for each group what was wanted and given, in percent; a line `NAME=SHARE` sets a share first. At the
-//! end of its input it prints what was put back.
+//! `auto|ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and
+//! waits. For each line on its input it prints what acts, whether it rules, and for each group what was
+//! wanted and given, in percent; a line `NAME=SHARE` sets a share first. At the end of its input it prints
+//! what was put back.
 
 use std::io::{self, BufRead, Write};
 

@@ -150,8 +150,8 @@ fn time_is_counted() -> bool {
     std::env::var_os("METE_VM_TESTS").is_some()
 }
 
-/// Two groups that compete with 1 and 3 hogs get two parts and one part, and when shares are set, others; wherever the
-/// kernel accounts for groups and time does not depend on what else the machine does.
+/// Two groups that compete with 1 and 3 hogs get two parts and one part, and when shares are set, others;
+/// wherever the kernel accounts for groups and time does not depend on what else the machine does.
 fn gives_two_to_one(by: &str, expected: &str) {
     let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
     let (few, many) = (few.hogs(1), many.hogs(3));

@@ -26,11 +26,11 @@
 //!
 //! # A policy of your own
 //!
-//! A policy that you wrote runs like those of the catalog. [`report::run_under`] runs it in a scenario, made for the
-//! scenario by [`Scenario::setup`]; [`report::run`] runs one of the catalog *beside* it, in the same scenario from the
-//! same seed, so that the reports differ by the policies alone. [`quanta::run`] compares policies more strictly: all
-//! clients are always ready, on one processor, and every error is exact. `Beside` in `mete-bench` makes a table and a
-//! picture of that.
+//! A policy that you wrote runs like those of the catalog. [`report::run_under`] runs it in a scenario, made
+//! for the scenario by [`Scenario::setup`]; [`report::run`] runs one of the catalog *beside* it, in the same
+//! scenario from the same seed, so that the reports differ by the policies alone. [`quanta::run`] compares
+//! policies more strictly: all clients are always ready, on one processor, and every error is exact. `Beside`
+//! in `mete-bench` makes a table and a picture of that.
 //!
 //! ```
 //! use std::collections::VecDeque;

@@ -84,8 +84,8 @@ pub fn run<R: Recorder>(
 /// The end of a run: its report and what also recorded it, or the reason why it was stopped.
 type Outcome<B, R> = ControlFlow<B, (Report, R)>;
 
-/// As [`run`] with a policy of the catalog, unless `go_on` says [`ControlFlow::Break`]: then there is no report. `go_on` is asked every
-/// few thousand events.
+/// As [`run`] with a policy of the catalog, unless `go_on` says [`ControlFlow::Break`]: then there is no
+/// report. `go_on` is asked every few thousand events.
 ///
 /// # Errors
 ///

@@ -39,8 +39,8 @@ impl Watch {
         Watch { clients: vec![Watched::default(); clients], last, hardware, fluid, starvation_ns }
     }
 
-    /// Forgets what was measured, but not which clients are ready and when they woke: a time from waking that ends in
-    /// the measured time counts, and counts as a whole. A wait counts from now on.
+    /// Forgets what was measured, but not which clients are ready and when they woke: a time from waking that
+    /// ends in the measured time counts, and counts as a whole. A wait counts from now on.
     pub(crate) fn begin(&mut self, now_ns: Nanoseconds) {
         self.fluid.forget(now_ns);
         for client in &mut self.clients {

@@ -1,5 +1,5 @@
-//! The pages in `studies/` are what their templates make of the results beside them, and the pictures what is drawn of
-//! the data: neither was changed by hand.
+//! The pages in `studies/` are what their templates make of the results beside them, and the pictures what is
+//! drawn of the data: neither was changed by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

@@ -1,5 +1,5 @@
-//! The papers' reader inside the study (thesis §4.5.2) must be right. Otherwise the comparison with it is worth
-//! nothing.
+//! The papers' reader inside the study (thesis §4.5.2) must be right. Otherwise the comparison with it is
+//! worth nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

@@ -1,5 +1,5 @@
-//! The studies of the TAVS paper: their results are the same at each run, the paper's main claims hold, and the
-//! studies say what they did not simulate.
+//! The studies of the TAVS paper: their results are the same at each run, the paper's main claims hold, and
+//! the studies say what they did not simulate.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -79,8 +79,8 @@ fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
     let agree = |name| of(name).map(|claim| claim.verdict == Verdict::Holds).collect::<Vec<_>>();
     assert_eq!(agree("TAVS fig. 14"), [true; 2]);
     assert_eq!(agree("TAVS fig. 7(a), if each packet is handed on by itself"), [true]);
-    // The texts of table 2 take milliseconds, and now and then a turn of all other domains. A few seeds do not give a
-    // settled mean.
+    // The texts of table 2 take milliseconds, and now and then a turn of all other domains. A few seeds do
+    // not give a settled mean.
     for claim in keep.claim_results.iter().filter(|claim| claim.figure != "TAVS table 2") {
         assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
     }

@@ -1,4 +1,5 @@
-//! The studies of the VTRR paper: their results are the same at each run, and they say what they did not simulate.
+//! The studies of the VTRR paper: their results are the same at each run, and they say what they did not
+//! simulate.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 

@@ -1,5 +1,5 @@
-//! What recording costs on this machine: two processors, each with a producer of 32-byte events at a steady rate, and
-//! buffers of the default size. Prints losses and the processor time of the flush threads.
+//! What recording costs on this machine: two processors, each with a producer of 32-byte events at a steady
+//! rate, and buffers of the default size. Prints losses and the processor time of the flush threads.
 //!
 //!     cargo run --release -p mete-trace --example sustain -- [EVENTS_A_SECOND] [SECONDS] [BLOCK_BYTES] [DIRECTORY]
 //!
@@ -33,7 +33,8 @@ fn description() -> Description {
     Description { schema: String::new(), events: vec![event] }
 }
 
-/// Records in portions, a thousand a second. Returns the number of events, and the cost of one in nanoseconds.
+/// Records in portions, a thousand a second. Returns the number of events, and the cost of one in
+/// nanoseconds.
 fn produce(memory: &Memory, processor: u64, rate: u64, time: Duration) -> (u64, f64) {
     mete_trace::thread::bind(processor as u32);
     let producer = Producer::new(memory.buffer(processor as usize));

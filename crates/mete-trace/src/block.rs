@@ -1,8 +1,8 @@
 //! Blocks: what trace files are made of. `docs/trace-format.md` describes every byte.
 //!
-//! A block has a fixed size and a fixed place in the file, and holds whole records. Its header says which records these
-//! are. So a reader finds a block by its number, or by time through a binary search over the headers, even if the
-//! blocks around it are damaged.
+//! A block has a fixed size and a fixed place in the file, and holds whole records. Its header says which
+//! records these are. So a reader finds a block by its number, or by time through a binary search over the
+//! headers, even if the blocks around it are damaged.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -21,14 +21,15 @@ pub const UNIT: u32 = 4096;
 pub const MIN_BYTES: u32 = 2 * UNIT;
 /// The largest block.
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
-/// The default size. For each processor, a killed recorder loses less than this, in addition to what was still in the
-/// buffer. The header takes one five-hundredth of a block, and a search in a gigabyte needs fourteen reads.
+/// The default size. For each processor, a killed recorder loses less than this, in addition to what was
+/// still in the buffer. The header takes one five-hundredth of a block, and a search in a gigabyte needs
+/// fourteen reads.
 pub const DEFAULT_BLOCK_BYTES: u32 = 64 << 10;
 
 /// Flag: the recording was stopped in order; no block follows.
 pub const FLAG_LAST: u32 = 1;
-/// Flag: in this file, up to the end of this block, a time stamp was earlier than one before it. So times do not tell
-/// where to look.
+/// Flag: in this file, up to the end of this block, a time stamp was earlier than one before it. So times do
+/// not tell where to look.
 pub const FLAG_DISORDER: u32 = 2;
 
 /// Where the fields of a header lie.
@@ -80,8 +81,8 @@ pub type RecordingId = [u8; 16];
 
 /// What a block says about itself: these bytes stand at its front, in this order.
 ///
-/// The numbers are little endian and need no alignment, so that the fields are the bytes of the file. A header that was
-/// read has any values until [`Header::decode`] has checked them.
+/// The numbers are little endian and need no alignment, so that the fields are the bytes of the file. A
+/// header that was read has any values until [`Header::decode`] has checked them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Header {
@@ -98,8 +99,8 @@ pub struct Header {
     pub number: U64,
     /// Serial number of the first record. In a block without records, it equals `end_serial`.
     pub first_serial: U64,
-    /// One more than the serial number of the last event that this block accounts for. That is the last record, except
-    /// in the last block of a recording, where losses after the last record count, too.
+    /// One more than the serial number of the last event that this block accounts for. That is the last
+    /// record, except in the last block of a recording, where losses after the last record count, too.
     pub end_serial: U64,
     /// Events lost between the previous block and the first record.
     pub lost_before: U64,
@@ -185,7 +186,8 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Damage`] if these bytes are not the header of a block in a file whose blocks have `block_bytes` bytes.
+    /// [`Damage`] if these bytes are not the header of a block in a file whose blocks have `block_bytes`
+    /// bytes.
     pub fn decode(bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Result<Header, Damage> {
         let header: Header = zerocopy::transmute!(*bytes);
         header.check_kind()?;
@@ -253,8 +255,8 @@ impl Header {
     }
 }
 
-/// The checksum of a block, of which `block` has all bytes that are written. It is the CRC-32 of zlib over header and
-/// records, with zeroes in the place of the checksum itself.
+/// The checksum of a block, of which `block` has all bytes that are written. It is the CRC-32 of zlib over
+/// header and records, with zeroes in the place of the checksum itself.
 pub fn checksum(block: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&block[..offset::CHECKSUM]);
@@ -263,8 +265,8 @@ pub fn checksum(block: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all bytes that are written
-/// of the block.
+/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all bytes that are
+/// written of the block.
 ///
 /// # Errors
 ///
@@ -390,7 +392,8 @@ impl Builder {
             header.lost_inside += lost;
             header.first_time = header.first_time.min(time.into());
         }
-        // The flag and the latest time go on from block to block: a search needs them for the file up to here.
+        // The flag and the latest time go on from block to block: a search needs them for the file up to
+        // here.
         if header.last_time > time {
             header.flags |= FLAG_DISORDER;
         }
@@ -404,8 +407,8 @@ impl Builder {
         self.seal_at(self.next_serial)
     }
 
-    /// Closes the last block of a recording, in which `occurred` events occurred in all. The events that were lost
-    /// after the last record are among them.
+    /// Closes the last block of a recording, in which `occurred` events occurred in all. The events that were
+    /// lost after the last record are among them.
     pub fn seal_last(&mut self, occurred: u64) -> Block {
         self.header.flags |= FLAG_LAST;
         self.seal_at(occurred.max(self.next_serial))
@@ -425,7 +428,8 @@ impl Builder {
         bytes.resize(bytes.len().max(HEADER_BYTES), 0);
         header.used = ((bytes.len() - HEADER_BYTES) as u32).into();
         header.encode(&mut bytes);
-        // The checksum takes its own bytes as zero, so the header is encoded first without it and then with it.
+        // The checksum takes its own bytes as zero, so the header is encoded first without it and then with
+        // it.
         header.checksum = checksum(&bytes).into();
         header.encode(&mut bytes);
         self.next_serial = end_serial;

@@ -15,8 +15,8 @@ pub struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// The buffer in the words of an area; `None` if the number of words fits no size of buffer. The size is derived
-    /// from that number and never read from the memory.
+    /// The buffer in the words of an area; `None` if the number of words fits no size of buffer. The size is
+    /// derived from that number and never read from the memory.
     pub fn new(area: &'a [AtomicU64]) -> Option<Buffer<'a>> {
         let data_bytes = (area.len() * 8).checked_sub(HEADER_BYTES + layout::SLACK_BYTES)?;
         let sizes = 1 << layout::MIN_SIZE_LOG2..=1 << layout::MAX_SIZE_LOG2;
@@ -41,8 +41,9 @@ impl<'a> Buffer<'a> {
         self.word(layout::MAGIC_OFFSET).load(Ordering::Acquire) == layout::MAGIC
     }
 
-    /// Begins again with an empty buffer and this serial number. No other thread may use the buffer during the call.
-    /// The memory holds what a [`Consumer`](crate::Consumer) has left, which is zero, or what will not be read.
+    /// Begins again with an empty buffer and this serial number. No other thread may use the buffer during
+    /// the call. The memory holds what a [`Consumer`](crate::Consumer) has left, which is zero, or what will
+    /// not be read.
     pub fn restart(&self, serial: u64) {
         self.released_word().store(0, Ordering::Relaxed);
         self.reserve_word().store(serial << 32, Ordering::Release);
@@ -94,7 +95,8 @@ impl<'a> Buffer<'a> {
         self.word(layout::RELEASED_OFFSET)
     }
 
-    /// The words from a byte offset to the end of the data. The offset is masked here, so that it is always inside.
+    /// The words from a byte offset to the end of the data. The offset is masked here, so that it is always
+    /// inside.
     #[inline(always)]
     pub(crate) fn data_from(&self, offset: u32) -> &'a [AtomicU64] {
         &self.data[(offset as usize / 8) & (self.data.len() - 1)..]
@@ -103,8 +105,8 @@ impl<'a> Buffer<'a> {
     /// The word that the flush thread sleeps on.
     pub(crate) fn calls(&self) -> &'a AtomicU32 {
         let word = self.word(layout::CALLS_OFFSET);
-        // SAFETY: a 64-bit atomic is large enough and aligned for a 32-bit one, and lives as long. No other code
-        // accesses this word.
+        // SAFETY: a 64-bit atomic is large enough and aligned for a 32-bit one, and lives as long. No other
+        // code accesses this word.
         unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) }
     }
 

@@ -35,13 +35,14 @@ struct JoinedRecorder {
     page: InvitationPage,
     buffers: Memory,
     clock: ClockSource,
-    /// The position of each of the program's events in the invitation, in the order of the program's own event numbers.
+    /// The position of each of the program's events in the invitation, in the order of the program's own
+    /// event numbers.
     places: Vec<Option<usize>>,
 }
 
 impl Channel {
-    /// Joins the recorder that has started this program, if a recorder has. `events` are the program's events: their
-    /// numbers in its records, and their fingerprints.
+    /// Joins the recorder that has started this program, if a recorder has. `events` are the program's
+    /// events: their numbers in its records, and their fingerprints.
     ///
     /// An invalid invitation has the same effect as no recorder: the program goes on without recording.
     pub fn from_environment(events: &[(u16, u64)]) -> Channel {
@@ -58,8 +59,8 @@ impl Channel {
         self.0.is_some()
     }
 
-    /// Records what an encoder has written, if the event is on. No lock, and no system call except at the low-water
-    /// mark.
+    /// Records what an encoder has written, if the event is on. No lock, and no system call except at the
+    /// low-water mark.
     #[inline]
     pub fn emit(&self, record: &[u8]) {
         if let Some(joined) = &self.0
@@ -106,8 +107,8 @@ impl JoinedRecorder {
 
     #[inline]
     fn record(&self, number: u16, record: &[u8]) {
-        // The thread may move to another processor right after this. That is slower, and nothing worse: any number of
-        // producers may share a buffer.
+        // The thread may move to another processor right after this. That is slower, and nothing worse: any
+        // number of producers may share a buffer.
         let processor = rustix::thread::sched_getcpu() % self.buffers.processors();
         let producer = Producer::new(self.buffers.buffer(processor));
         let mut words = [0; MOST_WORDS];
@@ -122,8 +123,8 @@ impl JoinedRecorder {
     }
 }
 
-/// The position of each event in the invitation. Positions are kept and not the words, because an event may be switched
-/// later.
+/// The position of each event in the invitation. Positions are kept and not the words, because an event may
+/// be switched later.
 fn places(page: &InvitationPage, events: &[(u16, u64)]) -> Vec<Option<usize>> {
     let most = events.iter().map(|(number, _)| usize::from(*number) + 1).max().unwrap_or(0);
     let mut places = vec![None; most.saturating_sub(usize::from(FIRST_EVENT))];

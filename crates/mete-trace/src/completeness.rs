@@ -1,5 +1,5 @@
-//! What is in a trace and what is not (NEW-2), for each processor and interval. The numbers follow from serial numbers
-//! and never from a guess.
+//! What is in a trace and what is not (NEW-2), for each processor and interval. The numbers follow from
+//! serial numbers and never from a guess.
 
 use mete_log::Ticks;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,8 @@ use crate::block::Header;
 pub struct Account {
     /// The processor, or the number of the file.
     pub processor: u32,
-    /// The processor on which the programs ran whose own events these are, if they have a file beside the kernel's.
+    /// The processor on which the programs ran whose own events these are, if they have a file beside the
+    /// kernel's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs_of: Option<u32>,
     /// Serial number at which the interval begins.
@@ -20,8 +21,9 @@ pub struct Account {
     pub end_serial: u64,
     /// Records in the trace.
     pub records: u64,
-    /// Events that occurred and are not in the trace: `end_serial - first_serial - records`, if times rise throughout
-    /// the file. If they do not, events of other times have serial numbers between those of the interval.
+    /// Events that occurred and are not in the trace: `end_serial - first_serial - records`, if times rise
+    /// throughout the file. If they do not, events of other times have serial numbers between those of the
+    /// interval.
     pub lost: u64,
     /// How many of these were recorded but could not be written, or can no longer be read.
     pub unwritten: u64,
@@ -29,8 +31,8 @@ pub struct Account {
     pub first_time: Ticks,
     /// Latest time stamp, in ticks; 0 without records.
     pub last_time: Ticks,
-    /// Whether it is known what came at the end of the interval: a later event, or the end of the recording. If not,
-    /// the recorder ended before it could say how many events occurred, and there may have been more.
+    /// Whether it is known what came at the end of the interval: a later event, or the end of the recording.
+    /// If not, the recorder ended before it could say how many events occurred, and there may have been more.
     pub ended: bool,
 }
 
@@ -47,7 +49,8 @@ impl Account {
         self.ended = header.is_last();
     }
 
-    /// Whether every event that occurred in the interval is in the trace, and the end of the recording is known.
+    /// Whether every event that occurred in the interval is in the trace, and the end of the recording is
+    /// known.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.ended
     }

@@ -1,8 +1,8 @@
-//! The flush thread's side of a buffer: takes complete records out, in order, and accounts for every serial number
-//! (KLOG-6).
+//! The flush thread's side of a buffer: takes complete records out, in order, and accounts for every serial
+//! number (KLOG-6).
 //!
-//! The consumer trusts nothing in the buffer. It loads a record's first word once and checks it, and copies the record
-//! with the size in that word. If the buffer changes afterwards, nothing else changes.
+//! The consumer trusts nothing in the buffer. It loads a record's first word once and checks it, and copies
+//! the record with the size in that word. If the buffer changes afterwards, nothing else changes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,8 +10,8 @@ use crate::buffer::Buffer;
 use crate::protocol::{self, Reserve};
 use crate::record::{Head, MAX_BYTES, PADDING, unfold};
 
-/// A buffer held something that no producer writes. Its whole content was thrown away. The next good record shows the
-/// loss by its serial number.
+/// A buffer held something that no producer writes. Its whole content was thrown away. The next good record
+/// shows the loss by its serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Garbled {
     /// More bytes are reserved than the buffer has.
@@ -57,8 +57,8 @@ pub struct Drained {
     pub stalled: bool,
 }
 
-/// Takes records out of one buffer. A buffer must have one consumer at a time. With two, each would get some of the
-/// records, or take them for garbled.
+/// Takes records out of one buffer. A buffer must have one consumer at a time. With two, each would get some
+/// of the records, or take them for garbled.
 #[derive(Debug)]
 pub struct Consumer<'a> {
     buffer: Buffer<'a>,
@@ -109,9 +109,10 @@ impl<'a> Consumer<'a> {
         self.next_serial
     }
 
-    /// One pass over the complete records: hands each of them to `sink`, with its serial number. The pass ends when
-    /// there is no further complete record, when `sink` refuses one (which stays in the buffer), or when everything is
-    /// handed out that was reserved when the pass began. At the end of the pass the places go back to the producers.
+    /// One pass over the complete records: hands each of them to `sink`, with its serial number. The pass
+    /// ends when there is no further complete record, when `sink` refuses one (which stays in the buffer), or
+    /// when everything is handed out that was reserved when the pass began. At the end of the pass the places
+    /// go back to the producers.
     ///
     /// # Errors
     ///
@@ -148,7 +149,8 @@ impl<'a> Consumer<'a> {
                     break;
                 }
             };
-            // Zeroed before it is given back: a producer takes a zero word for a place that is not written yet.
+            // Zeroed before it is given back: a producer takes a zero word for a place that is not written
+            // yet.
             self.clear(pass.position, bytes);
             pass.position += bytes as u64;
         }
@@ -164,11 +166,12 @@ impl<'a> Consumer<'a> {
         if used > u64::from(capacity) {
             return Err(Garbled::Reserve { used, capacity });
         }
-        // This is right as long as fewer than 2^32 events occur between two passes. Of that number, a buffer holds at
-        // most one in 64; the others are lost, and a lost event changes the serial number and nothing else. So no other
-        // word tells that it went round, and 2^32 more events are lost than the gap says. The flush thread looks
-        // many times a second. Only a disk that takes no block for longer than producers need for 2^32 events, some
-        // twenty seconds at the least, keeps it from looking (docs/limits.md).
+        // This is right as long as fewer than 2^32 events occur between two passes. Of that number, a buffer
+        // holds at most one in 64; the others are lost, and a lost event changes the serial number and
+        // nothing else. So no other word tells that it went round, and 2^32 more events are lost than the gap
+        // says. The flush thread looks many times a second. Only a disk that takes no block for longer than
+        // producers need for 2^32 events, some twenty seconds at the least, keeps it from looking
+        // (docs/limits.md).
         let end_serial = unfold(self.next_serial, serial);
         Ok(DrainPass { position: self.released, end: self.released + used, end_serial })
     }
@@ -210,8 +213,8 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// Throws away the buffer's content and goes on after it. This is for a buffer with a hole that a killed producer
-    /// has left, when no producer writes into it any more. What is thrown away shows as a gap.
+    /// Throws away the buffer's content and goes on after it. This is for a buffer with a hole that a killed
+    /// producer has left, when no producer writes into it any more. What is thrown away shows as a gap.
     pub fn abandon(&mut self) {
         // Only up to what is reserved by now. Everything is cleared, because an unwritten place must be zero.
         let reserved = self.buffer.reserved();

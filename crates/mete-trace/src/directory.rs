@@ -1,6 +1,6 @@
-//! The directory of a trace. Only its owner may read it, because the trace holds addresses of the kernel and names of
-//! threads. The recorder finds the directory once and holds it open, so that it never writes into something that
-//! another user has put in its place.
+//! The directory of a trace. Only its owner may read it, because the trace holds addresses of the kernel and
+//! names of threads. The recorder finds the directory once and holds it open, so that it never writes into
+//! something that another user has put in its place.
 //!
 //! A trace that gives way to a new one is set aside first, under other names:
 //!
@@ -62,7 +62,8 @@ pub(crate) fn make(path: &Path, former: FormerTrace) -> Result<Directory, Record
     Ok(Directory { folder, path: path.to_owned(), made, former, _lock: lock })
 }
 
-/// Locks the directory and sets the trace that gives way aside. Returns the lock and the names of that trace's files.
+/// Locks the directory and sets the trace that gives way aside. Returns the lock and the names of that
+/// trace's files.
 fn reserve(
     folder: &Folder,
     path: &Path,
@@ -84,13 +85,15 @@ fn take(folder: &Folder, path: &Path) -> Result<OwnedFd, RecordError> {
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Err(RecordError::InUse(path.to_owned())),
         Ok(()) => remove_left_over(folder),
-        // Where nothing can be locked, another recorder may be at work. So no file there is treated as left over.
+        // Where nothing can be locked, another recorder may be at work. So no file there is treated as left
+        // over.
         Err(_) => {}
     }
     Ok(lock)
 }
 
-/// Whether `make` would refuse a directory because of its content. A directory that does not exist yet is free.
+/// Whether `make` would refuse a directory because of its content. A directory that does not exist yet is
+/// free.
 ///
 /// # Errors
 ///
@@ -105,8 +108,8 @@ pub fn check(path: &Path, former: FormerTrace) -> Result<(), RecordError> {
     replaced(&folder, path, former).map(drop)
 }
 
-/// The files that have to give way. The descriptions come last, so that the files that are left are a trace until all
-/// are gone.
+/// The files that have to give way. The descriptions come last, so that the files that are left are a trace
+/// until all are gone.
 fn replaced(folder: &Folder, path: &Path, former: FormerTrace) -> Result<Vec<OsString>, RecordError> {
     let mut names = folder.names().map_err(|source| failed("look into", path, source))?;
     if names.is_empty() {
@@ -163,8 +166,8 @@ fn restore(folder: &Folder, names: &[OsString]) {
 /// Removes what a killed recorder has left. There are two cases.
 ///
 /// * It was killed before it recorded anything: its first description may be incomplete, and is removed.
-/// * It was killed while an older trace gave way: that trace is put back if there is no new one, and removed if there
-///   is.
+/// * It was killed while an older trace gave way: that trace is put back if there is no new one, and removed
+///   if there is.
 fn remove_left_over(folder: &Folder) {
     let names = folder.names().unwrap_or_default();
     let former: Vec<_> = names.iter().filter_map(original).collect();
@@ -202,8 +205,8 @@ impl Directory {
         self.former.drain(..).for_each(|name| drop(self.folder.remove(aside(&name))));
     }
 
-    /// Removes these files, puts the trace that gave way back, and removes the directories that were made for the new
-    /// trace, unless other files have been put into them.
+    /// Removes these files, puts the trace that gave way back, and removes the directories that were made for
+    /// the new trace, unless other files have been put into them.
     pub(crate) fn remove(&self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) {
         names.into_iter().for_each(|name| drop(self.folder.remove(name)));
         restore(&self.folder, &self.former);

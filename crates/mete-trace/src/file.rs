@@ -1,5 +1,5 @@
-//! One processor's file of blocks, read block by block. The file may be damaged or cut, or may be another program's
-//! file: every byte is checked before it is used.
+//! One processor's file of blocks, read block by block. The file may be damaged or cut, or may be another
+//! program's file: every byte is checked before it is used.
 
 use std::fs::File;
 use std::io;
@@ -132,13 +132,14 @@ impl BlockFile {
         self.file.is_some()
     }
 
-    /// The number of the first block in the file, which is not 0 in a flight recorder's trace. Any sound block tells
-    /// it.
+    /// The number of the first block in the file, which is not 0 in a flight recorder's trace. Any sound
+    /// block tells it.
     fn find_first_number(&self) -> u64 {
         let (mut bytes, mut block) = (Vec::new(), 0);
         while block < self.blocks() {
             let read = self.read_any(block, &mut bytes);
-            // A sound block whose number is smaller than its position was moved here. Then the next block decides.
+            // A sound block whose number is smaller than its position was moved here. Then the next block
+            // decides.
             if let Some(first) = read.as_ref().ok().and_then(|header| header.number.get().checked_sub(block))
             {
                 return first;
@@ -151,8 +152,8 @@ impl BlockFile {
         0
     }
 
-    /// The next block after `block` into which something was written. Holes, where the file has no room on the disk,
-    /// are skipped and not read: the file may be larger than any disk.
+    /// The next block after `block` into which something was written. Holes, where the file has no room on
+    /// the disk, are skipped and not read: the file may be larger than any disk.
     pub(crate) fn end_of_nothing(&self, block: u64) -> u64 {
         let mut block = block + 1;
         while block < self.blocks() {
@@ -171,7 +172,8 @@ impl BlockFile {
         block
     }
 
-    /// The first byte from `at` on that the file has on the disk. If the file system cannot say that, it is `at`.
+    /// The first byte from `at` on that the file has on the disk. If the file system cannot say that, it is
+    /// `at`.
     fn next_data(&self, at: u64) -> u64 {
         let Some(file) = &self.file else { return at };
         match seek(file, SeekFrom::Data(at)) {
@@ -277,8 +279,8 @@ impl BlockFile {
         ReadError::Damaged { path: self.path.clone(), block, at: self.place(block), damage }
     }
 
-    /// The first block that may have records from this time on. If a block that the search needs cannot be read, the
-    /// first block of all.
+    /// The first block that may have records from this time on. If a block that the search needs cannot be
+    /// read, the first block of all.
     pub fn find(&self, time: Ticks) -> u64 {
         let (mut low, mut high) = (0, self.blocks());
         let mut bytes = Vec::new();

@@ -6,8 +6,8 @@ use crate::description::FieldLayout;
 use crate::record::Record;
 use crate::value::Value;
 
-/// Which records are wanted. The default is all of them. Gaps are shown whatever events are wanted, because it is not
-/// known which events are in a gap.
+/// Which records are wanted. The default is all of them. Gaps are shown whatever events are wanted, because
+/// it is not known which events are in a gap.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     events: Option<Vec<u16>>,
@@ -73,8 +73,8 @@ impl Filter {
         self
     }
 
-    /// Only events that have one of these numbers in one of these fields. Each field is given with its event's number.
-    /// The recorder's own marks have no such fields and are left out.
+    /// Only events that have one of these numbers in one of these fields. Each field is given with its
+    /// event's number. The recorder's own marks have no such fields and are left out.
     pub fn saying(
         mut self,
         fields: impl IntoIterator<Item = (u16, FieldLayout)>,
@@ -96,9 +96,9 @@ impl Filter {
         self
     }
 
-    /// The same processors and the same time, with all events and those before that time. This is for a pass that also
-    /// learns from events that it does not show. That pass asks [`Filter::has`] which events it shows. Losses and
-    /// accounts are those of the time.
+    /// The same processors and the same time, with all events and those before that time. This is for a pass
+    /// that also learns from events that it does not show. That pass asks [`Filter::has`] which events it
+    /// shows. Losses and accounts are those of the time.
     pub fn with_all_events(&self) -> Filter {
         let Filter { processors, from_ticks, until_ticks, .. } = self.clone();
         Filter { processors, from_ticks, until_ticks, overhears: true, ..Filter::default() }

@@ -17,7 +17,7 @@ pub struct Gap {
     pub after: Option<Ticks>,
     /// Time stamp of the first record after the gap; `None` if there is none.
     pub before: Option<Ticks>,
-    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
-    /// room in the buffer when they occurred.
+    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they
+    /// found no room in the buffer when they occurred.
     pub unreadable: bool,
 }

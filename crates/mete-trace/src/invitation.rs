@@ -1,9 +1,10 @@
-//! What a recorder hands to the programs that it starts, so that they record their own events: the buffers, and a
-//! memory file that says how large these are, which clock is used, and which events have which numbers.
+//! What a recorder hands to the programs that it starts, so that they record their own events: the buffers,
+//! and a memory file that says how large these are, which clock is used, and which events have which numbers.
 //!
-//! A program inherits both descriptors and finds their numbers in its environment. So only programs that the recorder
-//! has started can take part, and nothing is left behind. Programs have buffers of their own, beside the kernel's. A
-//! program that is killed in the middle of a record, or that writes bad data, harms no events of others.
+//! A program inherits both descriptors and finds their numbers in its environment. So only programs that the
+//! recorder has started can take part, and nothing is left behind. Programs have buffers of their own, beside
+//! the kernel's. A program that is killed in the middle of a record, or that writes bad data, harms no events
+//! of others.
 //!
 //! ```text
 //!   0   magic                           64 bits
@@ -13,10 +14,11 @@
 //!                       number, is on   32 bits each
 //! ```
 //!
-//! This file is the one definition. `include/mete_recorder.h` says the same in C, and a test compares the two.
+//! This file is the one definition. `include/mete_recorder.h` says the same in C, and a test compares the
+//! two.
 //!
-//! Programs identify events by their fingerprints. The numbers are those of the recorded schema, which may consist of
-//! other files than the schema from which a program's encoders were made.
+//! Programs identify events by their fingerprints. The numbers are those of the recorded schema, which may
+//! consist of other files than the schema from which a program's encoders were made.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
@@ -31,7 +33,8 @@ use rustix::mm::ProtFlags;
 use crate::description::ClockSource;
 use crate::memory::{Buffers, Memory};
 
-/// The environment variable. It has the numbers of the two descriptors, such as `3,4`; the invitation's comes first.
+/// The environment variable. It has the numbers of the two descriptors, such as `3,4`; the invitation's comes
+/// first.
 pub const VARIABLE: &str = "METE_RECORDER";
 /// First word: "METEINV" and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METEINV\x01");
@@ -117,8 +120,8 @@ impl Invitation {
         words[0].store(MAGIC, Ordering::Release);
     }
 
-    /// From now on the events for whose numbers `is_on` holds are recorded, and no others. Programs see it at their
-    /// next event.
+    /// From now on the events for whose numbers `is_on` holds are recorded, and no others. Programs see it at
+    /// their next event.
     pub fn switch(&self, is_on: impl Fn(u16) -> bool) {
         for entry in self.page.events() {
             let number = entry[1].load(Ordering::Relaxed) as u16;
@@ -126,7 +129,8 @@ impl Invitation {
         }
     }
 
-    /// Lets programs that are started from now on inherit the invitation. Returns the value of [`VARIABLE`] for them.
+    /// Lets programs that are started from now on inherit the invitation. Returns the value of [`VARIABLE`]
+    /// for them.
     ///
     /// # Errors
     ///

@@ -7,9 +7,9 @@
 //!            slack     one page into which a producer with a garbled position may write
 //! ```
 //!
-//! The size of an area is a multiple of the page size, so that in an eBPF array of areas each area begins on a page.
-//! Records are at most a page long. They begin inside the data, because positions are masked. So a producer with a
-//! garbled position ends in the slack.
+//! The size of an area is a multiple of the page size, so that in an eBPF array of areas each area begins on
+//! a page. Records are at most a page long. They begin inside the data, because positions are masked. So a
+//! producer with a garbled position ends in the slack.
 
 /// First word of every buffer: "METEBUF" and the layout's version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METEBUF\x01");
@@ -20,7 +20,8 @@ pub const SLACK_BYTES: usize = crate::record::MAX_BYTES;
 
 /// Header: [`MAGIC`].
 pub const MAGIC_OFFSET: usize = 0;
-/// Header: the processor that the buffer belongs to, 32 bits, and the binary logarithm of the bytes of data, 32 bits.
+/// Header: the processor that the buffer belongs to, 32 bits, and the binary logarithm of the bytes of data,
+/// 32 bits.
 pub const PROCESSOR_OFFSET: usize = 8;
 /// Header: the [`Reserve`](crate::protocol::Reserve) word, on a cache line that only producers write.
 pub const RESERVE_OFFSET: usize = 64;

@@ -1,5 +1,5 @@
-//! Recording: events of any layout go through per-processor buffers into a trace directory, and no event is lost
-//! silently. "The paper" is KLogger; comments name its sections where something is implemented.
+//! Recording: events of any layout go through per-processor buffers into a trace directory, and no event is
+//! lost silently. "The paper" is KLogger; comments name its sections where something is implemented.
 //!
 //! ```text
 //!   producers                buffer                flush thread             trace directory
@@ -14,17 +14,18 @@
 //!
 //! Principles, in order of precedence:
 //!
-//! 1. **Every event that occurs on a processor takes a serial number, even if it finds no room.** A gap in the serial
-//!    numbers is a loss of exactly that size (KLOG-6): in the buffer, in the file and in every [`Account`].
-//! 2. **Nothing that was read from shared memory or from a file is trusted.** It is copied, then checked. If it is
-//!    wrong, the error names the place, and the parts around it are still read.
-//! 3. **Whatever happens to the recorder, the blocks that it wrote can be read.** A block is closed before it is
-//!    written and never changed afterwards.
+//! 1. **Every event that occurs on a processor takes a serial number, even if it finds no room.** A gap in
+//!    the serial numbers is a loss of exactly that size (KLOG-6): in the buffer, in the file and in every
+//!    [`Account`].
+//! 2. **Nothing that was read from shared memory or from a file is trusted.** It is copied, then checked. If
+//!    it is wrong, the error names the place, and the parts around it are still read.
+//! 3. **Whatever happens to the recorder, the blocks that it wrote can be read.** A block is closed before it
+//!    is written and never changed afterwards.
 //! 4. **The producer pays least**: no lock, no system call, no other processor's memory.
 //!
-//! To record: make a [`Memory`], start a [`Recorder`], give a [`Producer`] to the code that has events, and stop. To
-//! read: open a [`Trace`] and go through its [`Merge`]. `docs/trace-format.md` describes every byte of the files.
-//! `include/mete_trace.h` describes the buffer, for producers in C and eBPF.
+//! To record: make a [`Memory`], start a [`Recorder`], give a [`Producer`] to the code that has events, and
+//! stop. To read: open a [`Trace`] and go through its [`Merge`]. `docs/trace-format.md` describes every byte
+//! of the files. `include/mete_trace.h` describes the buffer, for producers in C and eBPF.
 //!
 //! | phase | modules |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The memory of recording buffers: one area for each processor, in a sealed memory file that other processes can map.
-//! It is locked, so that recording never waits for a page (KLogger §5.1).
+//! The memory of recording buffers: one area for each processor, in a sealed memory file that other processes
+//! can map. It is locked, so that recording never waits for a page (KLogger §5.1).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -19,16 +19,16 @@ pub trait Buffers: Send + Sync + 'static {
     /// The buffer of one processor, `0..processors()`.
     fn buffer(&self, processor: usize) -> Buffer<'_>;
 
-    /// The processor on which the programs run whose own events go into this buffer; `None` if this is one of the
-    /// kernel's buffers, or if the kernel has none.
+    /// The processor on which the programs run whose own events go into this buffer; `None` if this is one of
+    /// the kernel's buffers, or if the kernel has none.
     fn programs_of(&self, buffer: usize) -> Option<u32> {
         let _ = buffer;
         None
     }
 
-    /// Whether a single producer fills this buffer, in order of time, with events that happened earlier. Marks of the
-    /// present moment would be out of order there. So flushes leave no marks in it, and the producer itself
-    /// [marks](crate::switch::mark) events that are switched.
+    /// Whether a single producer fills this buffer, in order of time, with events that happened earlier.
+    /// Marks of the present moment would be out of order there. So flushes leave no marks in it, and the
+    /// producer itself [marks](crate::switch::mark) events that are switched.
     fn is_gathered(&self, buffer: usize) -> bool {
         let _ = buffer;
         false
@@ -72,8 +72,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Buffers of `2^size_log2` bytes each, zeroed and locked, with their headers written. If locking is refused, they
-    /// can be paged out, and [`Buffers::not_locked`] says so.
+    /// Buffers of `2^size_log2` bytes each, zeroed and locked, with their headers written. If locking is
+    /// refused, they can be paged out, and [`Buffers::not_locked`] says so.
     ///
     /// # Errors
     ///
@@ -94,12 +94,14 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] if [`Memory::new`] does not make such a file for these numbers, or if it cannot be mapped.
+    /// [`MemoryError`] if [`Memory::new`] does not make such a file for these numbers, or if it cannot be
+    /// mapped.
     pub(crate) fn join(file: OwnedFd, processors: usize, size_log2: u32) -> Result<Memory, MemoryError> {
         let bytes = checked_bytes(processors, size_log2)?;
         let mapping = Mapping::join(&file, bytes, ProtFlags::READ | ProtFlags::WRITE)?;
         let memory = Memory { mapping, size_log2, processors, lock: Ok(()), file };
-        // By now the descriptor's number may stand for another file, and nothing must be written into that one.
+        // By now the descriptor's number may stand for another file, and nothing must be written into that
+        // one.
         let are_made = (0..processors).all(|processor| memory.buffer(processor).is_initialised());
         if are_made { Ok(memory) } else { Err(MemoryError::NotMade) }
     }

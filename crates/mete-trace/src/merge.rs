@@ -1,7 +1,7 @@
 //! All processors' records in one order: by time stamp, and by processor where time stamps are equal.
 //!
-//! The records of one processor stay in the order of their serial numbers, even if its clock went back. A gap or an
-//! unreadable part comes where the records before it were.
+//! The records of one processor stay in the order of their serial numbers, even if its clock went back. A gap
+//! or an unreadable part comes where the records before it were.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,7 +59,8 @@ impl Merge {
         let Some(last) = self.last.take() else { return Some(self.heads.pop()?.0.1) };
         let Some(time) = self.advance(last) else { return Some(self.heads.pop()?.0.1) };
         match self.heads.peek_mut() {
-            // Another reader is earlier: the two change places, which costs one sift instead of a pop and a push.
+            // Another reader is earlier: the two change places, which costs one sift instead of a pop and a
+            // push.
             Some(mut head) if (time, last) > head.0 => {
                 let Reverse((_, index)) = std::mem::replace(&mut *head, Reverse((time, last)));
                 Some(index)
@@ -88,7 +89,8 @@ impl Merge {
         }
     }
 
-    /// What has been read so far of the filter's time, of each processor (NEW-2). Filters on events do not change it.
+    /// What has been read so far of the filter's time, of each processor (NEW-2). Filters on events do not
+    /// change it.
     pub fn accounts(&self) -> Vec<Account> {
         self.readers.iter().map(ProcessorReader::account).collect()
     }

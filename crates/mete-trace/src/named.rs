@@ -1,4 +1,5 @@
-//! A trace read by the names of its events and fields, for programs that know a schema's names and not its layout.
+//! A trace read by the names of its events and fields, for programs that know a schema's names and not its
+//! layout.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -67,8 +68,8 @@ impl NamedEvent<'_> {
         self.layout.fields.iter().find(|layout| layout.name == field)?.value(self.bytes)
     }
 
-    /// A field as a number; 0 if the event has no such field. A check of the event by [`NamedTrace::needs`] comes
-    /// first.
+    /// A field as a number; 0 if the event has no such field. A check of the event by [`NamedTrace::needs`]
+    /// comes first.
     pub fn number(&self, field: &str) -> i64 {
         match self.value(field) {
             Some(Value::Unsigned(number) | Value::Address(number)) => number as i64,
@@ -150,8 +151,8 @@ impl NamedTrace {
         self.convert.ns(last).saturating_sub(self.convert.ns(first.min(last)))
     }
 
-    /// Hands out all events and losses in order of time, without the recorder's own marks. A part that cannot be read
-    /// counts as lost.
+    /// Hands out all events and losses in order of time, without the recorder's own marks. A part that cannot
+    /// be read counts as lost.
     pub fn each(&self, mut see: impl FnMut(NamedItem<'_>)) {
         // A map, because each record is looked up by its event's number.
         let events = &self.trace.description().description.events;

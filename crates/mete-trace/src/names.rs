@@ -20,9 +20,9 @@ pub struct ThreadName {
     pub name: String,
 }
 
-/// A thread's name, which may be any bytes, as text from which the bytes can be recovered. A byte that is not part of a
-/// UTF-8 letter becomes `\xff`, and a backslash `\\`. The kernel cuts names after 15 bytes, even in the middle of a
-/// letter.
+/// A thread's name, which may be any bytes, as text from which the bytes can be recovered. A byte that is not
+/// part of a UTF-8 letter becomes `\xff`, and a backslash `\\`. The kernel cuts names after 15 bytes, even in
+/// the middle of a letter.
 pub fn written(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(name) if !name.contains('\\') => Cow::Borrowed(name),
@@ -38,9 +38,9 @@ fn chunk_written(chunk: std::str::Utf8Chunk<'_>) -> String {
 /// The number of the namespace in which processes have the numbers that the kernel's events carry.
 const INITIAL_NAMESPACE: u64 = 0xefff_fffc;
 
-/// All living threads, in the order of their numbers. Threads of other users are among them if `/proc` shows them.
-/// Threads that end during the call are left out. In another process namespace than the first the list is empty: the
-/// numbers there would be taken for those of other threads.
+/// All living threads, in the order of their numbers. Threads of other users are among them if `/proc` shows
+/// them. Threads that end during the call are left out. In another process namespace than the first the list
+/// is empty: the numbers there would be taken for those of other threads.
 pub fn living() -> Vec<ThreadName> {
     if !is_initial_namespace() {
         return Vec::new();
@@ -50,8 +50,8 @@ pub fn living() -> Vec<ThreadName> {
     all
 }
 
-/// Adds the threads of `later` to `known`. If both have a number, the entry in `later` is the newer one and replaces
-/// the other. Returns the replaced entries that differ from the new ones.
+/// Adds the threads of `later` to `known`. If both have a number, the entry in `later` is the newer one and
+/// replaces the other. Returns the replaced entries that differ from the new ones.
 pub fn merge(known: &mut Vec<ThreadName>, later: Vec<ThreadName>) -> Vec<ThreadName> {
     let mut all: BTreeMap<_, _> = known.drain(..).map(|of| (of.thread, of)).collect();
     let mut before = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The shortest sleep. It also limits how much of its processor a flush thread at a real-time priority can take from
-/// all other threads: it sleeps this long after each pass over the buffer.
+/// The shortest sleep. It also limits how much of its processor a flush thread at a real-time priority can
+/// take from all other threads: it sleeps this long after each pass over the buffer.
 pub const SHORTEST: Duration = Duration::from_millis(1);
 /// The longest sleep. Producers that cannot call fill a buffer of 4 MiB in this time only at 200 MB/s.
 pub const LONGEST: Duration = Duration::from_millis(20);
@@ -22,8 +22,8 @@ impl Pace {
         Pace { capacity: capacity.into(), rate: 0 }
     }
 
-    /// Notes that `bytes` came in `time`. Returns how long to sleep now that `used` bytes are in the buffer: as long as
-    /// half of the free space takes to fill.
+    /// Notes that `bytes` came in `time`. Returns how long to sleep now that `used` bytes are in the buffer:
+    /// as long as half of the free space takes to fill.
     pub fn next(&mut self, bytes: u64, time: Duration, used: u32) -> Duration {
         // At least 1, because it divides.
         let nanoseconds = time.as_nanos().max(1);

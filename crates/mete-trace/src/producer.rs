@@ -22,11 +22,11 @@ pub enum Outcome {
     Lost,
 }
 
-/// Records into one buffer. Any number of producers may share it. They should run on the buffer's own processor,
-/// because otherwise they slow each other down.
+/// Records into one buffer. Any number of producers may share it. They should run on the buffer's own
+/// processor, because otherwise they slow each other down.
 ///
-/// A producer in another process may be killed after it took a place and before it wrote its record. It leaves a hole,
-/// at which the flush thread stops; see [`Consumer::abandon`](crate::Consumer::abandon).
+/// A producer in another process may be killed after it took a place and before it wrote its record. It
+/// leaves a hole, at which the flush thread stops; see [`Consumer::abandon`](crate::Consumer::abandon).
 #[derive(Clone, Copy, Debug)]
 pub struct Producer<'a> {
     buffer: Buffer<'a>,
@@ -38,8 +38,9 @@ impl<'a> Producer<'a> {
         Producer { buffer }
     }
 
-    /// Records one event: its number and its fields' words. It takes no lock, makes no system call, and executes one
-    /// locked instruction. It may call `clock` several times; the last reading is the time stamp.
+    /// Records one event: its number and its fields' words. It takes no lock, makes no system call, and
+    /// executes one locked instruction. It may call `clock` several times; the last reading is the time
+    /// stamp.
     ///
     /// An event that is larger than the largest record, or whose number means padding, is lost.
     #[inline(always)]
@@ -88,7 +89,8 @@ impl<'a> Producer<'a> {
         Outcome::Lost
     }
 
-    /// Takes the serial numbers of this number of events that are known to be lost, so that the gap shows the loss.
+    /// Takes the serial numbers of this number of events that are known to be lost, so that the gap shows the
+    /// loss.
     pub fn miss(&self, events: u32) {
         self.buffer.reserve_word().fetch_add(u64::from(events) << 32, Ordering::Relaxed);
     }

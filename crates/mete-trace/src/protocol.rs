@@ -1,42 +1,44 @@
-//! How producers and the flush thread share a buffer: the memory ordering, in the smallest form, so that loom can check
-//! it. `include/mete_trace.h` says the same in C.
+//! How producers and the flush thread share a buffer: the memory ordering, in the smallest form, so that loom
+//! can check it. `include/mete_trace.h` says the same in C.
 //!
 //! # Who can interrupt whom
 //!
-//! In the kernel, a program that records in a task can be interrupted by a program in a soft interrupt, that one by a
-//! program in a hard interrupt, and all of them by one in a non-maskable interrupt. These nest. But other programs only
-//! stay on their processor: those on user-space probes, and those on tracepoints of kernels that no longer disable
-//! preemption around them. Another task may run in between, and may itself be stopped half-way. So the order of nesting
-//! does not hold. The flush thread is a producer, too: it writes DUMP_BEGIN and DUMP_FINISH.
+//! In the kernel, a program that records in a task can be interrupted by a program in a soft interrupt, that
+//! one by a program in a hard interrupt, and all of them by one in a non-maskable interrupt. These nest. But
+//! other programs only stay on their processor: those on user-space probes, and those on tracepoints of
+//! kernels that no longer disable preemption around them. Another task may run in between, and may itself be
+//! stopped half-way. So the order of nesting does not hold. The flush thread is a producer, too: it writes
+//! DUMP_BEGIN and DUMP_FINISH.
 //!
-//! KLogger blocks interrupts while it takes a place and a serial number (§5.1). An eBPF program cannot do that. If
-//! producers always nested, counters would suffice that are loaded, changed and stored again. But a producer that runs
-//! between another one's load and store would get the same place. eBPF has no read-modify-write instruction without a
-//! lock prefix. So there is one locked instruction for each record:
+//! KLogger blocks interrupts while it takes a place and a serial number (§5.1). An eBPF program cannot do
+//! that. If producers always nested, counters would suffice that are loaded, changed and stored again. But a
+//! producer that runs between another one's load and store would get the same place. eBPF has no
+//! read-modify-write instruction without a lock prefix. So there is one locked instruction for each record:
 //!
-//! * **Place and serial number are one word** ([`Reserve`]). One compare-and-exchange takes both together. If another
-//!   producer came in between, the exchange fails and is tried again.
-//! * **The clock is read between the load and the exchange.** If the exchange succeeds, no other producer took a number
-//!   in the meantime. So on one processor the time stamps are in the order of the serial numbers.
-//! * **A full buffer costs a serial number and nothing else.** One locked add goes to the upper half of the word, and
-//!   its carry leaves the word at the top.
+//! * **Place and serial number are one word** ([`Reserve`]). One compare-and-exchange takes both together. If
+//!   another producer came in between, the exchange fails and is tried again.
+//! * **The clock is read between the load and the exchange.** If the exchange succeeds, no other producer
+//!   took a number in the meantime. So on one processor the time stamps are in the order of the serial
+//!   numbers.
+//! * **A full buffer costs a serial number and nothing else.** One locked add goes to the upper half of the
+//!   word, and its carry leaves the word at the top.
 //!
 //! # Which records are complete
 //!
-//! A producer may have reserved a place and not yet written it while later records are complete. So each record commits
-//! itself. A place that is not written is zero. A record's first word, which is never zero, is stored last, with
-//! release. The flush thread stops at the first zero word. It zeroes what it has taken before it releases the place.
-//! Both sides stay exact in whatever way the producers interrupt each other.
+//! A producer may have reserved a place and not yet written it while later records are complete. So each
+//! record commits itself. A place that is not written is zero. A record's first word, which is never zero, is
+//! stored last, with release. The flush thread stops at the first zero word. It zeroes what it has taken
+//! before it releases the place. Both sides stay exact in whatever way the producers interrupt each other.
 
 use crate::sync::{AtomicU64, Ordering, load_to_exchange};
 
-/// How often a producer tries to take a place before it gives its event up as lost. Each further try means that yet
-/// another producer came in between, so on one processor few tries are ever needed.
+/// How often a producer tries to take a place before it gives its event up as lost. Each further try means
+/// that yet another producer came in between, so on one processor few tries are ever needed.
 pub const TRIES: usize = 8;
 
-/// The word from which producers take places. It has how much was ever reserved, in words of 8 bytes, modulo 2^32, and
-/// how many events ever occurred, modulo 2^32. A side that knows the whole numbers of a moment ago can recover both,
-/// because a buffer has far less than 32 GiB.
+/// The word from which producers take places. It has how much was ever reserved, in words of 8 bytes, modulo
+/// 2^32, and how many events ever occurred, modulo 2^32. A side that knows the whole numbers of a moment ago
+/// can recover both, because a buffer has far less than 32 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
     /// Words ever reserved: the lower half.
@@ -77,8 +79,8 @@ pub struct Place {
     pub used: u32,
 }
 
-/// Takes a place of `bytes` bytes and a serial number. If there is no room it takes only the number, which is the
-/// `Err`. `capacity` is a power of two.
+/// Takes a place of `bytes` bytes and a serial number. If there is no room it takes only the number, which is
+/// the `Err`. `capacity` is a power of two.
 #[inline(always)]
 pub fn claim(
     reserve: &AtomicU64,
@@ -101,8 +103,8 @@ pub fn claim(
     Err(Reserve::from_word(reserve.fetch_add(ONE_EVENT, Ordering::Relaxed)).serial)
 }
 
-/// Where the next record goes; `None` if it has no room. A record never wraps around the end of the data: the space
-/// into which it does not fit becomes padding.
+/// Where the next record goes; `None` if it has no room. A record never wraps around the end of the data: the
+/// space into which it does not fit becomes padding.
 #[inline(always)]
 fn plan(old: Reserve, released: u64, capacity: u32, bytes: u32) -> Option<(Place, Reserve)> {
     let offset = old.words.wrapping_mul(8) & (capacity - 1);

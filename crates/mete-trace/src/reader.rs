@@ -89,8 +89,8 @@ impl ProcessorReader {
         ProcessorReader::between(file, None, None)
     }
 
-    /// Goes through the blocks that may have records of this time, bounds included. Other records in these blocks are
-    /// handed out, too. Gaps are handed out if their events may have been in this time.
+    /// Goes through the blocks that may have records of this time, bounds included. Other records in these
+    /// blocks are handed out, too. Gaps are handed out if their events may have been in this time.
     pub fn between(file: BlockFile, from: Option<Ticks>, until: Option<Ticks>) -> ProcessorReader {
         let ordered = file.is_ordered();
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
@@ -121,8 +121,8 @@ impl ProcessorReader {
         }
     }
 
-    /// Tells the reader what the file must have according to the description of a finished recording. What the file
-    /// does not have of it is reported as missing.
+    /// Tells the reader what the file must have according to the description of a finished recording. What
+    /// the file does not have of it is reported as missing.
     pub fn promised(mut self, account: Option<Account>) -> ProcessorReader {
         self.promised = account;
         self
@@ -214,8 +214,9 @@ impl ProcessorReader {
         Step::Record
     }
 
-    /// The gap from the expected serial number to `serial`, if there is one that may have been in the wanted time.
-    /// After it, `serial` is expected. The record at `serial` is from the time `before`, if there is one.
+    /// The gap from the expected serial number to `serial`, if there is one that may have been in the wanted
+    /// time. After it, `serial` is expected. The record at `serial` is from the time `before`, if there is
+    /// one.
     #[inline]
     fn gap_to(&mut self, serial: u64, before: Option<Ticks>, unreadable: bool) -> Option<Gap> {
         let gap = self.go_to(serial, before, unreadable)?;
@@ -250,8 +251,8 @@ impl ProcessorReader {
         Some(self.enter(block, header))
     }
 
-    /// Reads no further, if this block is after the wanted time. All later records are later still, because the file is
-    /// in order of time. Only what was lost before the block may have been in that time.
+    /// Reads no further, if this block is after the wanted time. All later records are later still, because
+    /// the file is in order of time. Only what was lost before the block may have been in that time.
     fn stop_before(&mut self, mut header: Header) -> Header {
         if self.until.is_none_or(|until| header.records == 0 || header.first_time <= until.get()) {
             return header;
@@ -295,8 +296,8 @@ impl ProcessorReader {
         self.tally.gap(&gap, unwritten).then_some(Step::Lost(gap))
     }
 
-    /// Whether blocks are gone that the recorder has written. If a full disk kept it from writing the last block, the
-    /// description still counts the others.
+    /// Whether blocks are gone that the recorder has written. If a full disk kept it from writing the last
+    /// block, the description still counts the others.
     fn is_cut(&self, promised: &Account) -> bool {
         let Read { records, unreadable, has_end } = self.read;
         let has_all = self.first_block > 0 || records + unreadable >= promised.records;
@@ -311,7 +312,8 @@ impl ProcessorReader {
         }
         if header.first_serial < self.expected {
             self.bytes.clear();
-            // Its events were accounted for already, so the block does not belong here. Its records are not read.
+            // Its events were accounted for already, so the block does not belong here. Its records are not
+            // read.
             let what = DamageKind::Field("first serial number");
             return Err(self.file.damaged(block, Damage { at: offset::FIRST_SERIAL, what }));
         }
@@ -322,7 +324,8 @@ impl ProcessorReader {
         }
         let first_time = (header.records > 0).then(|| Ticks::new(header.first_time.get()));
         self.header = self.stop_before(header);
-        // Missing events that the block's own header does not count as lost were in blocks that cannot be read.
+        // Missing events that the block's own header does not count as lost were in blocks that cannot be
+        // read.
         let unreadable = self.gap_to((header.first_serial - header.lost_before).get(), first_time, true);
         Ok(unreadable.or_else(|| self.gap_to(header.first_serial.get(), first_time, false)))
     }

@@ -8,8 +8,8 @@
 //!   16       fields, as the event's layout says
 //! ```
 //!
-//! All little endian. Each processor numbers the events that occur on it, also those that found
-//! no room in the buffer: a gap in the serial numbers is a loss, and its length is the size of the loss (§4.3, KLOG-6).
+//! All little endian. Each processor numbers the events that occur on it, also those that found no room in
+//! the buffer: a gap in the serial numbers is a loss, and its length is the size of the loss (§4.3, KLOG-6).
 
 use mete_log::Ticks;
 
@@ -20,8 +20,8 @@ pub const MAX_BYTES: usize = 4096;
 /// Where the time stamp stands.
 pub const STAMP_OFFSET: usize = 8;
 
-/// Fills the end of a buffer into which a record did not fit. It is only in buffers and never in a file. It has no
-/// serial number and may be as short as one word.
+/// Fills the end of a buffer into which a record did not fit. It is only in buffers and never in a file. It
+/// has no serial number and may be as short as one word.
 pub const PADDING: u16 = 0xffff;
 /// A flush begins. The events up to [`DUMP_FINISH`] may be caused by the recorder itself (§5.2).
 pub const DUMP_BEGIN: u16 = 0xfffe;
@@ -54,8 +54,8 @@ impl Head {
         Head { event: word as u16, bytes: (word >> 16) as u16, serial: (word >> 32) as u32 }
     }
 
-    /// The word as it stands in memory. It is never zero, because no record has zero bytes. Zero stands in a place that
-    /// is not written.
+    /// The word as it stands in memory. It is never zero, because no record has zero bytes. Zero stands in a
+    /// place that is not written.
     #[inline(always)]
     pub const fn to_word(self) -> u64 {
         self.event as u64 | (self.bytes as u64) << 16 | (self.serial as u64) << 32
@@ -85,7 +85,8 @@ pub const fn unfold(expected: u64, low: u32) -> u64 {
 pub struct Record<'a> {
     /// The processor on which it was recorded.
     pub processor: u32,
-    /// The number of its file. That is the processor's number, except for programs' own events beside the kernel's.
+    /// The number of its file. That is the processor's number, except for programs' own events beside the
+    /// kernel's.
     pub file: u32,
     /// Its number among the events of that file.
     pub serial: u64,

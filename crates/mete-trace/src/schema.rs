@@ -7,7 +7,8 @@ use mete_schema::{Schema, Source};
 use crate::description::{Description, EventLayout, FieldKind, FieldLayout};
 
 impl Description {
-    /// The events of a schema, and its text. With the text a trace can be understood without the schema's files.
+    /// The events of a schema, and its text. With the text a trace can be understood without the schema's
+    /// files.
     pub fn of_schema(schema: &Schema, sources: &[Source]) -> Description {
         let text = sources.iter().map(|source| format!("{}\n", source.text.trim_end()));
         Description { schema: text.collect(), events: schema.events.iter().map(event).collect() }

@@ -16,8 +16,8 @@ use crate::directory;
 
 /// Takes blocks, in order.
 pub trait Sink: Send {
-    /// Takes blocks that follow each other. After an error none of them counts as taken, and the caller comes again
-    /// with the same blocks.
+    /// Takes blocks that follow each other. After an error none of them counts as taken, and the caller comes
+    /// again with the same blocks.
     ///
     /// # Errors
     ///
@@ -66,8 +66,8 @@ impl Sink for FileSink {
     }
 }
 
-/// Blocks with the zeroes between them. After the last block there are none, so that a block that was closed early
-/// takes no more room than it needs.
+/// Blocks with the zeroes between them. After the last block there are none, so that a block that was closed
+/// early takes no more room than it needs.
 fn pieces(blocks: &[Arc<Block>]) -> Vec<&[u8]> {
     let mut pieces = Vec::with_capacity(2 * blocks.len());
     for (index, block) in blocks.iter().enumerate() {
@@ -114,16 +114,17 @@ pub struct Flight {
 #[derive(Debug, Default)]
 struct KeptBlocks {
     blocks: VecDeque<Arc<Block>>,
-    /// Whether blocks came while the flight was held and found no room. Then no later block may follow the held ones.
+    /// Whether blocks came while the flight was held and found no room. Then no later block may follow the
+    /// held ones.
     is_cut: bool,
 }
 
 impl Flight {
-    /// Keeps at most `bytes` bytes of whole blocks, but at least one block. `hold` is shared by all flights that are
-    /// held together.
+    /// Keeps at most `bytes` bytes of whole blocks, but at least one block. `hold` is shared by all flights
+    /// that are held together.
     ///
-    /// While a flight is held, the same number of further blocks is taken and none is let go. So the event for which it
-    /// is held stays, with the events that led to it, however late it is fetched.
+    /// While a flight is held, the same number of further blocks is taken and none is let go. So the event
+    /// for which it is held stays, with the events that led to it, however late it is fetched.
     pub fn new(bytes: u64, block_bytes: u32, hold: Arc<AtomicBool>) -> Flight {
         let most = (bytes / u64::from(block_bytes)).max(1) as usize;
         Flight { kept: Arc::default(), most, hold }

@@ -1,5 +1,6 @@
-//! Names for addresses of the kernel's own data, such as its locks (KLogger §8). The flush threads collect the
-//! addresses that occur in records. The running kernel gives the names, while it is still the kernel that was recorded.
+//! Names for addresses of the kernel's own data, such as its locks (KLogger §8). The flush threads collect
+//! the addresses that occur in records. The running kernel gives the names, while it is still the kernel that
+//! was recorded.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +10,14 @@ pub use crate::description::machine::AddressName;
 use crate::description::{Description, EventLayout, FieldKind};
 use crate::record::Head;
 
-/// An address belongs to the symbol before it if it is less than this number of bytes after the symbol's beginning.
-/// That is the size of the largest of the kernel's static structures with locks.
+/// An address belongs to the symbol before it if it is less than this number of bytes after the symbol's
+/// beginning. That is the size of the largest of the kernel's static structures with locks.
 const FARTHEST: u64 = 64 << 10;
-/// A kernel that keeps the names of its data has tens of thousands of them. A kernel with fewer names than this does
-/// not keep them all, so the data after a symbol may belong to another one.
+/// A kernel that keeps the names of its data has tens of thousands of them. A kernel with fewer names than
+/// this does not keep them all, so the data after a symbol may belong to another one.
 const FEW: usize = 1_000;
-/// The most addresses that are collected: a recording may see any number. The kernel has less than half as many static
-/// locks.
+/// The most addresses that are collected: a recording may see any number. The kernel has less than half as
+/// many static locks.
 const MOST: usize = 1 << 14;
 /// The number of recent addresses that are remembered: most addresses soon come again.
 const RECENT: usize = 64;
@@ -31,8 +32,8 @@ impl Symbols {
         Symbols::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }
 
-    /// Reads the symbols of data: no lock lies in a function. Without privilege all addresses are zero, and there are
-    /// none.
+    /// Reads the symbols of data: no lock lies in a function. Without privilege all addresses are zero, and
+    /// there are none.
     fn parse(text: &str) -> Symbols {
         let mut all: Vec<_> = text.lines().filter_map(datum).collect();
         all.sort();
@@ -98,8 +99,8 @@ impl AddressCollector {
         AddressCollector { fields, addresses, recent: [0; RECENT] }
     }
 
-    /// Keeps a record's addresses, if they are the kernel's. Each program has addresses of its own, which are of no
-    /// use.
+    /// Keeps a record's addresses, if they are the kernel's. Each program has addresses of its own, which are
+    /// of no use.
     pub fn look(&mut self, record: &[u64]) {
         if self.fields.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! Counts what one processor's file has of a stretch of time (NEW-2).
 //!
-//! Events that were lost have no time of their own. They count if they may have been in that time: if it is not known
-//! that they came before it or after it.
+//! Events that were lost have no time of their own. They count if they may have been in that time: if it is
+//! not known that they came before it or after it.
 
 use mete_log::Ticks;
 
@@ -67,7 +67,8 @@ impl Tally {
         }
     }
 
-    /// Counts a gap; so many of its events were recorded and not written. Says whether they may have been in the time.
+    /// Counts a gap; so many of its events were recorded and not written. Says whether they may have been in
+    /// the time.
     pub(crate) fn gap(&mut self, gap: &Gap, unwritten: u64) -> bool {
         let end = gap.first_serial + gap.events;
         if self.is_ordered && gap.before.is_some_and(|before| before < self.from) {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// The lowest real-time priority. It takes precedence over all ordinary threads (KLogger §5.2), and yields to every
-/// other thread that has been given a real-time priority.
+/// The lowest real-time priority. It takes precedence over all ordinary threads (KLogger §5.2), and yields to
+/// every other thread that has been given a real-time priority.
 const PRIORITY: i32 = 1;
 
 /// Keeps the calling thread on a processor. Returns whether that worked, in words.
@@ -21,7 +21,8 @@ pub fn bind(processor: u32) -> String {
     }
 }
 
-/// Gives the calling thread a real-time priority if it may have one. Returns the priority that it has, in words.
+/// Gives the calling thread a real-time priority if it may have one. Returns the priority that it has, in
+/// words.
 pub fn set_priority(realtime: bool) -> String {
     if !realtime {
         return "ordinary: real time was not asked for".to_owned();

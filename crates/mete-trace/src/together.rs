@@ -1,16 +1,17 @@
-//! Several sets of buffers as one: those of the kernel's programs, those into which programs write themselves, and
-//! those for events that are gathered from programs.
+//! Several sets of buffers as one: those of the kernel's programs, those into which programs write
+//! themselves, and those for events that are gathered from programs.
 //!
-//! They are separate for two reasons. A program can be stopped or killed in the middle of a record, which blocks all
-//! records after it, and it may write bad data. And gathered events are recorded later than they happened, so that no
-//! other event would be in order between them.
+//! They are separate for two reasons. A program can be stopped or killed in the middle of a record, which
+//! blocks all records after it, and it may write bad data. And gathered events are recorded later than they
+//! happened, so that no other event would be in order between them.
 
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::memory::{Buffers, Memory};
 
-/// The kernel's buffers, programs' own buffers, buffers of gathered events, or several of these, in this order.
+/// The kernel's buffers, programs' own buffers, buffers of gathered events, or several of these, in this
+/// order.
 #[derive(Debug)]
 pub struct Together<B> {
     kernel: Option<Arc<B>>,
@@ -40,7 +41,8 @@ impl<B: Buffers> Together<B> {
         [kernel, programs.map(|buffers| buffers as _), gathered.map(|buffers| buffers as _)]
     }
 
-    /// The owner of a buffer: its position among the [owners](Together::owners), and the buffer's among that owner's.
+    /// The owner of a buffer: its position among the [owners](Together::owners), and the buffer's among that
+    /// owner's.
     fn owner(&self, buffer: usize) -> Option<(usize, usize)> {
         let mut place = buffer;
         self.owners().iter().enumerate().find_map(|(nth, owner)| {

@@ -60,7 +60,8 @@ impl Trace {
         &self.directory
     }
 
-    /// The layout of an event's records; `None` for unknown numbers, and for marks of the recorder that have no layout.
+    /// The layout of an event's records; `None` for unknown numbers, and for marks of the recorder that have
+    /// no layout.
     pub fn event(&self, id: u16) -> Option<&EventLayout> {
         self.description.description.events.iter().find(|event| event.id == id)
     }
@@ -87,9 +88,9 @@ impl Trace {
         accounts.copied().find(|account| account.processor == processor)
     }
 
-    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). The merge hands out first which files
-    /// cannot be opened, and then reads the others. What the description of a finished recording counts and a file does
-    /// not have is a gap at the end of that file.
+    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). The merge hands out first which
+    /// files cannot be opened, and then reads the others. What the description of a finished recording counts
+    /// and a file does not have is a gap at the end of that file.
     pub fn merge(&self, filter: Filter) -> Merge {
         let mut readers = Vec::new();
         let mut missing: Vec<_> =
@@ -110,8 +111,8 @@ impl Trace {
         Merge::new(readers, missing, filter)
     }
 
-    /// What is in the trace and what is not (NEW-2), found by reading all of it, and the errors for what could not be
-    /// read.
+    /// What is in the trace and what is not (NEW-2), found by reading all of it, and the errors for what
+    /// could not be read.
     pub fn check(&self) -> (Vec<Account>, Vec<ReadError>) {
         let (mut errors, mut merged) = (Vec::new(), self.merge(Filter::default()));
         while let Some(item) = merged.next() {

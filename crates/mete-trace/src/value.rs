@@ -43,8 +43,8 @@ impl FieldLayout {
         })
     }
 
-    /// The bytes of a text field, as they were recorded; `None` for other kinds, and if the record ends before the
-    /// field does.
+    /// The bytes of a text field, as they were recorded; `None` for other kinds, and if the record ends
+    /// before the field does.
     #[inline]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let at = usize::from(self.offset);

@@ -1,5 +1,5 @@
-//! The documented format is the one that is written: compares the tables of `docs/trace-format.md` with the code's
-//! constants (NEW-2).
+//! The documented format is the one that is written: compares the tables of `docs/trace-format.md` with the
+//! code's constants (NEW-2).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 

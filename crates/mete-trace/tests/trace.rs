@@ -250,7 +250,8 @@ fn klog_6_losses_without_a_serial_number_are_in_the_description() {
     let trace = Trace::open(&directory).unwrap();
     let circumstances = &trace.description().circumstances;
     assert_eq!(circumstances.missed_runs, 7);
-    // It is in its place in the trace, and in the description: not before the previous look, and not after the mark.
+    // It is in its place in the trace, and in the description: not before the previous look, and not after
+    // the mark.
     let (seen, _) = see(&trace, Filter::default().without_marks());
     assert_eq!(seen.records.len(), 2);
     let mut merged = trace.merge(Filter::default().events([MISSED_RUNS]));

@@ -1,5 +1,5 @@
-//! Same calls in, same bytes out: compares the C producer of `include/mete_trace.h`, which eBPF programs use, with
-//! the Rust producer, and the header's constants with the code's (KLOG-5, KLOG-6).
+//! Same calls in, same bytes out: compares the C producer of `include/mete_trace.h`, which eBPF programs use,
+//! with the Rust producer, and the header's constants with the code's (KLOG-5, KLOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 

@@ -32,8 +32,8 @@ fn pass(trace: &Trace, filter: Filter) -> (Vec<u64>, Vec<Gap>, Account) {
     (records, gaps, merged.accounts()[0])
 }
 
-/// The serial numbers that may have been in a time: of the records in it, and of the lost events whose neighbours do not
-/// tell that they were outside of it.
+/// The serial numbers that may have been in a time: of the records in it, and of the lost events whose
+/// neighbours do not tell that they were outside of it.
 fn may_be_within(history: &History, from: u64, until: u64) -> Vec<usize> {
     let known = |at: &usize| history[*at].1;
     let is_within = |at: &usize| {

@@ -1,7 +1,8 @@
 //! A processor's file from an input, for the targets that read or convert traces.
 //!
-//! Half of the inputs are calls that build whole blocks, of which bytes are then changed: no fuzzer finds a block's
-//! header and checksum by chance, and what lies behind them would not be reached. The other half are a file's bytes.
+//! Half of the inputs are calls that build whole blocks, of which bytes are then changed: no fuzzer finds a
+//! block's header and checksum by chance, and what lies behind them would not be reached. The other half are
+//! a file's bytes.
 
 use std::path::PathBuf;
 
@@ -26,7 +27,8 @@ impl Bytes<'_> {
     }
 }
 
-/// A directory of this process for its files. It stays from input to input, because making one takes longer than reading.
+/// A directory of this process for its files. It stays from input to input, because making one takes longer
+/// than reading.
 pub fn directory() -> PathBuf {
     let directory = std::env::temp_dir().join(format!("mete-fuzz-trace-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a temporary folder");

@@ -71,7 +71,8 @@ fn read(output: ChildStdout, tell: &std::sync::mpsc::Sender<()>) {
 
 impl Drop for Bpftrace {
     fn drop(&mut self) {
-        // When the process ends, the other end of the pipe is closed, and the reader sees the end of the file.
+        // When the process ends, the other end of the pipe is closed, and the reader sees the end of the
+        // file.
         self.load = None;
         drop(self.reader.take().map(JoinHandle::join));
     }

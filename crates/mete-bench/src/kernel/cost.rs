@@ -1,5 +1,5 @@
-//! What a row costs at two tracepoints, beside its peers. All costs are differences against a tracepoint with nothing
-//! attached.
+//! What a row costs at two tracepoints, beside its peers. All costs are differences against a tracepoint with
+//! nothing attached.
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
 use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
@@ -17,12 +17,13 @@ use crate::context::Context;
 use crate::traffic::{Echo, Partner, SlowEntry, system_calls};
 use crate::user::timed;
 
-/// System calls of one piece; the other kind of piece has round trips, of two switches each. A piece takes less time
-/// than other tasks usually get the processor for, so most pieces are undisturbed.
+/// System calls of one piece; the other kind of piece has round trips, of two switches each. A piece takes
+/// less time than other tasks usually get the processor for, so most pieces are undisturbed.
 const CALLS: u64 = 2_000;
 /// Round trips of one piece: see [`CALLS`].
 const TRIPS: u64 = 100;
-/// Pieces of one repetition. Their median counts. There are several because attaching takes longer than a piece.
+/// Pieces of one repetition. Their median counts. There are several because attaching takes longer than a
+/// piece.
 const PIECES: u64 = 15;
 /// Rows of the log file, which has 32 KiB.
 const ROWS: u32 = 1024;
@@ -120,8 +121,8 @@ impl KernelCostSetup {
         if attached == Attached::Untouched {
             return Self::traffic_of(&mut self.echo, at);
         }
-        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once, so
-        // that the measurement goes on without it.
+        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so
+        // once, so that the measurement goes on without it.
         let _slow = if at.point == BenchPoint::SystemCall { SlowEntry::begin().ok() } else { None };
         match attached {
             Attached::Untouched | Attached::Nothing => Self::traffic_of(&mut self.echo, at),
@@ -159,8 +160,8 @@ impl KernelCostSetup {
         let cost = Self::traffic_of(&mut self.echo, at)?;
         let rows = ring::written(&area.register(file).index) - before;
         let expected = expected(at);
-        // Other tasks on the processor add some rows. None may be missing, except those of one or two round trips
-        // that needed no switch because another task ran in between.
+        // Other tasks on the processor add some rows. None may be missing, except those of one or two round
+        // trips that needed no switch because another task ran in between.
         if rows + expected / 50 < expected {
             return Err(Reason::new(format!("{rows} rows were written where {expected} were expected")));
         }
@@ -269,7 +270,8 @@ fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
     ]
 }
 
-/// What the cost of a system call has to do with the slow path of [`SlowEntry`], of which `way` is the measured cost.
+/// What the cost of a system call has to do with the slow path of [`SlowEntry`], of which `way` is the
+/// measured cost.
 fn slow_entry_note(way: Option<f64>, refused: Option<&Reason>) -> String {
     match (refused, way) {
         (None, Some(way)) => format!(

@@ -15,7 +15,8 @@ const PAGE: usize = 4096;
 /// Pages of data, a power of two. They make 512 KiB, the default of `perf record`.
 const PAGES: usize = 128;
 
-/// A tracepoint that is recorded on one processor as long as this lives. New events overwrite the oldest ones.
+/// A tracepoint that is recorded on one processor as long as this lives. New events overwrite the oldest
+/// ones.
 pub struct Recorded {
     // `drop` unmaps the ring before the event is closed; the kernel allows either order.
     ring: *mut libc::c_void,
@@ -32,7 +33,8 @@ impl Recorded {
         let event = open_recorded(tracepoint, processor, SAMPLE, WRITE_BACKWARD)
             .map_err(Reason::while_trying("open the tracepoint for perf"))?;
         let bytes = (1 + PAGES) * PAGE;
-        // SAFETY: this makes a new mapping. It is read-only, so the kernel overwrites without waiting for a reader.
+        // SAFETY: this makes a new mapping. It is read-only, so the kernel overwrites without waiting for a
+        // reader.
         let ring =
             unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, event.as_fd(), 0) };
         Ok(Recorded { ring: ring.map_err(Reason::while_trying("map perf's ring"))?, _event: event })

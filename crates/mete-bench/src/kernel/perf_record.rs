@@ -62,8 +62,9 @@ impl Recorder {
     }
 }
 
-/// Extends a script that runs perf. perf looks for tracepoints in a mounted tracing file system, and would mount one
-/// for the whole machine. Where there is none, the script's mount namespace gets a mount of its own.
+/// Extends a script that runs perf. perf looks for tracepoints in a mounted tracing file system, and would
+/// mount one for the whole machine. Where there is none, the script's mount namespace gets a mount of its
+/// own.
 pub fn with_tracing(script: &str) -> String {
     format!(
         "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit\n{script}"
@@ -92,8 +93,8 @@ fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Ow
     })
 }
 
-/// Records the switches and wake-ups of `perf bench sched pipe` into the file `data` of a directory, while the bench
-/// sends this number of messages on one processor. Returns the number of recorded events.
+/// Records the switches and wake-ups of `perf bench sched pipe` into the file `data` of a directory, while
+/// the bench sends this number of messages on one processor. Returns the number of recorded events.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! `perf bench sched pipe`: how much slower a whole program gets that only switches, with our log, ftrace and `perf
-//! record` on the same two tracepoints.
+//! `perf bench sched pipe`: how much slower a whole program gets that only switches, with our log, ftrace and
+//! `perf record` on the same two tracepoints.
 
 use std::fs;
 use std::io::Read;
@@ -134,15 +134,16 @@ impl PipeSetup {
         bench(self.processor, self.messages, begin)
     }
 
-    /// Each of the two processes is in a domain of its own. So each switch and each wake-up is between domains, and
-    /// is logged.
+    /// Each of the two processes is in a domain of its own. So each switch and each wake-up is between
+    /// domains, and is logged.
     fn with_our_log(&mut self) -> Result<f64, Reason> {
         let kernel = made(&mut self.kernel)?;
         let mut logging = Logging::begin(kernel)?;
         let before = logging.switches(self.processor);
         let answer = bench(self.processor, self.messages, |pid| logging.bind(pid))?;
         let rows = logging.switches(self.processor) - before;
-        // There are two switches for each message, but the first ones come before both processes have their domains.
+        // There are two switches for each message, but the first ones come before both processes have their
+        // domains.
         if rows < u64::from(self.messages) {
             return Err(Reason::new(format!("only {rows} switches were logged")));
         }
@@ -201,8 +202,8 @@ pub(super) fn bench(
     begin: impl FnOnce(u32) -> Result<(), Reason>,
 ) -> Result<f64, Reason> {
     check_installed("perf")?;
-    // The bench is in a session of its own: the kernel must not count processes that wake each other so often to the
-    // session of a user's shell.
+    // The bench is in a session of its own: the kernel must not count processes that wake each other so often
+    // to the session of a user's shell.
     let arguments = ["perf", "bench", "sched", "pipe", "--loop", &messages.to_string()];
     let process = Owned::start("setsid", &arguments, Some(processor), |command| {
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -237,8 +238,8 @@ impl Logging<'_> {
         for what in CHARACTERISTICS {
             logging.0.enable(&what)?;
         }
-        // The first binding attaches the programs by which children inherit domains. That takes longer than the whole
-        // bench, so it is done before the bench runs.
+        // The first binding attaches the programs by which children inherit domains. That takes longer than
+        // the whole bench, so it is done before the bench runs.
         logging.0.bind(&Principal::Process(std::process::id() as i32), DomainId::default())?;
         Ok(logging)
     }

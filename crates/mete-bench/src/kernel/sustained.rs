@@ -1,5 +1,5 @@
-//! Records a million events a second on all processors: whether events are lost, and how much time the flush threads
-//! take.
+//! Records a million events a second on all processors: whether events are lost, and how much time the flush
+//! threads take.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The kernel's own tracer, ftrace, in an instance of its own. The tracing of other users is not touched, and all
-//! settings disappear with the instance.
+//! The kernel's own tracer, ftrace, in an instance of its own. The tracing of other users is not touched, and
+//! all settings disappear with the instance.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use mete_measure::reason::Reason;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// The tracing file system. It is mounted for this process alone, and at no place in the directory tree. So the mount
-/// ends with its descriptor.
+/// The tracing file system. It is mounted for this process alone, and at no place in the directory tree. So
+/// the mount ends with its descriptor.
 pub struct Tracefs {
     root: OwnedFd,
 }
@@ -77,7 +77,8 @@ fn owner(instance: &str) -> Option<u32> {
 
 /// Whether a process has ended. A zombie counts as ended, because perhaps no process ever waits for it.
 fn has_ended(pid: u32) -> bool {
-    // The line contains the process's name, which may be no valid text. Its state follows the last parenthesis.
+    // The line contains the process's name, which may be no valid text. Its state follows the last
+    // parenthesis.
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     String::from_utf8_lossy(&stat).rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
@@ -132,8 +133,8 @@ impl<'a> Instance<'a> {
 impl Drop for Instance<'_> {
     fn drop(&mut self) {
         let path = format!("instances/{}", self.name);
-        // Removing an instance switches its events off. The kernel refuses this while a reader has a file open, so
-        // readers must end before. An instance that stays is removed by the next run.
+        // Removing an instance switches its events off. The kernel refuses this while a reader has a file
+        // open, so readers must end before. An instance that stays is removed by the next run.
         let _ = unlinkat(&self.tracefs.root, path, AtFlags::REMOVEDIR);
     }
 }

@@ -14,13 +14,13 @@ use crate::user::loops::{keep, timed};
 /// The largest share of a client here. Shares are random up to it.
 const LARGEST_SHARE: u32 = 100;
 
-/// The duration that a piece of a sample should have, and the number of pieces. Their median counts, because most
-/// pieces are undisturbed.
+/// The duration that a piece of a sample should have, and the number of pieces. Their median counts, because
+/// most pieces are undisturbed.
 const PIECE_NS: f64 = 500_000.0;
 const PIECES: usize = 9;
 
-/// How long decisions are made before the first one counts, for each client and within limits. A policy whose clients
-/// have all just arrived is in a state to which it does not return.
+/// How long decisions are made before the first one counts, for each client and within limits. A policy whose
+/// clients have all just arrived is in a state to which it does not return.
 const WARM_UP_A_CLIENT: Duration = Duration::from_micros(30);
 const WARM_UP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
@@ -50,8 +50,8 @@ impl Subject {
         median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
     }
 
-    /// Makes decisions for the time of the warm-up. Returns the number of decisions that takes as long as a piece
-    /// should.
+    /// Makes decisions for the time of the warm-up. Returns the number of decisions that takes as long as a
+    /// piece should.
     fn warm_up(&mut self) -> u64 {
         let begin = Instant::now();
         let mut times = 1;
@@ -68,9 +68,9 @@ impl Subject {
     }
 }
 
-/// A policy whose clients have random shares and are all ready. For each decision, the policy picks a client, the
-/// client runs its slice, and the policy charges it. Where `P` is a concrete policy, the compiler makes a loop for
-/// this policy alone.
+/// A policy whose clients have random shares and are all ready. For each decision, the policy picks a client,
+/// the client runs its slice, and the policy charges it. Where `P` is a concrete policy, the compiler makes a
+/// loop for this policy alone.
 pub fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) -> Subject {
     let mut policy = make(&Setup::for_clients(clients));
     for (client, share) in shares(clients) {

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use super::drive::{Subject, shares};
 use crate::user::loops::keep;
 
-/// A heap of clients by virtual time. Each decision pops the client with the least time and pushes it again, later by
-/// a step that its share determines.
+/// A heap of clients by virtual time. Each decision pops the client with the least time and pushes it again,
+/// later by a step that its share determines.
 pub(super) fn bare(clients: u32) -> Subject {
     const QUANTUM: u64 = 1 << 20;
     let steps: Vec<u64> = shares(clients).map(|(_, share)| QUANTUM / u64::from(share.get())).collect();

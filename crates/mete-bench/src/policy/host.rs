@@ -26,8 +26,8 @@ impl Model for Hogs {
     fn event(&mut self, (): (), _context: &mut Context<Self>) {}
 }
 
-/// A machine of one processor. Each call runs it for another number of quanta, and returns how many decisions it has
-/// made so far.
+/// A machine of one processor. Each call runs it for another number of quanta, and returns how many decisions
+/// it has made so far.
 pub(super) fn hogs<P: Policy + 'static>(
     clients: u32,
     make: impl FnOnce(&Setup) -> P,
@@ -46,8 +46,8 @@ pub(super) fn hogs<P: Policy + 'static>(
     }
 }
 
-/// The shipped scenario of seven domains, a network and a driver, under TAVS. Each call runs it for another span of
-/// simulated time.
+/// The shipped scenario of seven domains, a network and a driver, under TAVS. Each call runs it for another
+/// span of simulated time.
 pub(super) fn tavs() -> Result<impl FnMut(Nanoseconds) -> Result<(), Stalled>, Reason> {
     let scenario = Scenario::load("tavs-host", &[]).map_err(Reason::from_error)?;
     let policy = scenario.policy("credit-tavs", scenario.seed);

@@ -8,8 +8,8 @@ use mete_policy::{Vtrr, WeightedRoundRobin, Wfq};
 use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};
 use mete_sim::{all_processors, in_parallel};
 
-/// The numbers of clients at the points of the surfaces. Numbers and sums are ours, because the numbers behind the
-/// paper's figures were not available.
+/// The numbers of clients at the points of the surfaces. Numbers and sums are ours, because the numbers
+/// behind the paper's figures were not available.
 pub const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 /// The sums of shares at the points of the surfaces.
 pub const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];

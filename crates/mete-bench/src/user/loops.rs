@@ -12,8 +12,8 @@ event! {
     pub static ROW: access "mete bench row";
 }
 
-/// The correspondent of the benchmark's rows. It differs from [`DOMAIN`](super::scheduler::DOMAIN), so that no row
-/// is internal to a domain.
+/// The correspondent of the benchmark's rows. It differs from [`DOMAIN`](super::scheduler::DOMAIN), so that
+/// no row is internal to a domain.
 pub const CORRESPONDENT: DomainId = DomainId::new(2);
 
 /// Nanoseconds for each of `times` passes that `run` makes.
@@ -75,8 +75,8 @@ macro_rules! eight {
 }
 
 loops! {
-    /// Eight steps of a chain of multiplications. With eight steps in a pass, the loop itself is only a small part of
-    /// what is measured.
+    /// Eight steps of a chain of multiplications. With eight steps in a pass, the loop itself is only a small
+    /// part of what is measured.
     eight_steps: |at| {
         let mut value = at;
         eight!(value = hide(value.wrapping_mul(value)));
@@ -111,8 +111,8 @@ pub enum Work {
     Hash,
 }
 
-/// The number of steps in one turn of the loop over them. A loop of many short turns would end with a branch that the
-/// processor mispredicts or not, depending on the other code of the pass.
+/// The number of steps in one turn of the loop over them. A loop of many short turns would end with a branch
+/// that the processor mispredicts or not, depending on the other code of the pass.
 const UNROLLED: u64 = 4;
 
 /// Some work on the result of the pass before. This way passes overlap only where the work itself does.

@@ -1,4 +1,5 @@
-//! LTTng-UST as a peer: a program that is compiled when it is needed and runs under a session daemon of its own.
+//! LTTng-UST as a peer: a program that is compiled when it is needed and runs under a session daemon of its
+//! own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -8,7 +9,8 @@ use mete_measure::reason::Reason;
 use crate::child::{Owned, check_installed};
 use crate::scratch::Scratch;
 
-/// The running program. When this is dropped, the program and the session daemon end, and their files are removed.
+/// The running program. When this is dropped, the program and the session daemon end, and their files are
+/// removed.
 pub struct Peer {
     // Fields are dropped in this order: the processes end before their files go.
     _process: Owned,

@@ -14,8 +14,8 @@ use super::loops::{self, timed};
 use super::scheduler::{Logging, Scheduler};
 use crate::context::Context;
 
-/// Passes of a piece. A repetition has several pieces, and their median counts: most pieces are undisturbed, and the
-/// beginnings and ends of the threads do not matter.
+/// Passes of a piece. A repetition has several pieces, and their median counts: most pieces are undisturbed,
+/// and the beginnings and ends of the threads do not matter.
 const PASSES: u64 = 30_000;
 /// Pieces of a repetition: see [`PASSES`].
 const PIECES: u64 = 15;

@@ -1,5 +1,5 @@
-//! This process as its own scheduler. It attaches to itself as a component in the ordinary way, through the socket.
-//! It provides the memory, and switches the benchmark's probe on and off by patching.
+//! This process as its own scheduler. It attaches to itself as a component in the ordinary way, through the
+//! socket. It provides the memory, and switches the benchmark's probe on and off by patching.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -187,7 +187,8 @@ fn lay_out(region: &Region, event: EventId) -> Result<[(Logging, FileId); 4], Re
     Ok(files)
 }
 
-/// Connects to this process. For a moment, the scheduler before may still hold the component, so this tries again.
+/// Connects to this process. For a moment, the scheduler before may still hold the component, so this tries
+/// again.
 fn connect() -> Result<Component, Reason> {
     let path = directory::own().join(format!("{}.sock", std::process::id()));
     let end = Instant::now() + LIMIT;

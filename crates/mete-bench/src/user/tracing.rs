@@ -1,5 +1,5 @@
-//! The peer that most Rust programs use: `tracing`. Its subscriber does as little as a log of numbers can do: it
-//! stores the fields and a time stamp into a ring.
+//! The peer that most Rust programs use: `tracing`. Its subscriber does as little as a log of numbers can do:
+//! it stores the fields and a time stamp into a ring.
 
 use std::cell::Cell;
 

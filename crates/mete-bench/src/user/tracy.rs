@@ -1,5 +1,5 @@
-//! The client of the Tracy profiler as a peer. It is built only on demand (feature `tracy`), because it is a sizable
-//! C++ program, with threads and a port on which it waits for its viewer.
+//! The client of the Tracy profiler as a peer. It is built only on demand (feature `tracy`), because it is a
+//! sizable C++ program, with threads and a port on which it waits for its viewer.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -11,8 +11,8 @@ use super::loops::{keep, timed};
 
 /// The running client. It ends when this is dropped.
 ///
-/// All calls come from one thread, which ends before the client does. The client leaves pointers to itself in every
-/// thread that calls it, and follows them when such a thread ends.
+/// All calls come from one thread, which ends before the client does. The client leaves pointers to itself in
+/// every thread that calls it, and follows them when such a thread ends.
 pub struct Peer {
     /// `None` once the thread shall end.
     orders: Option<Sender<u64>>,
@@ -24,7 +24,8 @@ impl Peer {
     /// A note on what is measured.
     pub const NOTE: &str = "a plot: name, 64-bit value and time stamp, without domain and correspondent; there is no viewer, so it stays in fresh memory (on demand the client would log nothing)";
 
-    /// Starts the client. It listens only on the loopback address, and does not announce itself on the network.
+    /// Starts the client. It listens only on the loopback address, and does not announce itself on the
+    /// network.
     ///
     /// # Errors
     ///
@@ -33,8 +34,8 @@ impl Peer {
         let (orders, ordered) = channel();
         let (answer, answers) = channel();
         let thread = thread::Builder::new().name("tracy peer".into()).spawn(move || {
-            // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own client when it is
-            // dropped.
+            // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own client when it
+            // is dropped.
             unsafe { ___tracy_startup_profiler() };
             for times in ordered {
                 if answer.send(timed(times, plots)).is_err() {

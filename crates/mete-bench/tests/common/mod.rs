@@ -1,4 +1,5 @@
-//! What tests of whole measurements need: to run one at a time, to be stopped, and to see what is left behind.
+//! What tests of whole measurements need: to run one at a time, to be stopped, and to see what is left
+//! behind.
 
 #![allow(
     dead_code,
@@ -15,8 +16,8 @@ use mete_base::Progress;
 use mete_measure::{Report, Verdict};
 use rustix::mount::{MountPropagationFlags, mount_change};
 
-/// The benchmark takes this process as a component, pins threads and attaches programs. So tests run one at a time;
-/// otherwise one test would see what another one holds.
+/// The benchmark takes this process as a component, pins threads and attaches programs. So tests run one at a
+/// time; otherwise one test would see what another one holds.
 static ALONE: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -49,9 +50,9 @@ pub struct Traces {
     mounts: Option<String>,
 }
 
-/// Other programs on this machine publish themselves, are killed and mount as well. So this process gets sockets and
-/// mounts of its own. That must happen before the component in it looks for its directory, and before there are
-/// threads, so it is the first of its constructors.
+/// Other programs on this machine publish themselves, are killed and mount as well. So this process gets
+/// sockets and mounts of its own. That must happen before the component in it looks for its directory, and
+/// before there are threads, so it is the first of its constructors.
 #[used]
 #[unsafe(link_section = ".init_array.00001")]
 static FIRST: extern "C" fn() = have_own_surroundings;

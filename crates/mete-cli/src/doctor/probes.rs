@@ -1,4 +1,5 @@
-//! What probes in programs need: restartable sequences, patching, and a directory in which programs are found.
+//! What probes in programs need: restartable sequences, patching, and a directory in which programs are
+//! found.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,8 +15,8 @@ pub fn capabilities() -> Vec<Capability> {
 }
 
 fn sequences() -> Capability {
-    // SAFETY: a look-up by name. glibc documents that the symbol is an unsigned int, which is constant while a program
-    // runs.
+    // SAFETY: a look-up by name. glibc documents that the symbol is an unsigned int, which is constant while
+    // a program runs.
     let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>().as_ref() };
     Capability {
         name: "rseq",
@@ -80,7 +81,8 @@ fn check_directory(path: &Path) -> rustix::io::Result<String> {
     Ok(format!("{} will be made when the first program starts", path.display()))
 }
 
-/// The number of programs that can be found. The socket of a program that was killed stays and is not counted.
+/// The number of programs that can be found. The socket of a program that was killed stays and is not
+/// counted.
 fn programs() -> usize {
     let sockets = directory::all().into_iter().flat_map(|directory| directory::sockets(&directory));
     let alive: BTreeSet<u32> = sockets.filter_map(|socket| process_of(&socket)).filter(is_alive).collect();

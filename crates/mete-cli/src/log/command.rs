@@ -1,5 +1,5 @@
-//! The command that is logged. It waits between fork and exec until it belongs to its domain, so that everything it
-//! does is logged.
+//! The command that is logged. It waits between fork and exec until it belongs to its domain, so that
+//! everything it does is logged.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -30,8 +30,8 @@ pub struct Paused {
 }
 
 impl Paused {
-    /// Starts the process; `None` if `command` is empty. With `stdout_aside`, its standard output goes to stderr. Its
-    /// environment gets `variable`. When it goes on, it runs as `user`.
+    /// Starts the process; `None` if `command` is empty. With `stdout_aside`, its standard output goes to
+    /// stderr. Its environment gets `variable`. When it goes on, it runs as `user`.
     pub fn start(
         command: &[OsString],
         stdout_aside: bool,
@@ -54,13 +54,13 @@ impl Paused {
         let (mut told_pid, tell_pid) = io::pipe()?;
         let (wait_to_go, go) = io::pipe()?;
         wait_before_exec(&mut command, tell_pid, wait_to_go, go.as_raw_fd());
-        // After the wait: until it goes on, the child keeps the rights of this program, so that other users cannot
-        // touch it.
+        // After the wait: until it goes on, the child keeps the rights of this program, so that other users
+        // cannot touch it.
         user.into_iter().for_each(|user| user.run(&mut command));
         let spawn = std::thread::spawn(move || {
             let spawned = command.spawn();
-            // Closes the child's ends of the pipes, which the closure in the command holds. If there was no fork, the
-            // read below ends by that.
+            // Closes the child's ends of the pipes, which the closure in the command holds. If there was no
+            // fork, the read below ends by that.
             drop(command);
             spawned
         });
@@ -102,11 +102,11 @@ fn wait_before_exec(command: &mut Command, mut tell_pid: PipeWriter, mut wait_to
     unsafe { command.pre_exec(move || tell_and_wait(&mut tell_pid, &mut wait_to_go, go)) };
 }
 
-/// Runs in the child: it writes its process id into one pipe and waits for one byte from the other one. If the parent
-/// ends without writing that byte, the pipe ends, and the child ends, too.
+/// Runs in the child: it writes its process id into one pipe and waits for one byte from the other one. If
+/// the parent ends without writing that byte, the pipe ends, and the child ends, too.
 fn tell_and_wait(tell_pid: &mut PipeWriter, wait_to_go: &mut PipeReader, go: RawFd) -> io::Result<()> {
-    // SAFETY: `go` is the child's own copy of a descriptor that only the parent uses. If it stayed open here, the
-    // pipe would never end.
+    // SAFETY: `go` is the child's own copy of a descriptor that only the parent uses. If it stayed open here,
+    // the pipe would never end.
     unsafe { libc::close(go) };
     tell_pid.write_all(&std::process::id().to_ne_bytes())?;
     if wait_to_go.read_exact(&mut [0]).is_err() {
@@ -136,8 +136,9 @@ impl Running {
         self.child.try_wait().context("cannot wait for the command")
     }
 
-    /// Ends it, if it has not ended. After Ctrl-C, which the terminal has also sent to the command, it first gets some
-    /// time to end by itself. Then it gets SIGTERM, and at last SIGKILL. `meanwhile` is called while this waits.
+    /// Ends it, if it has not ended. After Ctrl-C, which the terminal has also sent to the command, it first
+    /// gets some time to end by itself. Then it gets SIGTERM, and at last SIGKILL. `meanwhile` is called
+    /// while this waits.
     pub fn end(&mut self, mut meanwhile: impl FnMut()) -> anyhow::Result<()> {
         if mete_command::interrupt::asked() && self.ends_within(&mut meanwhile)? {
             return Ok(());
@@ -161,7 +162,8 @@ impl Running {
     }
 
     fn signal(&mut self, signal: Signal) {
-        // It has not been waited for, so no other process can have its number. It may have ended, which is no error.
+        // It has not been waited for, so no other process can have its number. It may have ended, which is no
+        // error.
         if let (Ok(None), Some(pid)) = (self.ended(), Pid::from_raw(self.child.id() as i32)) {
             let _ = kill_process(pid, signal);
         }

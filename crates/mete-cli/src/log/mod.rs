@@ -43,27 +43,27 @@ pub struct LogOptions {
     /// How often to read the logs
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
     interval: Duration,
-    /// An accounting domain and the processes that belong to it; repeat it for more domains. Selectors: pid:NUMBER,
-    /// comm:NAME, exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas; * ? [a-z] and ** are
-    /// patterns in names and paths. Children of these processes belong to the domain, too, and so do selected
-    /// processes that start later. Without this option, the busiest programs become domains
+    /// An accounting domain and the processes that belong to it; repeat it for more domains. Selectors:
+    /// pid:NUMBER, comm:NAME, exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas; * ?
+    /// [a-z] and ** are patterns in names and paths. Children of these processes belong to the domain, too,
+    /// and so do selected processes that start later. Without this option, the busiest programs become
+    /// domains
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     pub domains: Vec<DomainSpec>,
     /// Make a domain for each control group, program or user, up to 253; also for those that appear later
     #[arg(long, value_name = "cgroup|program|user", conflicts_with = "domains",
         value_parser = divide_by(), hide_possible_values = true)]
     by: Option<DivideBy>,
-    /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names that
-    /// perf list shows
-    /// [default: service,ipc,memory,run-queue,counters=page-faults,cpu-migrations]
+    /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names
+    /// that perf list shows [default: service,ipc,memory,run-queue,counters=page-faults,cpu-migrations]
     #[arg(long = "event", alias = "events", value_name = "LIST", value_delimiter = ',',
         value_parser = events::characteristic)]
     events: Vec<Characteristic>,
     /// Log only programs with probes, not the kernel
     #[arg(long, conflicts_with = "events")]
     components: bool,
-    /// Also log the probes of these users' programs (names, numbers, or all), even if they belong to no domain.
-    /// Only for root; with --components, the default is all
+    /// Also log the probes of these users' programs (names, numbers, or all), even if they belong to no
+    /// domain. Only for root; with --components, the default is all
     #[arg(long, value_name = "USER,…", value_delimiter = ',', value_parser = user)]
     components_of: Vec<User>,
     /// Print one JSON object a line; COMMAND's output goes to stderr
@@ -133,11 +133,11 @@ docs/json.md.";
 
 /// How long to log without a command: long enough to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// How often to look for components, and for processes that the kernel component does not bind by itself, while a
-/// command runs: the command may end before a second has passed.
+/// How often to look for components, and for processes that the kernel component does not bind by itself,
+/// while a command runs: the command may end before a second has passed.
 const LOOK_DURING_COMMAND: Duration = Duration::from_millis(40);
-/// The same without a command. Without the kernel component, a new process belongs to the domain `other` until it is
-/// found.
+/// The same without a command. Without the kernel component, a new process belongs to the domain `other`
+/// until it is found.
 const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
 /// Logs, prints the results, and returns the command's exit status.
@@ -145,8 +145,8 @@ pub fn run(options: &LogOptions, output: &mut Output) -> anyhow::Result<ExitCode
     let user = options.user.told(&options.command, "")?;
     let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
     let mut scheduler = start(options, paused.as_ref())?;
-    // Only now: until here, a signal ends the process at once, and everything that it has started ends with it. The
-    // kernel takes half a second and more to load the programs, and cannot be interrupted.
+    // Only now: until here, a signal ends the process at once, and everything that it has started ends with
+    // it. The kernel takes half a second and more to load the programs, and cannot be interrupted.
     interrupt::listen()?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;
@@ -174,7 +174,8 @@ pub fn run(options: &LogOptions, output: &mut Output) -> anyhow::Result<ExitCode
     Ok(if is_less_than_asked && status == ExitCode::SUCCESS { ExitCode::from(FAILED) } else { status })
 }
 
-/// Says on the last line what was asked for and is not in the results; returns whether there is any such thing.
+/// Says on the last line what was asked for and is not in the results; returns whether there is any such
+/// thing.
 fn tell_not_logged(logged: &Logged) -> bool {
     let what = logged.not_logged.join("; ");
     if !what.is_empty() {
@@ -190,7 +191,8 @@ impl LogOptions {
             poll: self.interval,
             kernel: if self.components { Vec::new() } else { self.characteristics() },
             housekeeping: if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND },
-            // Without named domains, the busiest programs are chosen, and a program that was just busy may have ended.
+            // Without named domains, the busiest programs are chosen, and a program that was just busy may
+            // have ended.
             may_be_empty: self.domains.is_empty(),
             component_users: self.component_users(),
             ..Settings::default()

@@ -26,7 +26,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// A command writes on the same terminal. So there is no progress bar while it runs, only a line now and then.
+    /// A command writes on the same terminal. So there is no progress bar while it runs, only a line now and
+    /// then.
     pub fn new(options: &RecordOptions, begin: Instant) -> Live {
         let (progress, line_at) = match options.command.is_empty() {
             true => (Progress::of_time("recording", options.time), None),

@@ -43,7 +43,8 @@ use live::Live;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RecordOptions {
-    /// What to record: the name of a shipped schema (scheduler, locking, interrupt, stopwatch), or the files of one
+    /// What to record: the name of a shipped schema (scheduler, locking, interrupt, stopwatch), or the files
+    /// of one
     #[arg(long, required = true, num_args = 1.., value_name = "NAME|FILE")]
     schema: Vec<PathBuf>,
     /// The trace's directory; it must be empty or not exist
@@ -52,15 +53,16 @@ pub struct RecordOptions {
     /// Replace the trace in the directory; a directory with anything else in it is refused
     #[arg(long)]
     force: bool,
-    /// How long to record; COMMAND is ended if it runs longer. If not given, until Ctrl-C, or as long as COMMAND runs
+    /// How long to record; COMMAND is ended if it runs longer. If not given, until Ctrl-C, or as long as
+    /// COMMAND runs
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
     /// Record only these events of the schema; the others then cost nothing
     #[arg(long, alias = "event", value_name = "NAME", value_delimiter = ',')]
     events: Vec<String>,
-    /// An accounting domain and the processes that belong to it, for fields that the schema calls `domain`: the first
-    /// one given is domain 2; domain 1 is idle time, domain 0 all other processes. Selectors as for mete log; repeat it
-    /// for more
+    /// An accounting domain and the processes that belong to it, for fields that the schema calls `domain`:
+    /// the first one given is domain 2; domain 1 is idle time, domain 0 all other processes. Selectors as for
+    /// mete log; repeat it for more
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     pub domains: Vec<DomainSpec>,
     /// Memory of each processor for events that are not written yet: a power of two from 64K to 256M
@@ -69,15 +71,15 @@ pub struct RecordOptions {
     /// Flush a buffer when less than this percentage is free; the free part is for events during the flush
     #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value_t = DEFAULT_LOW_WATER_PERCENT)]
     low_water: u8,
-    /// Mount the parameters as files on this directory: enable, one file for each event, and others; it must be empty
-    /// or not exist
+    /// Mount the parameters as files on this directory: enable, one file for each event, and others; it must
+    /// be empty or not exist
     #[arg(long, value_name = "DIR")]
     parameters: Option<PathBuf>,
     /// Begin with recording switched off, until the parameter enable is set to 1
     #[arg(long, requires = "parameters")]
     off: bool,
-    /// A flight recorder: keep the newest events in this much memory, and write them on SIGUSR1 and at the end. At
-    /// least 64K for each processor are kept
+    /// A flight recorder: keep the newest events in this much memory, and write them on SIGUSR1 and at the
+    /// end. At least 64K for each processor are kept
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     keep: Option<u64>,
     /// Write the kept events when one of these events occurs, and end
@@ -128,8 +130,8 @@ COMMAND, it is 0 if Ctrl-C was the only end, and 130 if --for or --dump-on gave 
 recorder is killed, the trace can be read up to the last blocks that it wrote: about a second before,
 unless the disk is slower.";
 
-/// How long to go on after the command's end. Its parent learns of the end first. The command's last context switch
-/// comes some microseconds later, or still later if another task takes its processor at that moment.
+/// How long to go on after the command's end. Its parent learns of the end first. The command's last context
+/// switch comes some microseconds later, or still later if another task takes its processor at that moment.
 const LAST_SWITCH: Duration = Duration::from_millis(30);
 
 /// How often to look whether the command has ended.
@@ -254,8 +256,8 @@ impl RecordOptions {
         paused.filter(|_| !interrupt::asked()).map(Paused::resume).transpose()
     }
 
-    /// Waits until the time is up, the command has ended, the awaited event has occurred or Ctrl-C was pressed. Returns
-    /// whether everything that was asked for is done.
+    /// Waits until the time is up, the command has ended, the awaited event has occurred or Ctrl-C was
+    /// pressed. Returns whether everything that was asked for is done.
     fn wait(
         &self,
         session: &mut Session,

@@ -9,7 +9,8 @@ use mete_record::{Ended, Summary};
 
 use crate::trace;
 
-/// Prints the summary of a recording, also if the end of the recording could not be written. That is an error then.
+/// Prints the summary of a recording, also if the end of the recording could not be written. That is an error
+/// then.
 pub fn tell(ended: Ended, output: &mut Output) -> anyhow::Result<()> {
     let Ended { summary, stopped } = ended;
     print(&summary, output)?;

@@ -15,7 +15,8 @@ use super::{Logged, Program, is_idle, ordered, service_ns};
 
 /// The most letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
-/// The head of the number of processes: it counts the processes at the end, not all that ever belonged to the domain.
+/// The head of the number of processes: it counts the processes at the end, not all that ever belonged to the
+/// domain.
 pub const PROCESSES: &str = "processes\nat end";
 /// The title of the table of transactions.
 pub const TRANSACTIONS: &str = "transactions, as drivers report them or as wake-ups show them";

@@ -1,5 +1,5 @@
-//! `mete schedule --policy affinity`: clients are moved to the processors of their drivers. Prints decisions as they are
-//! made, and a summary.
+//! `mete schedule --policy affinity`: clients are moved to the processors of their drivers. Prints decisions
+//! as they are made, and a summary.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,8 @@ pub(super) fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Res
         bail!("there is only one processor, so there is nothing to choose between: mete log works here");
     }
     let mut scheduler = Scheduler::start(options.affinity.settings(), options.specs())?;
-    // Only now: until here, a signal ends the process at once. Nothing is moved yet, and its keepers end with it.
+    // Only now: until here, a signal ends the process at once. Nothing is moved yet, and its keepers end with
+    // it.
     interrupt::listen()?;
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
@@ -247,8 +248,8 @@ fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> an
     output.text(tables::completeness(logged, interval))
 }
 
-/// Whether a client had any transactions to decide by. Processes in no domain do not count, because they cannot be
-/// moved.
+/// Whether a client had any transactions to decide by. Processes in no domain do not count, because they
+/// cannot be moved.
 fn has_transactions(logged: &Logged) -> bool {
     logged.report.transactions.iter().any(|dealing| {
         let mut domains = logged.report.domains.iter();

@@ -26,36 +26,35 @@ use crate::parse::{LivePolicy, config, domain, live_policy, shared_domain};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ScheduleOptions {
-    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most; vtrr, which
-    /// mete sim knows as distributed-vtrr, gives domains their shares of processor time; any other one of mete sim
-    /// --list does so from outside the kernel
+    /// The policy that decides: affinity moves clients to the processor of the driver that they talk to most;
+    /// vtrr, which mete sim knows as distributed-vtrr, gives domains their shares of processor time; any
+    /// other one of mete sim --list does so from outside the kernel
     /// [default: affinity, or with --config vtrr]
     #[arg(long, value_name = "NAME", value_parser = live_policy)]
     policy: Option<LivePolicy>,
-    /// By what shares are enforced: ext is sched_ext, cgroup are weights of control groups, dispatcher are scheduling
-    /// classes of threads, auto is the first of these that can serve the domains
-    /// [default: auto]
+    /// By what shares are enforced: ext is sched_ext, cgroup are weights of control groups, dispatcher are
+    /// scheduling classes of threads, auto is the first of these that can serve the domains [default: auto]
     #[arg(long, hide_possible_values = true,
         value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name).unwrap_or_default()))]
     by: Option<By>,
-    /// A file with domains, their shares, and what --policy, --by and --parameters say: see docs/recipes/shares.md. What
-    /// is on the command line comes first
+    /// A file with domains, their shares, and what --policy, --by and --parameters say: see
+    /// docs/recipes/shares.md. What is on the command line comes first
     #[arg(long, value_name = "FILE", value_parser = config())]
     config: Option<Config>,
-    /// Mount the shares as files on this directory, for mete set and mete status; it must be empty or not exist. Not
-    /// with affinity
+    /// Mount the shares as files on this directory, for mete set and mete status; it must be empty or not
+    /// exist. Not with affinity
     #[arg(long, value_name = "DIR")]
     parameters: Option<PathBuf>,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// A domain. With affinity it is a driver if its own probes report requests of others, and otherwise a client. With
-    /// vtrr it has a share: 1, if none is given, is what other control groups have. Repeat the option for more domains,
-    /// as the two below
+    /// A domain. With affinity it is a driver if its own probes report requests of others, and otherwise a
+    /// client. With vtrr it has a share: 1, if none is given, is what other control groups have. Repeat the
+    /// option for more domains, as the two below
     #[arg(long = "domain", value_name = "NAME=SELECTOR[,share=NUMBER]", value_parser = shared_domain())]
     domains: Vec<SharedDomain>,
-    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel may
-    /// move it, and its clients follow
+    /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel
+    /// may move it, and its clients follow
     #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
     drivers: Vec<DomainSpec>,
     /// A domain that is served and may be moved

@@ -74,7 +74,8 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<ExitCode> {
     let mut dealer = Dealer::start(options.by(), policy, options.domains())?;
-    // From here on a signal has the shares printed. Without it, this process would end at once, and the shares with it.
+    // From here on a signal has the shares printed. Without it, this process would end at once, and the
+    // shares with it.
     interrupt::listen()?;
     output.text(dealer.to_string())?;
     dealer.warnings().iter().for_each(|warning| failure::say(warning));

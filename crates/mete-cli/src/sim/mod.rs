@@ -168,8 +168,8 @@ pub fn run(options: &SimOptions, output: &mut Output) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock; `None` for
-/// each policy if that is not asked for.
+/// Measures the policies one after the other, and after everything else, so that nothing disturbs the clock;
+/// `None` for each policy if that is not asked for.
 fn costs(
     options: &SimOptions,
     scenario: &Scenario,
@@ -245,7 +245,8 @@ fn refused(options: &SimOptions, error: ScenarioError) -> anyhow::Error {
     }
 }
 
-/// The key that may have been meant. The error of the scenario's parser names the unknown key and the known ones.
+/// The key that may have been meant. The error of the scenario's parser names the unknown key and the known
+/// ones.
 fn meant_key(said: &str) -> Option<String> {
     let (_, rest) = said.split_once("unknown field `")?;
     let (written, known) = rest.split_once('`')?;
@@ -282,8 +283,8 @@ fn simulate_one<R: Recorder>(
     Ok(run.map_err(|stalled| stands_still(scenario, &stalled))?.continue_value())
 }
 
-/// One run that is written as a trace. If the run is stopped, there is no trace: a part of a trace would look like the
-/// trace of a shorter run.
+/// One run that is written as a trace. If the run is stopped, there is no trace: a part of a trace would look
+/// like the trace of a shorter run.
 fn traced(
     scenario: &Scenario,
     policy: &Entry,

@@ -1,5 +1,5 @@
-//! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence intervals,
-//! as tables, data and plots.
+//! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence
+//! intervals, as tables, data and plots.
 
 use std::ops::Range;
 use std::path::Path;
@@ -108,8 +108,8 @@ fn figure_axis(figure: usize) -> Axis {
     axis(FIGURES[figure].words)
 }
 
-/// Lines over the values of the only varied key, one line for each policy and client; `None` if several keys are varied
-/// or the values are no numbers.
+/// Lines over the values of the only varied key, one line for each policy and client; `None` if several keys
+/// are varied or the values are no numbers.
 fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
     let values: Vec<f64> = cells.iter().map(only_value).collect::<Option<_>>()?;
     let (mut series, mut intervals): (Vec<Series>, Vec<Vec<_>>) = (Vec::new(), Vec::new());

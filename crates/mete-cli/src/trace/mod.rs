@@ -38,7 +38,8 @@ fn tell_circumstances(description: &TraceDescription) {
     garbled.for_each(|why| failure::say(&garbled_buffer(why)));
 }
 
-/// When programs of the kernel were left out, as far as it is known: `, between 12.300000000 and 12.400000000 s`.
+/// When programs of the kernel were left out, as far as it is known:
+/// `, between 12.300000000 and 12.400000000 s`.
 fn when(missed: &[MissedRuns], clock: Option<&Converter>) -> String {
     const MOST: usize = 3;
     let Some(clock) = clock.filter(|_| !missed.is_empty()) else { return String::new() };

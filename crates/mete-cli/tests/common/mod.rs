@@ -125,8 +125,8 @@ pub fn has_two_processors() -> bool {
     or_skipped(mask(std::process::id()).len() >= 2, "this needs two processors")
 }
 
-/// Whether the kernel can be logged. Says so if this user or this kernel cannot do it; any other reason is a failure.
-/// Asked once: the kernel's verifier takes seconds of processor time, and minutes beside other load.
+/// Whether the kernel can be logged. Says so if this user or this kernel cannot do it; any other reason is a
+/// failure. Asked once: the kernel's verifier takes seconds of processor time, and minutes beside other load.
 pub fn kernel_is_there() -> bool {
     use mete_kernel::KernelError::{NoTypeInformation, PidNamespace, Privilege};
     static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
@@ -160,8 +160,8 @@ fn take_usual_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts a program that may be a copy that was made a moment ago: a process that another test forks has the copy open
-/// for writing until it executes its own program.
+/// Starts a program that may be a copy that was made a moment ago: a process that another test forks has the
+/// copy open for writing until it executes its own program.
 pub fn once_written<T>(mut start: impl FnMut() -> io::Result<T>) -> T {
     loop {
         match start() {
@@ -177,8 +177,8 @@ pub fn once_written<T>(mut start: impl FnMut() -> io::Result<T>) -> T {
 pub struct Running(pub Child);
 
 impl Running {
-    /// Starts it with the usual effects of signals, also if the tests run under `nohup` or in the background: the
-    /// command leaves a signal ignored that was ignored before.
+    /// Starts it with the usual effects of signals, also if the tests run under `nohup` or in the background:
+    /// the command leaves a signal ignored that was ignored before.
     pub fn start(command: &mut Command) -> Running {
         // SAFETY: between fork and exec, the closure makes system calls and nothing else.
         unsafe { command.pre_exec(take_usual_signals) };
@@ -227,7 +227,8 @@ impl Drop for Running {
     }
 }
 
-/// Whether a stopped process's threads all stand still: one that is on a processor goes on until it is interrupted.
+/// Whether a stopped process's threads all stand still: one that is on a processor goes on until it is
+/// interrupted.
 pub fn is_stopped(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     tasks.flatten().all(|task| {

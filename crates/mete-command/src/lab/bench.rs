@@ -14,8 +14,9 @@ pub struct BenchOptions {
     /// Measure with a sixth of the repetitions
     #[arg(long)]
     pub quick: bool,
-    /// How long to measure the demo's requests at most, with and without logging; it ends sooner if the cost is
-    /// known to within one percent. Two minutes if not given, four for the floor, or 15 s each with --quick
+    /// How long to measure the demo's requests at most, with and without logging; it ends sooner if the cost
+    /// is known to within one percent. Two minutes if not given, four for the floor, or 15 s each with
+    /// --quick
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub requests_for: Option<Duration>,
     /// Let the kernel move the demo's processes between processors, as in the demo itself; this adds noise

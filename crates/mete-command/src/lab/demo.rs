@@ -52,8 +52,8 @@ fn some_clients(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("the demo takes 1 to {MOST_CLIENTS} clients"))
 }
 
-/// A number of hogs. Each hog is in a session of its own, so it gets as much processor time as everything together that
-/// runs in one terminal.
+/// A number of hogs. Each hog is in a session of its own, so it gets as much processor time as everything
+/// together that runs in one terminal.
 fn some_hogs(text: &str) -> Result<usize, String> {
     let most = HOGS_ON_A_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
     let number = text.parse().ok().filter(|number| (0..=most).contains(number));

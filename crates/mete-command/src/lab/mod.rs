@@ -1,5 +1,5 @@
-//! Subcommands that separate programs carry out, so that `mete` stays small: the demo, the bench and the studies. Here
-//! is what they take, and how they are started.
+//! Subcommands that separate programs carry out, so that `mete` stays small: the demo, the bench and the
+//! studies. Here is what they take, and how they are started.
 
 mod bench;
 mod demo;
@@ -24,8 +24,8 @@ pub use study::{STUDIES, StudyOptions};
 
 use crate::{command_line, interrupt};
 
-/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`, and the
-/// arguments that were typed after the subcommand. Returns only if it cannot be started.
+/// Replaces this process by the program beside it that carries out a subcommand. The program gets `first`,
+/// and the arguments that were typed after the subcommand. Returns only if it cannot be started.
 pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
     let program = match program_beside(name) {
         Ok(program) => program,
@@ -40,8 +40,8 @@ pub fn become_program(name: &str, first: Option<&str>) -> anyhow::Error {
     }
 }
 
-/// Replaces this process by a program, with the limits that the user has set. A file that the kernel does not take for
-/// a program is an error. `Command` alone would hand it to a shell, as the C library does.
+/// Replaces this process by a program, with the limits that the user has set. A file that the kernel does not
+/// take for a program is an error. `Command` alone would hand it to a shell, as the C library does.
 fn execute(program: &Path, arguments: impl Iterator<Item = OsString>) -> io::Error {
     let texts = iter::once(program.into()).chain(arguments).map(|text| CString::new(text.into_vec()));
     let texts: Vec<_> = match texts.collect() {
@@ -61,8 +61,9 @@ fn execute(program: &Path, arguments: impl Iterator<Item = OsString>) -> io::Err
     command.exec()
 }
 
-/// How programs begin, and scripts that name their interpreter: what the kernel runs by itself. The C library hands any
-/// other file to a shell, which would run a damaged program as a script, and find an empty one done.
+/// How programs begin, and scripts that name their interpreter: what the kernel runs by itself. The C library
+/// hands any other file to a shell, which would run a damaged program as a script, and find an empty one
+/// done.
 const BEGINNINGS: [&[u8]; 2] = [b"\x7fELF", b"#!"];
 
 /// A program that belongs to this one and lies beside it.
@@ -107,8 +108,8 @@ fn fault_of(program: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether a file is this program, under any of its names, or a copy of it. It would start itself again and again, or
-/// take the arguments of a subcommand for its own.
+/// Whether a file is this program, under any of its names, or a copy of it. It would start itself again and
+/// again, or take the arguments of a subcommand for its own.
 fn is_this_program(program: &Path, found: &Metadata) -> bool {
     const OWN: &str = "/proc/self/exe";
     let Ok(own) = fs::metadata(OWN) else { return false };

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
 use mete_trace::{EventLayout, FieldKind, FieldLayout};
 
-/// The number of a record that has no layout, or is shorter than its layout: the stream has its bytes as they are.
+/// The number of a record that has no layout, or is shorter than its layout: the stream has its bytes as they
+/// are.
 pub const RAW: u16 = 0xffff;
 
 /// An event.

@@ -1,15 +1,15 @@
-//! Common Trace Format: a directory with one stream for each file of the trace, and the file `metadata`, which
-//! describes the streams. The streams of both versions have the same bytes. The metadata are JSON in version 2
-//! (CTF2-SPEC-2.0, §5) and a language of their own in version 1.8.
+//! Common Trace Format: a directory with one stream for each file of the trace, and the file `metadata`,
+//! which describes the streams. The streams of both versions have the same bytes. The metadata are JSON in
+//! version 2 (CTF2-SPEC-2.0, §5) and a language of their own in version 1.8.
 //!
 //! ```text
 //!   packet:  magic, uuid, stream class │ begin, end, bits, bits, lost so far, processor │ records
 //!   record:  event, time in ns │ serial number, time stamp as it was recorded │ fields, without gaps
 //! ```
 //!
-//! A loss is an empty packet. It lasts from the record before the loss to the record after it, and its count of lost
-//! events is larger than that of the packet before. Times do not go back within a stream, as the format requires. If a
-//! processor's clock went back, the time stamp as it was recorded shows that.
+//! A loss is an empty packet. It lasts from the record before the loss to the record after it, and its count
+//! of lost events is larger than that of the packet before. Times do not go back within a stream, as the
+//! format requires. If a processor's clock went back, the time stamp as it was recorded shows that.
 
 mod classes;
 mod json;

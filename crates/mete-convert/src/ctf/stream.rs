@@ -126,8 +126,8 @@ impl<W: io::Write> Stream<W> {
             return Ok(());
         }
         if !self.has_begun {
-            // A reader takes the difference of two counts. So there must be a packet before the loss, even an empty
-            // one.
+            // A reader takes the difference of two counts. So there must be a packet before the loss, even an
+            // empty one.
             self.time = time;
             self.begin_packet(time);
         }

@@ -90,8 +90,8 @@ fn event(class: &EventClass) -> String {
     )
 }
 
-/// The declaration of a field. Its name begins with an underscore, which readers take off. So no name is a word of the
-/// language.
+/// The declaration of a field. Its name begins with an underscore, which readers take off. So no name is a
+/// word of the language.
 fn field(field: &ClassField) -> String {
     let name = &field.name;
     let declared = match field.kind {

@@ -22,8 +22,8 @@ mod field {
     pub const TRACK_DESCRIPTOR: u32 = 60;
 }
 
-/// Clocks by their numbers in Perfetto. The time of packets is BOOTTIME unless they say otherwise. Here it is the
-/// trace's CLOCK_MONOTONIC, and the snapshot says that the two are equal.
+/// Clocks by their numbers in Perfetto. The time of packets is BOOTTIME unless they say otherwise. Here it is
+/// the trace's CLOCK_MONOTONIC, and the snapshot says that the two are equal.
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;

@@ -1,7 +1,7 @@
 //! Writes protocol buffers: tags, varints, and messages whose length is filled in afterwards.
 
-/// Bytes for the length of a message. A varint may have more bytes than it needs, so the space can be reserved before
-/// the length is known.
+/// Bytes for the length of a message. A varint may have more bytes than it needs, so the space can be
+/// reserved before the length is known.
 const LENGTH_BYTES: usize = 4;
 /// The length of a message is below this: seven bits in each of these bytes.
 pub const MAX_BYTES: usize = 1 << (7 * LENGTH_BYTES);

@@ -1,7 +1,7 @@
 //! The schedule: which thread ran when, in the form of the kernel's own `sched_switch`.
 //!
-//! Here one switch may be several events, such as one for the thread that leaves and one for the thread that comes.
-//! They are put together again: a thread that leaves is kept until the next thread comes.
+//! Here one switch may be several events, such as one for the thread that leaves and one for the thread that
+//! comes. They are put together again: a thread that leaves is kept until the next thread comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,8 +146,9 @@ impl Schedule {
         }
     }
 
-    /// Takes a switch of an event, on or off. While an event that tells which thread comes is off, it is not known
-    /// which thread runs. A program that was still running may have recorded some of these events, but not all of them.
+    /// Takes a switch of an event, on or off. While an event that tells which thread comes is off, it is not
+    /// known which thread runs. A program that was still running may have recorded some of these events, but
+    /// not all of them.
     pub fn switched(
         &mut self,
         number: u32,
@@ -173,7 +174,8 @@ impl Schedule {
         };
     }
 
-    /// Notes that events of this processor are missing from this time on. It is not known which thread runs then.
+    /// Notes that events of this processor are missing from this time on. It is not known which thread runs
+    /// then.
     pub fn lost(&mut self, number: u32, time: Option<u64>, threads: &Threads, packets: &mut impl PacketSink) {
         let Some(processor) = self.processors.get_mut(&number) else { return };
         let mut draw = ScheduleDrawing { processor, number, threads, packets };
@@ -261,8 +263,8 @@ const EXIT_DEAD: i64 = 0x10;
 const REPORTED_IDLE: i64 = 0x80;
 const REPORTED_PREEMPTED: i64 = 0x100;
 
-/// A state in the form of the record of `sched_switch` in the tracing file system: one bit, the highest of those that
-/// are reported.
+/// A state in the form of the record of `sched_switch` in the tracing file system: one bit, the highest of
+/// those that are reported.
 fn reported(state: u64, is_preempted: bool, is_raw: bool) -> i64 {
     match state {
         _ if is_preempted => REPORTED_PREEMPTED,

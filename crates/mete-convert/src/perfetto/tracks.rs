@@ -1,4 +1,5 @@
-//! Tracks for everything outside the schedule: other events, losses, flushes, and at the end what is in the trace.
+//! Tracks for everything outside the schedule: other events, losses, flushes, and at the end what is in the
+//! trace.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -69,7 +70,8 @@ pub struct Tracks {
     processors: BTreeSet<(u32, ProcessorTrack)>,
     threads: HashSet<i32>,
     files: HashSet<u32>,
-    /// For each file, the gap that lasts until its next event: the time of its beginning, and what is missing.
+    /// For each file, the gap that lasts until its next event: the time of its beginning, and what is
+    /// missing.
     gaps: BTreeMap<u32, (u64, Gap)>,
     latest: u64,
     has_unreadable: bool,
@@ -81,7 +83,8 @@ impl Tracks {
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let (mut fields, mut next) = (vec![0; most], 1);
         for event in events {
-            // Names begin with 1, as 0 means no name. Each field has one of its own, so none is looked up by text.
+            // Names begin with 1, as 0 means no name. Each field has one of its own, so none is looked up by
+            // text.
             fields[usize::from(event.id)] = next;
             next += event.fields.len() as u64;
         }

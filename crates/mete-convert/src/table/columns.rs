@@ -1,8 +1,8 @@
 //! The columns of a trace's table.
 //!
 //! Fields of the same name and type share a column, so that `pid` is `pid` in all events. A field is called
-//! `EVENT.field` if its name has another type in another event, or belongs to one of the first columns. After the
-//! number of a thread or a process stand [its companions](crate::companions).
+//! `EVENT.field` if its name has another type in another event, or belongs to one of the first columns. After
+//! the number of a thread or a process stand [its companions](crate::companions).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -170,9 +170,9 @@ struct ColumnsSoFar {
 }
 
 impl ColumnsSoFar {
-    /// The column of this name and type. The name gets a number in two cases: another column has it, or the event
-    /// already has a field in that column. The schema language does not allow the latter, but a description could have
-    /// it.
+    /// The column of this name and type. The name gets a number in two cases: another column has it, or the
+    /// event already has a field in that column. The schema language does not allow the latter, but a
+    /// description could have it.
     fn column(&mut self, name: &str, kind: DataType, doc: (&str, &str), own: &[CellPlace]) -> usize {
         let (mut numbered, mut nth) = (name.to_owned(), 1);
         loop {

@@ -1,8 +1,8 @@
 //! A trace as one table, for Parquet and Arrow: a row is an event or a gap, in the trace's order.
 //!
-//! There is one table, and not one for each event. A question about a trace is mostly about what came before and after,
-//! which in one table is one `SELECT … ORDER BY`, or a window function. Columns of other events are null, which costs
-//! almost nothing in either format.
+//! There is one table, and not one for each event. A question about a trace is mostly about what came before
+//! and after, which in one table is one `SELECT … ORDER BY`, or a window function. Columns of other events
+//! are null, which costs almost nothing in either format.
 
 mod arrow_file;
 pub(crate) mod columns;

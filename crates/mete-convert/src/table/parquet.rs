@@ -15,7 +15,8 @@ use super::rows::Rows;
 use super::writer::{TableFile, TableWriter};
 use super::{COMPLETENESS, DESCRIPTION};
 
-/// Rows of a row group. A reader skips or reads a group as a whole, and the writer keeps it in memory, compressed.
+/// Rows of a row group. A reader skips or reads a group as a whole, and the writer keeps it in memory,
+/// compressed.
 const GROUP_ROWS: usize = 1 << 20;
 /// Columns in which neighbouring values are close. Their differences are stored, in a few bits each.
 const NEAR: [&str; 3] = ["serial", "time_ns", "time"];

@@ -100,8 +100,8 @@ impl Rows {
         self.processor.append_value(processor);
         self.file.append_value(file);
         self.serial.append_value(serial);
-        // Signed, because people subtract times. A time that does not fit is after the year 2262, and the cell is
-        // empty.
+        // Signed, because people subtract times. A time that does not fit is after the year 2262, and the
+        // cell is empty.
         self.time_ns.append_option(time_ns.and_then(|ns| i64::try_from(ns).ok()));
         self.time.append_option(time.map(Ticks::get));
     }
@@ -245,8 +245,8 @@ impl Cells {
         }
     }
 
-    /// Puts a value into the cell of this row. Columns have the types of their fields. A value of another type leaves
-    /// its cell empty.
+    /// Puts a value into the cell of this row. Columns have the types of their fields. A value of another
+    /// type leaves its cell empty.
     fn put(&mut self, row: usize, value: &Value<'_>) {
         self.fill_up(row);
         match (self, value) {

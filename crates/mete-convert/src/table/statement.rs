@@ -16,7 +16,8 @@ pub struct CompletenessStatement {
 }
 
 impl CompletenessStatement {
-    /// The statement for a recording whose circumstances say how often the kernel left out a program, and when.
+    /// The statement for a recording whose circumstances say how often the kernel left out a program, and
+    /// when.
     pub fn new(circumstances: &Circumstances) -> CompletenessStatement {
         let Circumstances { missed_runs, missed, .. } = circumstances;
         CompletenessStatement {

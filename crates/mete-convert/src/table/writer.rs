@@ -1,4 +1,5 @@
-//! The part that all files with the table share: rows are collected and handed on, and the statement comes last.
+//! The part that all files with the table share: rows are collected and handed on, and the statement comes
+//! last.
 
 use std::io;
 

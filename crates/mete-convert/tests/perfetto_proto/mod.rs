@@ -1,5 +1,5 @@
-//! The messages of Perfetto that the tests decode, with the numbers of its public `.proto` files. The decoder shares
-//! nothing with the writer.
+//! The messages of Perfetto that the tests decode, with the numbers of its public `.proto` files. The decoder
+//! shares nothing with the writer.
 #![allow(missing_docs, reason = "the names are Perfetto's")]
 
 #[derive(Clone, PartialEq, prost::Message)]

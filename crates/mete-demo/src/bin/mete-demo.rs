@@ -16,8 +16,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // The scheduler starts this program a second time, which ends up in the first call: it puts masks and classes
-    // back if the demo is killed.
+    // The scheduler starts this program a second time, which ends up in the first call: it puts masks and
+    // classes back if the demo is killed.
     let take_over = mete_sched::actuator::watcher::take_over_if_asked;
     command_line::run(
         take_over,

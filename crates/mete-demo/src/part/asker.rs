@@ -1,4 +1,5 @@
-//! The asker: sends a request to a server in a crowd some times each second, and counts how long the answer takes.
+//! The asker: sends a request to a server in a crowd some times each second, and counts how long the answer
+//! takes.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;

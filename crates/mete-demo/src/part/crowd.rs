@@ -1,4 +1,5 @@
-//! A crowd: threads that compute on one processor, and among them, if it is asked for, one that answers requests.
+//! A crowd: threads that compute on one processor, and among them, if it is asked for, one that answers
+//! requests.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -19,8 +19,8 @@ pub const REQUEST_BYTES: usize = 64;
 pub const ANSWER_BYTES: usize = 4096;
 
 event! {
-    /// A request was served; the correspondent is the client's domain. This is the only row for a request: the
-    /// scheduler needs no other.
+    /// A request was served; the correspondent is the client's domain. This is the only row for a request:
+    /// the scheduler needs no other.
     static REQUEST: access "request";
 }
 
@@ -68,7 +68,8 @@ fn wait(listener: &UnixListener, clients: &HashMap<i32, Client>) -> io::Result<V
     let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
     polled.extend(clients.values().map(|client| PollFd::new(&client.stream, PollFlags::IN)));
     rustix::event::poll(&mut polled, None)?;
-    // In the order of `polled`: nothing changes the map meanwhile, so its keys and values come in the same order.
+    // In the order of `polled`: nothing changes the map meanwhile, so its keys and values come in the same
+    // order.
     let descriptors = std::iter::once(listener.as_raw_fd()).chain(clients.keys().copied());
     let ready = descriptors.zip(&polled).filter(|(_, entry)| !entry.revents().is_empty());
     Ok(ready.map(|(descriptor, _)| descriptor).collect())

@@ -1,10 +1,11 @@
-//! The parts of `mete demo`: a driver, a client, a hog, a crowd, an asker. Each part is a process of its own. The demo starts it, binds it
-//! to a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
+//! The parts of `mete demo`: a driver, a client, a hog, a crowd, an asker. Each part is a process of its own.
+//! The demo starts it, binds it to a domain and ends it. A part that is started by hand does no harm, and
+//! ends when its standard input ends.
 //!
-//! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
-//! mostly to one driver, and computes a little in between. A *hog* computes. In the second act, a *crowd* computes in
-//! several threads, and an *asker* asks the server among them. Those that count what they do share pages with the demo, see
-//! `board.rs`.
+//! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends
+//! requests, mostly to one driver, and computes a little in between. A *hog* computes. In the second act, a
+//! *crowd* computes in several threads, and an *asker* asks the server among them. Those that count what they
+//! do share pages with the demo, see `board.rs`.
 
 mod asker;
 mod client;
@@ -104,16 +105,18 @@ fn play(arguments: Arguments) -> std::io::Result<()> {
     }
 }
 
-/// Gives this process a session of its own, as services have. The kernel first divides processor time among sessions
-/// (autogroup), and in one session all parts together would get the share of one. When parts in one session wake each
-/// other, some kernels also recompute the weight of the session so often that nothing outside it runs for seconds, not
-/// even threads of the kernel (seen on 6.18.44; `reweight_entity`, fixed in 6.18.45).
+/// Gives this process a session of its own, as services have. The kernel first divides processor time among
+/// sessions (autogroup), and in one session all parts together would get the share of one. When parts in one
+/// session wake each other, some kernels also recompute the weight of the session so often that nothing
+/// outside it runs for seconds, not even threads of the kernel (seen on 6.18.44; `reweight_entity`, fixed in
+/// 6.18.45).
 fn leave_session() {
     // Fails if this process is the leader of a session already: then there is nothing to do.
     let _ = rustix::process::setsid();
 }
 
-/// Ends this process when its standard input ends: the kernel closes the demo's end of it even if the demo is killed.
+/// Ends this process when its standard input ends: the kernel closes the demo's end of it even if the demo is
+/// killed.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

@@ -1,8 +1,8 @@
-//! Work on memory that stays in the cache of the processor that it runs on. It takes about the same time on every
-//! processor.
+//! Work on memory that stays in the cache of the processor that it runs on. It takes about the same time on
+//! every processor.
 
-/// The memory that a driver or a client touches for one request: a few pages, so that it matters whether the two run on
-/// the same processor.
+/// The memory that a driver or a client touches for one request: a few pages, so that it matters whether the
+/// two run on the same processor.
 pub struct Buffer(Vec<u64>);
 
 impl Buffer {

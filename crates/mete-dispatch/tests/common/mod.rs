@@ -145,7 +145,8 @@ impl Part {
         Duration::from_nanos(self.threads().into_iter().map(of_thread).sum())
     }
 
-    /// The processor time that it has used, with that of the processes that it has started and that have ended.
+    /// The processor time that it has used, with that of the processes that it has started and that have
+    /// ended.
     pub fn ran_with_children(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let behind_name = stat.rsplit(')').next().unwrap();

@@ -11,8 +11,9 @@ const IS_ANSWER: u64 = 1 << 63;
 
 const _: () = assert!(CLIENTS.is_power_of_two() && CLIENT_BITS + GENERATION_BITS + SLICE_BITS == 63);
 
-/// The kernel ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So one that is told as
-/// long as it is to be would last a tick longer: half of the shortest usual tick is left out.
+/// The kernel ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So
+/// one that is told as long as it is to be would last a tick longer: half of the shortest usual tick is left
+/// out.
 const HALF_A_TICK: Nanoseconds = Nanoseconds::from_micros(500);
 
 /// This client runs next.

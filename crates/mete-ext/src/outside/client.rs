@@ -13,8 +13,8 @@ pub(crate) struct Client {
     pub weight: u32,
     /// The processors that it may run on, a bit each.
     pub allowed: u64,
-    /// Whether it wants a processor. The policy may take a client for ready that does not: one that ran by turn and
-    /// blocked. It is told when it chooses the client.
+    /// Whether it wants a processor. The policy may take a client for ready that does not: one that ran by
+    /// turn and blocked. It is told when it chooses the client.
     pub can_run: bool,
     /// Whether the policy takes it for blocked.
     pub is_away: bool,
@@ -43,8 +43,8 @@ pub(crate) fn share(weight: u32) -> Share {
     Share::new(weight).unwrap_or(Share::ONE)
 }
 
-/// The share of a task in a domain. Policies without domains give each task its domain's share, times its own; to the others
-/// it is all the same, because this is so for all tasks of the domain.
+/// The share of a task in a domain. Policies without domains give each task its domain's share, times its
+/// own; to the others it is all the same, because this is so for all tasks of the domain.
 pub(crate) fn share_in(weight: u32, of_domain: u32) -> Share {
     let share = u64::from(weight) * u64::from(of_domain) / u64::from(Weight::ORDINARY.get());
     Share::new(u32::try_from(share).unwrap_or(u32::MAX)).unwrap_or(Share::ONE)

@@ -35,8 +35,8 @@ pub(crate) struct Decider {
     ready: Ready,
     /// For each processor.
     chosen: Vec<Option<Chosen>>,
-    /// Clients that the policy has chosen for a processor on which they may not run. Their turn has come, so they are next
-    /// where they may.
+    /// Clients that the policy has chosen for a processor on which they may not run. Their turn has come, so
+    /// they are next where they may.
     aside: VecDeque<Decision>,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
@@ -132,7 +132,8 @@ impl Decider {
         }
     }
 
-    /// A client is not chosen any more. An answer that is still there is about a generation that is past, and comes back as missed.
+    /// A client is not chosen any more. An answer that is still there is about a generation that is past, and
+    /// comes back as missed.
     fn forget(&mut self, number: ClientId) {
         if let Some(processor) = self.processor_of(number) {
             self.chosen[processor] = None;
@@ -255,8 +256,9 @@ impl Decider {
         self.stop(number, Stop::Blocked, row.time);
     }
 
-    /// A client runs on a processor without a decision, as a rule because no other one waited: the policy is asked, and chooses it
-    /// where it has no other choice. If it has, the client is charged when it is chosen.
+    /// A client runs on a processor without a decision, as a rule because no other one waited: the policy is
+    /// asked, and chooses it where it has no other choice. If it has, the client is charged when it is
+    /// chosen.
     fn confirm(&mut self, number: ClientId, processor: usize, time: Nanoseconds) {
         let is_ready = self.clients.get(number).is_some_and(|client| client.is_ready);
         if !is_ready || !self.is_empty(processor) {
@@ -270,7 +272,8 @@ impl Decider {
         self.chosen[processor] = Some(Chosen { client: number, generation, at: time });
     }
 
-    /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will be told.
+    /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will
+    /// be told.
     fn miss(&mut self, memory: &Memory, number: ClientId, row: Row) {
         if self.chosen.iter().flatten().any(|chosen| chosen.is_about(number, row.generation)) {
             let waits = memory.task(number).is_some_and(|task| task.activity == Activity::Waiting);
@@ -301,8 +304,8 @@ impl Decider {
         }
     }
 
-    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used at most, and what is
-    /// too much of that when it has stopped.
+    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used at
+    /// most, and what is too much of that when it has stopped.
     fn preempt(&mut self, memory: &Memory, processor: usize, time: Nanoseconds) {
         let Some(Some(chosen)) = self.chosen.get(processor).copied() else { return };
         self.counts.preempted += 1;
@@ -427,7 +430,8 @@ impl Decider {
         }
     }
 
-    /// A processor has nothing to run: what others have not begun yet, because something else runs there, is decided again.
+    /// A processor has nothing to run: what others have not begun yet, because something else runs there, is
+    /// decided again.
     fn fill_from(&mut self, memory: &Memory, now: Nanoseconds, processor: usize, others: u64) {
         for other in processors(others) {
             let may = self.chosen.get(other).copied().flatten().is_some_and(|chosen| {

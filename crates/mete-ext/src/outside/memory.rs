@@ -196,10 +196,11 @@ impl Memory {
         &self.state.all()[0]
     }
 
-    /// Whether anything was to be decided. From here on, what happens says so again: rows are read after this.
+    /// Whether anything was to be decided. From here on, what happens says so again: rows are read after
+    /// this.
     pub fn begin_round(&self) -> bool {
-        // The other side writes a row, and then looks whether it has to say so. Exchanges order both sides' writes before
-        // their reads, so that a row is read here or said there.
+        // The other side writes a row, and then looks whether it has to say so. Exchanges order both sides'
+        // writes before their reads, so that a row is read here or said there.
         let was_pending = self.state().is_pending.swap(0, Ordering::SeqCst) != 0;
         self.state().is_stalled.store(0, Ordering::Relaxed);
         was_pending

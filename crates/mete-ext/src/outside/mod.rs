@@ -6,12 +6,13 @@
 //!        └───────(for each processor: the next task, its slice)───┘
 //! ```
 //!
-//! Both ways go through memory that both sides have mapped; there is no system call between a task's wake-up and the decision but the
-//! one by which the deciding thread yields. That thread runs when there is something to decide, in place of what runs, which
-//! goes on afterwards without the policy's noticing.
+//! Both ways go through memory that both sides have mapped; there is no system call between a task's wake-up
+//! and the decision but the one by which the deciding thread yields. That thread runs when there is something
+//! to decide, in place of what runs, which goes on afterwards without the policy's noticing.
 //!
-//! A decision never waits for the policy for more than 10 to 20 ms. Then, and at once when the deciding thread is stopped or
-//! ends, the kernel's side has the tasks run in turn, and counts them ([`PolicyStatus::undecided`]).
+//! A decision never waits for the policy for more than 10 to 20 ms. Then, and at once when the deciding
+//! thread is stopped or ends, the kernel's side has the tasks run in turn, and counts them
+//! ([`PolicyStatus::undecided`]).
 
 mod answer;
 mod client;
@@ -50,9 +51,10 @@ pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
 
 /// A policy outside the kernel, which rules all ordinary tasks while this lives.
 ///
-/// The policy decides in a thread of its own, which runs where and when a decision is needed: two switches and a system call for each. Its
-/// memory, that is all memory of this process, is locked. A decision that is late by 10 to 20 ms is made by the kernel's side: tasks run
-/// in turn then, and at once when the thread cannot run. [`PolicyStatus`] counts them.
+/// The policy decides in a thread of its own, which runs where and when a decision is needed: two switches
+/// and a system call for each. Its memory, that is all memory of this process, is locked. A decision that is
+/// late by 10 to 20 ms is made by the kernel's side: tasks run in turn then, and at once when the thread
+/// cannot run. [`PolicyStatus`] counts them.
 pub struct PolicyScheduler {
     // The kernel takes its tasks back first.
     link: Option<Link>,
@@ -95,8 +97,8 @@ pub struct PolicyStatus {
 impl PolicyScheduler {
     /// Has a policy schedule all ordinary tasks.
     ///
-    /// Needs Linux 6.12 with sched_ext and type information, and root or the capabilities `CAP_BPF`, `CAP_PERFMON`,
-    /// `CAP_SYS_ADMIN` and `CAP_IPC_LOCK`.
+    /// Needs Linux 6.12 with sched_ext and type information, and root or the capabilities `CAP_BPF`,
+    /// `CAP_PERFMON`, `CAP_SYS_ADMIN` and `CAP_IPC_LOCK`.
     ///
     /// # Errors
     ///
@@ -139,8 +141,8 @@ impl PolicyScheduler {
         })
     }
 
-    /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is removed or this
-    /// scheduler ends; `None` gives `cpu.weight` its place back.
+    /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is
+    /// removed or this scheduler ends; `None` gives `cpu.weight` its place back.
     ///
     /// # Errors
     ///

@@ -7,9 +7,9 @@ use crate::outside::row::Row;
 
 /// Where it has come to in each ring.
 ///
-/// What one client does on two processors is in two rings, and has to be read in the order in which it happened. Rows have
-/// times of one clock. A row is whole before the client does anything elsewhere. So up to a time that was read first, all
-/// rows are there, and the earliest one of all rings is next.
+/// What one client does on two processors is in two rings, and has to be read in the order in which it
+/// happened. Rows have times of one clock. A row is whole before the client does anything elsewhere. So up to
+/// a time that was read first, all rows are there, and the earliest one of all rings is next.
 pub(crate) struct Reader {
     taken: Vec<u32>,
 }

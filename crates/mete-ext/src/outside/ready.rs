@@ -2,7 +2,8 @@
 
 /// How many there are, by processor.
 ///
-/// A processor on which none may run does not ask the policy: those that it would be given belong to other processors.
+/// A processor on which none may run does not ask the policy: those that it would be given belong to other
+/// processors.
 #[derive(Debug)]
 pub(crate) struct Ready {
     online: u64,

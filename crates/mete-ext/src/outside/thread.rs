@@ -32,10 +32,11 @@ impl Shared {
     }
 }
 
-/// The memory of this process, which stays where it is: to wait for a page is to wait for a task that waits for a decision.
+/// The memory of this process, which stays where it is: to wait for a page is to wait for a task that waits
+/// for a decision.
 ///
-/// Locked pages are not read from a disk. But the kernel collapses small pages to huge ones, in a thread that is scheduled like any
-/// task and meanwhile keeps others from the process's memory. So it is asked not to.
+/// Locked pages are not read from a disk. But the kernel collapses small pages to huge ones, in a thread that
+/// is scheduled like any task and meanwhile keeps others from the process's memory. So it is asked not to.
 pub(crate) struct Locked {
     had_no_huge_pages: bool,
 }
@@ -72,8 +73,8 @@ impl Drop for SayEnd {
     }
 }
 
-/// Decides until it is to stop, or the kernel has ended the scheduler. It never sleeps: the kernel's side lets it run when
-/// there is something to decide, after it has yielded.
+/// Decides until it is to stop, or the kernel has ended the scheduler. It never sleeps: the kernel's side
+/// lets it run when there is something to decide, after it has yielded.
 pub(crate) fn run(mut decider: Decider, memory: &Memory, shared: Arc<Shared>) {
     let said = SayEnd(shared);
     let shared = &said.0;

@@ -41,7 +41,8 @@ pub fn start_with<S>(
     }
 }
 
-/// Reads several accounts in so little time that they tell of the same stretch: the test, too, may wait for a processor.
+/// Reads several accounts in so little time that they tell of the same stretch: the test, too, may wait for a
+/// processor.
 pub fn at_once<T>(read: impl Fn() -> T) -> T {
     const LITTLE: Duration = Duration::from_millis(100);
     for _ in 0..100 {
@@ -54,7 +55,8 @@ pub fn at_once<T>(read: impl Fn() -> T) -> T {
     panic!("in 100 tries, reading always took {LITTLE:?}");
 }
 
-/// What each group used, as thousandths of what all used together, over enough time that a few quanta do not matter.
+/// What each group used, as thousandths of what all used together, over enough time that a few quanta do not
+/// matter.
 pub fn shares(groups: &[&Group]) -> Vec<u64> {
     groups.iter().for_each(|group| wait_for_hogs(group));
     let read = || groups.iter().map(|group| group.used()).collect::<Vec<_>>();
@@ -72,8 +74,8 @@ pub fn within(thousandths: u64, found: &[u64], expected: &[u64]) -> bool {
         && found.iter().zip(expected).all(|(found, expected)| found.abs_diff(*expected) <= thousandths)
 }
 
-/// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle, and what a
-/// hundredth of its waits exceed, in microseconds.
+/// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle,
+/// and what a hundredth of its waits exceed, in microseconds.
 pub fn lateness_in(group: &Group, rounds: u32) -> (u64, u64) {
     let script = format!(
         "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {rounds}",
@@ -109,7 +111,8 @@ impl Group {
         fs::write(self.path.join("cpu.weight"), weight.to_string()).unwrap();
     }
 
-    /// Starts processes that compute, on one processor if it is named; they end by themselves after some minutes.
+    /// Starts processes that compute, on one processor if it is named; they end by themselves after some
+    /// minutes.
     pub fn hogs(mut self, number: u32, processor: Option<u32>) -> Group {
         self.add_hogs(number, processor);
         self
@@ -156,7 +159,8 @@ impl Drop for Group {
     }
 }
 
-/// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is pinned to.
+/// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is
+/// pinned to.
 pub fn wait_for_hogs(group: &Group) {
     let computes = |process: &u32| {
         let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();

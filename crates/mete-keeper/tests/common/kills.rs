@@ -1,9 +1,10 @@
 //! Kills of a program and its keepers in any order, for the tests of what keepers undo.
 //!
 //! `METE_KILLS` is the number of runs. `METE_KILLS_LONGEST_GAP_MS` is the longest time between two kills.
-//! `METE_KILLS_AT_ONCE` is the number of runs that go on at the same time. `METE_KILLS_GRACE_MS` is the time that a
-//! keeper that was just being started has for undoing, before what is there counts as left. What is undone is the
-//! same on every machine; how long it takes is not tested. `scripts/vm/kills.sh` runs the long version.
+//! `METE_KILLS_AT_ONCE` is the number of runs that go on at the same time. `METE_KILLS_GRACE_MS` is the time
+//! that a keeper that was just being started has for undoing, before what is there counts as left. What is
+//! undone is the same on every machine; how long it takes is not tested. `scripts/vm/kills.sh` runs the long
+//! version.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -42,8 +43,8 @@ pub trait Victim: Sized {
     /// Undoes what is left, as the next start of the program does.
     fn recover(&self, place: &Self::Place);
 
-    /// Removes what is documented to stay if all three are killed while one of them undoes, and nothing else. Returns
-    /// whether there was anything.
+    /// Removes what is documented to stay if all three are killed while one of them undoes, and nothing else.
+    /// Returns whether there was anything.
     fn remove_traces(&self, place: &Self::Place) -> bool;
 
     /// Waits for the program's end.
@@ -112,8 +113,8 @@ fn run<V: Victim>(place: &mut V::Place, random: &mut Random, longest: Duration, 
         pids.into_iter().for_each(kill);
     }
     let begin = Instant::now();
-    // The keepers first, because they undo before they end. Only those that were found are looked at until they have
-    // ended: to look at all processes is expensive.
+    // The keepers first, because they undo before they end. Only those that were found are looked at until
+    // they have ended: to look at all processes is expensive.
     let mark = victim.mark();
     let mut present = keepers(&mark);
     while !present.is_empty() {
@@ -157,7 +158,8 @@ fn progress(tally: &Tally) {
     }
 }
 
-/// Waits, and looks less often the longer it takes: many runs that look would leave no processor to the keepers.
+/// Waits, and looks less often the longer it takes: many runs that look would leave no processor to the
+/// keepers.
 fn wait(begin: Instant, plan: &[(Target, Duration)], what: &str) {
     let waited = begin.elapsed();
     assert!(waited < PATIENCE, "did not happen in time: {what}: {plan:?}");
@@ -183,8 +185,8 @@ fn is_marked(word: &[u8], mark: &str) -> bool {
 }
 
 fn kill(pid: u32) {
-    // SAFETY: no memory is passed. The process is a child that was not waited for, or was found under its number a
-    // moment ago.
+    // SAFETY: no memory is passed. The process is a child that was not waited for, or was found under its
+    // number a moment ago.
     unsafe { libc::kill(pid as i32, libc::SIGKILL) };
 }
 
@@ -198,8 +200,8 @@ impl Random {
         self.0 % limit
     }
 
-    /// A pause: none at all for one of three. The other pauses are spread evenly over the orders of magnitude, from a
-    /// tenth of a millisecond to the longest.
+    /// A pause: none at all for one of three. The other pauses are spread evenly over the orders of
+    /// magnitude, from a tenth of a millisecond to the longest.
     fn gap(&mut self, longest: Duration) -> Duration {
         let shortest = Duration::from_micros(100);
         if self.below(3) == 0 || longest <= shortest {

@@ -53,7 +53,8 @@ struct OpenCounter {
 
 const OVER_LOOPBACK: &str = "IPC over the loopback device";
 
-/// The programs that follow packets from their senders to where they are delivered, and the tracepoints that they need.
+/// The programs that follow packets from their senders to where they are delivered, and the tracepoints that
+/// they need.
 fn network<'a>(skeleton: &'a MeteSkel<'static>) -> [(NamedProgram<'a>, &'static str); 3] {
     [
         (program!(skeleton, on_send), "net_dev_queue tracepoint"),
@@ -63,12 +64,13 @@ fn network<'a>(skeleton: &'a MeteSkel<'static>) -> [(NamedProgram<'a>, &'static 
 }
 
 impl Kernel {
-    /// Attaches what logs a characteristic. Returns the event that its rows carry: the first one, where it is logged as
-    /// two. Enabling twice changes nothing, but a new tick rate takes effect.
+    /// Attaches what logs a characteristic. Returns the event that its rows carry: the first one, where it is
+    /// logged as two. Enabling twice changes nothing, but a new tick rate takes effect.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if this kernel or this machine does not have what the characteristic needs, or refuses it.
+    /// [`KernelError`] if this kernel or this machine does not have what the characteristic needs, or refuses
+    /// it.
     pub fn enable(&mut self, what: &Characteristic) -> Result<EventId, KernelError> {
         match what {
             Characteristic::ServiceTime => self.enable_service(),
@@ -101,8 +103,8 @@ impl Kernel {
         self.attached.event_of(counter)
     }
 
-    /// Whether this kernel lets programs follow packets over the loopback device, so that [`Characteristic::Ipc`]
-    /// includes the wake-ups that packets cause.
+    /// Whether this kernel lets programs follow packets over the loopback device, so that
+    /// [`Characteristic::Ipc`] includes the wake-ups that packets cause.
     ///
     /// # Errors
     ///
@@ -158,7 +160,8 @@ impl Kernel {
         if self.attached.ipc.is_none() {
             let wakeups =
                 program!(self.skeleton, on_waking).attach("IPC usage", "sched_waking tracepoint")?;
-            // All or none: with only a part of them, wake-ups would be charged to the sender of an earlier packet.
+            // All or none: with only a part of them, wake-ups would be charged to the sender of an earlier
+            // packet.
             let network = if self.follows_packets().is_ok() { self.attach_network()? } else { Vec::new() };
             self.attached.ipc = Some(Ipc { _wakeups: wakeups, network });
         }
@@ -223,7 +226,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Has the kernel look once where each task belongs by its cgroups. Does nothing if no cgroup was ever bound.
+    /// Has the kernel look once where each task belongs by its cgroups. Does nothing if no cgroup was ever
+    /// bound.
     pub(crate) fn follow_all(&self) -> Result<(), KernelError> {
         let program = program!(self.skeleton, follow_all);
         self.attached.follow.as_ref().map_or(Ok(()), |follow| program.run_for_all(&follow.all))
@@ -247,7 +251,8 @@ impl Attached {
             // Detached before the other one is attached: the two share what they remember of a phase.
             self.switch = None;
         }
-        // Before a program is attached: under the old generation, it would go on with phases of an earlier attachment.
+        // Before a program is attached: under the old generation, it would go on with phases of an earlier
+        // attachment.
         self.write_switching(skeleton)?;
         if let (Some(program), None) = (wanted, &self.switch) {
             let link = program.attach("processor use", "sched_switch tracepoint")?;
@@ -256,8 +261,8 @@ impl Attached {
         Ok(())
     }
 
-    /// Tells the programs what is enabled. A new generation makes void what they remember of a phase that began under
-    /// other counters.
+    /// Tells the programs what is enabled. A new generation makes void what they remember of a phase that
+    /// began under other counters.
     fn write_switching(&mut self, skeleton: &MeteSkel<'static>) -> Result<(), KernelError> {
         self.generation = self.generation.wrapping_add(1);
         let switching = switching {

@@ -1,7 +1,8 @@
 //! Principals and their accounting domains (LOG-6, thesis §3.5, §4.3.4).
 //!
-//! A table from pid to domain is shared with the handlers. `bpf/domain.bpf.h` and `bpf/select.bpf.h` give entries to
-//! new tasks and to tasks that change their cgroup. A task's own binding takes precedence over that of its cgroup.
+//! A table from pid to domain is shared with the handlers. `bpf/domain.bpf.h` and `bpf/select.bpf.h` give
+//! entries to new tasks and to tasks that change their cgroup. A task's own binding takes precedence over
+//! that of its cgroup.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,8 +28,8 @@ pub enum Principal {
     Thread(i32),
     /// All threads of a process.
     Process(i32),
-    /// All tasks in a cgroup and below it, now and later: the directory of the cgroup, of either version. Of a cgroup
-    /// and those above it, the binding of the lowest one counts.
+    /// All tasks in a cgroup and below it, now and later: the directory of the cgroup, of either version. Of
+    /// a cgroup and those above it, the binding of the lowest one counts.
     Cgroup(PathBuf),
     /// The processors' idle time.
     Idle,
@@ -104,8 +105,8 @@ impl Bindings {
 impl Kernel {
     /// Binds a principal to a domain, from now on. Tasks that its tasks create later inherit the domain.
     ///
-    /// Needs the right to signal the tasks. From the first binding on, a program is attached to the creation of tasks,
-    /// and from the first binding of a cgroup on, one to their movement.
+    /// Needs the right to signal the tasks. From the first binding on, a program is attached to the creation
+    /// of tasks, and from the first binding of a cgroup on, one to their movement.
     pub fn bind(&mut self, principal: &Principal, domain: DomainId) -> Result<(), KernelError> {
         check_domain(domain)?;
         self.follow_tasks()?;
@@ -148,8 +149,8 @@ impl Kernel {
         self.bound(pid).domain
     }
 
-    /// Binds a process as [`Kernel::bind`] does, unless the kernel itself has changed its binding, which was `seen`
-    /// before.
+    /// Binds a process as [`Kernel::bind`] does, unless the kernel itself has changed its binding, which was
+    /// `seen` before.
     ///
     /// # Errors
     ///
@@ -175,8 +176,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// A thread that appears meanwhile inherits from one that is bound already, or from one that is not. So this passes
-    /// over the threads until it finds no new one.
+    /// A thread that appears meanwhile inherits from one that is bound already, or from one that is not. So
+    /// this passes over the threads until it finds no new one.
     fn bind_process(&self, pid: i32, domain: DomainId) -> Result<(), KernelError> {
         check_right(pid)?;
         let mut known = BTreeSet::new();
@@ -195,7 +196,8 @@ impl Kernel {
 
     fn bind_cgroup(&mut self, cgroup: &Cgroup, domain: DomainId) -> Result<(), KernelError> {
         let key = (cgroup.id()?, cgroup.hierarchy()?);
-        // First: the program sees tasks that move from now on, and the passes see those that have moved before.
+        // First: the program sees tasks that move from now on, and the passes see those that have moved
+        // before.
         self.follow_cgroups()?;
         table!(mete, self.skeleton, domain_of_cgroup).write(key_of(key), &(domain.get() | BY_CGROUP))?;
         self.bindings.cgroups.insert(key);
@@ -211,8 +213,8 @@ impl Kernel {
         self.regroup()
     }
 
-    /// Brings every task to the domain that it belongs to by its cgroups. Tasks move and start meanwhile, so this
-    /// passes over them until a pass changes nothing.
+    /// Brings every task to the domain that it belongs to by its cgroups. Tasks move and start meanwhile, so
+    /// this passes over them until a pass changes nothing.
     fn regroup(&self) -> Result<(), KernelError> {
         let mut before = self.regrouped()?;
         for _ in 0..MAX_PASSES {

@@ -35,11 +35,11 @@ impl Memory {
 
 impl Kernel {
     /// Logs how much memory every domain has now. Adds to the sums the pages that were there before
-    /// [`Characteristic::Memory`] was enabled or a task was bound; without this call, an address space is counted from
-    /// its next change on.
+    /// [`Characteristic::Memory`] was enabled or a task was bound; without this call, an address space is
+    /// counted from its next change on.
     ///
-    /// Call it when log files have been laid out, and when tasks have been bound. It does nothing where memory is not
-    /// enabled, and takes about a microsecond for each task of the system.
+    /// Call it when log files have been laid out, and when tasks have been bound. It does nothing where
+    /// memory is not enabled, and takes about a microsecond for each task of the system.
     ///
     /// [`Characteristic::Memory`]: crate::Characteristic::Memory
     pub fn take_stock(&mut self) -> Result<(), KernelError> {

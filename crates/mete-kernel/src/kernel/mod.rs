@@ -66,23 +66,25 @@ impl Kernel {
         self.areas.processors()
     }
 
-    /// The log area of one processor, in [`Shape::KERNEL`]. The number is taken modulo [`Kernel::processors`].
+    /// The log area of one processor, in [`Shape::KERNEL`]. The number is taken modulo
+    /// [`Kernel::processors`].
     ///
     /// [`Shape::KERNEL`]: mete_log::Shape::KERNEL
     pub fn area(&self, processor: usize) -> Area<'_> {
         self.areas.area(processor)
     }
 
-    /// How far the monotonic clock is ahead of the clock of the run queues, in nanoseconds. This converts a stamp by
-    /// [`Stamp::RunQueue`] to a moment.
+    /// How far the monotonic clock is ahead of the clock of the run queues, in nanoseconds. This converts a
+    /// stamp by [`Stamp::RunQueue`] to a moment.
     ///
-    /// The programs renew it a hundred times a second, while [`Characteristic::ServiceTime`] or a counter is logged.
+    /// The programs renew it a hundred times a second, while [`Characteristic::ServiceTime`] or a counter is
+    /// logged.
     ///
     /// [`Characteristic::ServiceTime`]: crate::Characteristic::ServiceTime
     /// [`Stamp::RunQueue`]: mete_log::Stamp::RunQueue
     pub fn run_queue_offset_ns(&self) -> i64 {
-        // SAFETY: the mapping begins on a page, with this one word. Programs store the word whole, and it is accessed
-        // by atomics only.
+        // SAFETY: the mapping begins on a page, with this one word. Programs store the word whole, and it is
+        // accessed by atomics only.
         unsafe { self.clocks.base().cast::<AtomicI64>().as_ref() }.load(Ordering::Relaxed)
     }
 
@@ -92,8 +94,8 @@ impl Kernel {
     }
 }
 
-/// Sets what must be known between opening and loading: the sizes of maps, the constants, and which programs have a
-/// hook in this kernel.
+/// Sets what must be known between opening and loading: the sizes of maps, the constants, and which programs
+/// have a hook in this kernel.
 fn configure(open: &mut OpenMeteSkel<'static>, processors: usize) -> libbpf_rs::Result<()> {
     let pids = bind::table_entries();
     let btf = Btf::from_vmlinux()?;
@@ -120,8 +122,8 @@ fn configure(open: &mut OpenMeteSkel<'static>, processors: usize) -> libbpf_rs::
     Ok(())
 }
 
-/// The distance from the run queue of a processor to its count of interrupts, in bytes. Both are variables that each
-/// processor has, in one section.
+/// The distance from the run queue of a processor to its count of interrupts, in bytes. Both are variables
+/// that each processor has, in one section.
 fn preempt_count(btf: &Btf<'_>) -> Option<i64> {
     // From 6.2 to 6.14 it was the second member of a structure, after a pointer.
     let count = variable_offset(btf, "__preempt_count")

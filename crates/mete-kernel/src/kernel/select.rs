@@ -1,5 +1,5 @@
-//! Rules by which the kernel puts processes into their domain, at fork, at exec and when they change their name
-//! (LOG-6). The programs of `bpf/rule.bpf.h` and `bpf/select.bpf.h` apply them.
+//! Rules by which the kernel puts processes into their domain, at fork, at exec and when they change their
+//! name (LOG-6). The programs of `bpf/rule.bpf.h` and `bpf/select.bpf.h` apply them.
 
 use mete_log::DomainId;
 
@@ -42,7 +42,8 @@ pub struct Rule {
     pub domain: DomainId,
 }
 
-/// By which property processes that no rule selects are divided into kinds. Each kind has a domain of its own.
+/// By which property processes that no rule selects are divided into kinds. Each kind has a domain of its
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DividedBy {
     /// The name of their first thread.
@@ -110,7 +111,8 @@ impl ProcessKind {
     }
 }
 
-/// Domains that the kernel gives out to kinds of processes: to each kind the next one, when its first process appears.
+/// Domains that the kernel gives out to kinds of processes: to each kind the next one, when its first process
+/// appears.
 #[derive(Clone, Debug)]
 pub struct Division {
     /// By which property processes are divided.
@@ -184,10 +186,10 @@ impl RuleTable {
 }
 
 impl Kernel {
-    /// From now on, the kernel itself binds processes that these rules select: when they are forked, at exec, and when
-    /// their first thread is renamed. The first rule that selects a process counts. It takes precedence over the domain
-    /// that the process inherited and over that of its cgroup. A process that no rule selects keeps its domain. The
-    /// calling process is selected only by its number.
+    /// From now on, the kernel itself binds processes that these rules select: when they are forked, at exec,
+    /// and when their first thread is renamed. The first rule that selects a process counts. It takes
+    /// precedence over the domain that the process inherited and over that of its cgroup. A process that no
+    /// rule selects keeps its domain. The calling process is selected only by its number.
     ///
     /// With a division, processes that no rule selects are in the domain of their kind.
     ///

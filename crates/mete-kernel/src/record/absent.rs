@@ -9,8 +9,9 @@ use crate::capability;
 /// The number of points that a sentence names.
 const NAMED: usize = 3;
 
-/// Says which points cannot be recorded, as far as that is known without recording: a sentence for each kind. Whether
-/// programs may run at functions is found out by trying, which only a user can that may load programs.
+/// Says which points cannot be recorded, as far as that is known without recording: a sentence for each kind.
+/// Whether programs may run at functions is found out by trying, which only a user can that may load
+/// programs.
 pub fn absent_points(schema: &Schema) -> Vec<String> {
     absent(&schema.points, capability::has_breakpoints(), capability::takes_functions)
 }

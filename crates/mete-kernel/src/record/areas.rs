@@ -42,8 +42,8 @@ impl Buffers for Areas {
     fn buffer(&self, processor: usize) -> Buffer<'_> {
         assert!(processor < self.processors, "there are {} buffers", self.processors);
         let bytes = area_bytes(self.size_log2);
-        // SAFETY: the mapping is not null, holds whole areas, of which each begins on a page, and outlives the view.
-        // Every access on this side is atomic.
+        // SAFETY: the mapping is not null, holds whole areas, of which each begins on a page, and outlives
+        // the view. Every access on this side is atomic.
         let area = unsafe {
             let area = self.mapping.base().as_ptr().byte_add(processor * bytes).cast::<AtomicU64>();
             std::slice::from_raw_parts(area, bytes / 8)

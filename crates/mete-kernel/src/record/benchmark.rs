@@ -1,4 +1,5 @@
-//! What logging an event costs on this machine: the generated code runs in place, many times in a row (paper §4.4).
+//! What logging an event costs on this machine: the generated code runs in place, many times in a row (paper
+//! §4.4).
 
 use std::io;
 use std::time::Duration;
@@ -29,8 +30,9 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// Loads the code of one event, as [`Recording::load`](super::Recording::load) loads that of several. `text` is
-    /// what [`bpf`](mete_schema::generate::bpf) made of the schema; `event` is an index of [`Schema::events`].
+    /// Loads the code of one event, as [`Recording::load`](super::Recording::load) loads that of several.
+    /// `text` is what [`bpf`](mete_schema::generate::bpf) made of the schema; `event` is an index of
+    /// [`Schema::events`].
     ///
     /// # Errors
     ///
@@ -49,10 +51,11 @@ impl Benchmark {
         Ok(Benchmark { object, areas, event: event.name.clone(), program, room })
     }
 
-    /// Logs the event this number of times, with dummy data. Returns the mean time of one, in whole nanoseconds.
+    /// Logs the event this number of times, with dummy data. Returns the mean time of one, in whole
+    /// nanoseconds.
     ///
-    /// This includes the call of the program, which takes a few nanoseconds. It does not include the kernel's way from
-    /// what happens to the program, nor the program's way to the values that are logged.
+    /// This includes the call of the program, which takes a few nanoseconds. It does not include the kernel's
+    /// way from what happens to the program, nor the program's way to the values that are logged.
     ///
     /// # Errors
     ///

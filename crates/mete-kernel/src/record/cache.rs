@@ -1,6 +1,7 @@
-//! Compiled programs, kept for the next time. They are loaded into the kernel, so this reads nothing that another user
-//! could have put there. It opens the path of the directory part by part. Each part belongs to this user or to root,
-//! and no other user may exchange it. The file that is read is the one that was checked.
+//! Compiled programs, kept for the next time. They are loaded into the kernel, so this reads nothing that
+//! another user could have put there. It opens the path of the directory part by part. Each part belongs to
+//! this user or to root, and no other user may exchange it. The file that is read is the one that was
+//! checked.
 
 use std::env;
 use std::ffi::OsStr;
@@ -16,8 +17,8 @@ use rustix::process::geteuid;
 
 use crate::KernelError;
 
-/// The base of root's directory. It is not in the home that the environment names, because that may be the home of the
-/// user who called `sudo`.
+/// The base of root's directory. It is not in the home that the environment names, because that may be the
+/// home of the user who called `sudo`.
 const OF_ROOT: &str = "/var/cache";
 /// The rights that other users must not have to the directory.
 const NOT_OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
@@ -35,8 +36,9 @@ impl Cache {
         Cache { places: vec![path.into()] }
     }
 
-    /// The user's cache: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`. That of root is in `/var/cache`,
-    /// unless the environment names a directory that belongs to root, together with all those above it.
+    /// The user's cache: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`. That of root is in
+    /// `/var/cache`, unless the environment names a directory that belongs to root, together with all those
+    /// above it.
     pub fn of_user() -> Cache {
         let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         Cache::of(geteuid().is_root(), named, env::home_dir())
@@ -53,7 +55,8 @@ impl Cache {
         Cache { places: bases.into_iter().map(|base| base.join("mete/programs")).collect() }
     }
 
-    /// The object that is kept under this key. If there is none, `make` makes it in an empty directory, and it is kept.
+    /// The object that is kept under this key. If there is none, `make` makes it in an empty directory, and
+    /// it is kept.
     pub(super) fn get(
         &self,
         key: u64,
@@ -101,7 +104,8 @@ fn prepare(path: &Path) -> io::Result<Folder> {
     Err(io::Error::other("others can enter it, or it is not this user's; remove it, or chmod it to 0700"))
 }
 
-/// The bytes of a file in the cache; `None` if there is none. The descriptor that is checked is the one that is read.
+/// The bytes of a file in the cache; `None` if there is none. The descriptor that is checked is the one that
+/// is read.
 fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     let Some(entry) = folder.entry(name)? else { return Ok(None) };
     let is_trusted = entry.kind() == FileType::RegularFile
@@ -117,8 +121,8 @@ fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(object))
 }
 
-/// An object with a checksum at its end. A machine that loses its power may leave a part of a file under the name of
-/// the whole.
+/// An object with a checksum at its end. A machine that loses its power may leave a part of a file under the
+/// name of the whole.
 fn sealed(object: &[u8]) -> Vec<u8> {
     [object, &sum(object).to_le_bytes()].concat()
 }
@@ -133,8 +137,8 @@ fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A checksum against mistakes, not against attacks. If it changes with the standard library, everything is compiled
-/// once more.
+/// A checksum against mistakes, not against attacks. If it changes with the standard library, everything is
+/// compiled once more.
 fn sum(object: &[u8]) -> u64 {
     let mut hash = DefaultHasher::new();
     object.hash(&mut hash);
@@ -143,9 +147,9 @@ fn sum(object: &[u8]) -> u64 {
 
 /// Writes a file under another name first, and renames it, so that a reader always sees the whole file.
 ///
-/// Not a `draft` of `mete-base`: that takes a path, and follows links, where this keeps to the folder whose owners were
-/// checked. It also waits for the disk, which here costs more than it saves: an object has a checksum, and one that a
-/// stopped machine has cut off is compiled anew.
+/// Not a `draft` of `mete-base`: that takes a path, and follows links, where this keeps to the folder whose
+/// owners were checked. It also waits for the disk, which here costs more than it saves: an object has a
+/// checksum, and one that a stopped machine has cut off is compiled anew.
 fn keep(folder: &Folder, name: &str, work: &str, object: &[u8]) -> io::Result<()> {
     let whole = format!("{work}.o");
     // A process of the same number may have been killed, and have left one.

@@ -1,5 +1,5 @@
-//! From the text of a schema's programs to an object. Those of the shipped schemata are embedded, others are compiled
-//! here.
+//! From the text of a schema's programs to an object. Those of the shipped schemata are embedded, others are
+//! compiled here.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -86,8 +86,8 @@ impl Compiler {
         Err(KernelError::NoCompiler { compiler: name.display().to_string(), source })
     }
 
-    /// A number that changes with everything that changes the object. It protects against mistakes, not against
-    /// attacks: the cache belongs to its user alone.
+    /// A number that changes with everything that changes the object. It protects against mistakes, not
+    /// against attacks: the cache belongs to its user alone.
     fn key(&self, source: &str) -> u64 {
         let mut hash = DefaultHasher::new();
         (source, &self.version, ARGUMENTS, HEADERS, API_HEADERS).hash(&mut hash);

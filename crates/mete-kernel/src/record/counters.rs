@@ -51,7 +51,8 @@ pub fn absent_counters(schema: &Schema, checked: &Checked) -> Vec<String> {
     absent.map(|error| error.to_string()).collect()
 }
 
-/// The name of a counter for the perf tool; `None` for a maker of processors that the schema language does not know.
+/// The name of a counter for the perf tool; `None` for a maker of processors that the schema language does
+/// not know.
 fn perf_name(perf: Perf, machine: &[&str]) -> Option<&'static str> {
     match perf {
         Perf::Everywhere(name) => Some(name),

@@ -1,5 +1,6 @@
-//! The maps of objects that are made from schemata. Those are compiled after this crate, so their maps are found by
-//! name; but the names and types are those of `bpf/record.bpf.h`, of which this crate has a generated form.
+//! The maps of objects that are made from schemata. Those are compiled after this crate, so their maps are
+//! found by name; but the names and types are those of `bpf/record.bpf.h`, of which this crate has a
+//! generated form.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Recording by schema: programs that are generated from a schema write its events into recording buffers. Each
-//! processor has one; the recorder of `mete-trace` reads and empties them.
+//! Recording by schema: programs that are generated from a schema write its events into recording buffers.
+//! Each processor has one; the recorder of `mete-trace` reads and empties them.
 //!
 //! ```text
 //!   Schema, text of its programs ──▶ compile ──▶ load ──▶ buffers ──▶ attach ──▶ detach ──▶ drop
@@ -60,8 +60,8 @@ pub struct Settings {
     pub buffer_bytes: u64,
     /// The low-water mark, for the flush threads.
     pub low_water_percent: u8,
-    /// The table of the kernel component from task to domain. It is kept up to date as long as the component is loaded.
-    /// Without it, every task is in domain 0.
+    /// The table of the kernel component from task to domain. It is kept up to date as long as the component
+    /// is loaded. Without it, every task is in domain 0.
     pub domains: Option<Arc<DomainTable>>,
 }
 
@@ -132,16 +132,18 @@ impl Recording {
         self.switch(&self.events.clone())
     }
 
-    /// From now on, nothing is recorded; all kinds of events end at the same moment. The programs stay attached as long
-    /// as a process holds their links, too: one that was forked meanwhile and has not called exec.
+    /// From now on, nothing is recorded; all kinds of events end at the same moment. The programs stay
+    /// attached as long as a process holds their links, too: one that was forked meanwhile and has not called
+    /// exec.
     pub fn detach(&mut self) {
         // First, because the links are closed one by one.
         self.switches.write(&[]);
         self.links.fill_with(|| None);
     }
 
-    /// The number of runs of the programs that the kernel left out because an interrupt came to the same point in the
-    /// middle of a run. What they would have recorded has no serial number. Kernels before 5.12 do not count them.
+    /// The number of runs of the programs that the kernel left out because an interrupt came to the same
+    /// point in the middle of a run. What they would have recorded has no serial number. Kernels before 5.12
+    /// do not count them.
     ///
     /// # Errors
     ///
@@ -196,8 +198,8 @@ fn attach(object: &Object, point: &Program, programs: &Programs) -> Result<Link,
 /// The number that stands for all processes, those included that start the program later.
 const EVERY_PROCESS: i32 = -1;
 
-/// Attaches to a function by its offset in the file. The loader library would look only for symbols, and its errors
-/// would not say what is missing.
+/// Attaches to a function by its offset in the file. The loader library would look only for symbols, and its
+/// errors would not say what is missing.
 fn attach_to_function(
     program: &ProgramMut<'_>,
     programs: &Programs,

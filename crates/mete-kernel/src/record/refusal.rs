@@ -31,7 +31,8 @@ pub(super) fn explain(error: KernelError, points: &[Program]) -> KernelError {
 /// Explains why a program cannot be attached to its point.
 pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelError {
     let why = match target {
-        // The schema was checked against this kernel, so the function exists, and it is kprobes that are missing.
+        // The schema was checked against this kernel, so the function exists, and it is kprobes that are
+        // missing.
         Target::Kprobe(_) if source.kind() == libbpf_rs::ErrorKind::NotFound => {
             format!("{NO_BREAKPOINTS}; take a tracepoint")
         }

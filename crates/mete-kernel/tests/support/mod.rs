@@ -35,8 +35,8 @@ pub fn kernel(test: &str) -> Option<Kernel> {
     }
 }
 
-/// Does this work with a higher priority than other processes, if this user may. The kernel's verifier takes seconds of
-/// processor time, which would be minutes beside other load.
+/// Does this work with a higher priority than other processes, if this user may. The kernel's verifier takes
+/// seconds of processor time, which would be minutes beside other load.
 pub fn before_others<T>(work: impl FnOnce() -> T) -> T {
     const WEIGHTIER: i32 = -10;
     let thread = Some(gettid());
@@ -199,11 +199,11 @@ impl Child {
         be_everywhere();
     }
 
-    /// The same. Returns the processor time that the child has used, as the kernel accounts it to its parent, in
-    /// nanoseconds.
+    /// The same. Returns the processor time that the child has used, as the kernel accounts it to its parent,
+    /// in nanoseconds.
     pub fn wait_for_usage(&mut self) -> u64 {
-        // SAFETY: waits for a child of this process that nothing else waits for; a zeroed rusage is one, and it is
-        // written whole.
+        // SAFETY: waits for a child of this process that nothing else waits for; a zeroed rusage is one, and
+        // it is written whole.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             assert_eq!(libc::wait4(self.pid, ptr::null_mut(), 0, &raw mut usage), self.pid);
@@ -228,7 +228,8 @@ impl Child {
         }
     }
 
-    /// Waits until the child sleeps in a system call. The kernel has accounted then for all that it did so far.
+    /// Waits until the child sleeps in a system call. The kernel has accounted then for all that it did so
+    /// far.
     pub fn wait_until_blocked(&self) {
         wait_until("the workload blocks", || stat(self.pid)[0] == "S");
     }
@@ -278,8 +279,8 @@ pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Runs on each processor once. A process that has ended can be reaped a moment before it leaves its processor for the
-/// last time. Once this thread runs there, it has left.
+/// Runs on each processor once. A process that has ended can be reaped a moment before it leaves its
+/// processor for the last time. Once this thread runs there, it has left.
 fn be_everywhere() {
     let own = sched_getaffinity(None).unwrap();
     (0..CpuSet::MAX_CPU).filter(|&processor| own.is_set(processor)).for_each(pin);
@@ -334,16 +335,17 @@ pub fn touch_and_free(bytes: usize) {
     unsafe { libc::munmap(touch(bytes).cast(), bytes) };
 }
 
-/// Has a task that is woken not take the processor from the task that wakes it, so that the latter comes to block.
+/// Has a task that is woken not take the processor from the task that wakes it, so that the latter comes to
+/// block.
 fn do_not_preempt() {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: reads one parameter block.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
 }
 
-/// Two children that wake each other `rounds` times by event counters. Each then reports how often it blocked: on one
-/// processor, in nearly every round. They do not use pipes, because pipes have locks: if a player lost the processor
-/// while it held one, the other one would wait once more.
+/// Two children that wake each other `rounds` times by event counters. Each then reports how often it
+/// blocked: on one processor, in nearly every round. They do not use pipes, because pipes have locks: if a
+/// player lost the processor while it held one, the other one would wait once more.
 pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
     let (of_a, of_b) = (event_counter(), event_counter());
     let again = |counter: &fs::File| counter.try_clone().unwrap();

@@ -1,12 +1,12 @@
 //! Credit: given by weight, taken by use (TAVS paper, §2.2).
 //!
-//! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. These facts are taken from Xen
-//! 3.3's scheduler. A client earns only while it is *active*. It becomes active when a tick finds it running; it
-//! ceases to be active when it has saved up more than a slice, and then loses what it has saved. Debt goes no
-//! deeper than a slice. If all clients together are in debt, that much more is handed out. Apart from that, a
-//! domain earns no more than its active virtual processors can use, and what it leaves goes to the domains
-//! after it. Precise accounting (§5.1) changes what is charged, and leaves to ticks which clients are active, as
-//! Xen's own does, which came with 4.0.
+//! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. These facts are taken
+//! from Xen 3.3's scheduler. A client earns only while it is *active*. It becomes active when a tick finds it
+//! running; it ceases to be active when it has saved up more than a slice, and then loses what it has saved.
+//! Debt goes no deeper than a slice. If all clients together are in debt, that much more is handed out. Apart
+//! from that, a domain earns no more than its active virtual processors can use, and what it leaves goes to
+//! the domains after it. Precise accounting (§5.1) changes what is charged, and leaves to ticks which clients
+//! are active, as Xen's own does, which came with 4.0.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -64,8 +64,8 @@ impl CreditPot {
     }
 }
 
-/// What one accounting took from clients that had saved up more than a slice, and forgave to clients that owed
-/// more than a slice.
+/// What one accounting took from clients that had saved up more than a slice, and forgave to clients that
+/// owed more than a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clipped {
     pub(super) credit_ns: u64,

@@ -1,7 +1,7 @@
 //! TAVS-3: which tasks are I/O-bound, by evidence (§3.3, algorithm 1).
 //!
-//! A task that runs briefly because an event was pending gives evidence for itself. A task that runs long gives
-//! evidence against itself. All else says nothing:
+//! A task that runs briefly because an event was pending gives evidence for itself. A task that runs long
+//! gives evidence against itself. All else says nothing:
 //!
 //! | the task that leaves ran | | evidence |
 //! |---|---|---|
@@ -11,18 +11,18 @@
 //! | briefly | after a task that ran long: the event may be handled by then | ambiguous |
 //! | briefly | otherwise | positive |
 //!
-//! The printed algorithm keeps `after_event` with each task and passes it on only with positive evidence.
-//! By that rule, T2 of the paper's figure 2 would never get it from T1, which is ambiguous. Here the mark
-//! belongs to the slice: it is set when the slice begins with an event pending, and lost when a task runs long.
-//! All six tasks of figure 2 then come out as the figure has them.
+//! The printed algorithm keeps `after_event` with each task and passes it on only with positive evidence. By
+//! that rule, T2 of the paper's figure 2 would never get it from T1, which is ambiguous. Here the mark
+//! belongs to the slice: it is set when the slice begins with an event pending, and lost when a task runs
+//! long. All six tasks of figure 2 then come out as the figure has them.
 //!
 //! The printed algorithm also begins anew whenever the virtual processor is scheduled. But a server that
-//! answers wakes the driver, which preempts the server in the middle of its short run. The second half would be
-//! the first run of a slice each time, always ambiguous, and no server would ever be inferred. So a virtual
-//! processor that was preempted and is resumed goes on with its slice, and its task with its run; the time
-//! between is not the task's. Only a block or a packet that came in between begins anew (§3.5 considers only
-//! those). The driver's notice that it has sent the server's answer ([`Event::Other`]) says nothing about
-//! which task runs next.
+//! answers wakes the driver, which preempts the server in the middle of its short run. The second half would
+//! be the first run of a slice each time, always ambiguous, and no server would ever be inferred. So a
+//! virtual processor that was preempted and is resumed goes on with its slice, and its task with its run; the
+//! time between is not the task's. Only a block or a packet that came in between begins anew (§3.5 considers
+//! only those). The driver's notice that it has sent the server's answer ([`Event::Other`]) says nothing
+//! about which task runs next.
 
 use alloc::vec;
 use alloc::vec::Vec;

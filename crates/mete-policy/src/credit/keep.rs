@@ -69,7 +69,8 @@ impl KeepOnRunQueue {
         }
     }
 
-    /// A client was dispatched in its turn, but did not run: what had been left of a whole slice is left still.
+    /// A client was dispatched in its turn, but did not run: what had been left of a whole slice is left
+    /// still.
     pub(super) fn given_back(&mut self, client: ClientId, whole_ns: Nanoseconds) {
         if let Some(turn) = self.turns.get_mut(client.index()) {
             turn.by_driver = false;

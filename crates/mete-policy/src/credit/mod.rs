@@ -2,9 +2,9 @@
 //!
 //! Source: H. Kim, H. Lim, J. Jeong, H. Jo, J. Lee, S. Maeng, *Transparently bridging semantic gap in CPU
 //! management for virtualized environments*, Journal of Parallel and Distributed Computing 71 (2011);
-//! sections are cited as "TAVS paper" or by number alone in this module. Where the paper's §2.2 leaves the credit
-//! scheduler open, the facts are taken from Xen 3.3's (the paper's is Xen 3.2.1's), and each file
-//! says which.
+//! sections are cited as "TAVS paper" or by number alone in this module. Where the paper's §2.2 leaves the
+//! credit scheduler open, the facts are taken from Xen 3.3's (the paper's is Xen 3.2.1's), and each file says
+//! which.
 //!
 //! | | |
 //! |---|---|
@@ -24,10 +24,10 @@
 //!
 //! # What weights are worth
 //!
-//! Clients that compute all the time have what their weights say, within two slices each, as long as
-//! every client's credit stays within a slice either way. Where it does not, Xen clips it. Debt beyond a slice
-//! is forgiven. A client that has saved up more than a slice loses all of it, and earns nothing until a tick finds
-//! it running. These cuts never end: a client whose income reaches a slice while the others have their
+//! Clients that compute all the time have what their weights say, within two slices each, as long as every
+//! client's credit stays within a slice either way. Where it does not, Xen clips it. Debt beyond a slice is
+//! forgiven. A client that has saved up more than a slice loses all of it, and earns nothing until a tick
+//! finds it running. These cuts never end: a client whose income reaches a slice while the others have their
 //! turns before it loses each time what it was given. Of weights of 1024, 256, 64, 256 and 64 the first has
 //! 37.5 % instead of 61.5 %: two accountings bring it 37 ms, and it waits for more than two. Two clients
 //! whose slices end with accountings clip nothing, whatever their weights. The counters `credit_cut_ns` and
@@ -48,18 +48,19 @@
 //!
 //! # Where this deviates
 //!
-//! * §2.2 says credit above zero is `UNDER`; here zero is, too, as in Xen, whose idle clients have zero credit.
+//! * §2.2 says credit above zero is `UNDER`; here zero is, too, as in Xen, whose idle clients have zero
+//!   credit.
 //! * A partial boost is not demoted at a tick; instead its slice, which is as long as a tick, bounds it.
 //! * A partial boost of a blocked client takes effect when it wakes, unless the wake-up itself boosts it.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
 //!   are no clients), it boosts at once.
-//! * A client that gives way before it ran at all goes back to the head, where Xen sends it to the tail: to the
-//!   policy this is a decision that could not be carried out.
-//! * A client whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on. It
-//!   goes to the head, if the boost came in its own turn, which the driver had interrupted (`keep`).
-//! * Algorithm 1's `after_event` belongs to the slice. A preempted task's run goes on when the task is resumed
-//!   and no event came in between (`inference` gives the reasons for both). KeepOnRunQ keeps the rest of the slice
-//!   (`keep`). A boost begins only where IOthreshold's worth of it is allowed (`boosting`).
+//! * A client that gives way before it ran at all goes back to the head, where Xen sends it to the tail: to
+//!   the policy this is a decision that could not be carried out.
+//! * A client whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on.
+//!   It goes to the head, if the boost came in its own turn, which the driver had interrupted (`keep`).
+//! * Algorithm 1's `after_event` belongs to the slice. A preempted task's run goes on when the task is
+//!   resumed and no event came in between (`inference` gives the reasons for both). KeepOnRunQ keeps the rest
+//!   of the slice (`keep`). A boost begins only where IOthreshold's worth of it is allowed (`boosting`).
 //!
 //! ```
 //! use mete_policy::credit::{Credit, CreditSettings, TavsSettings};
@@ -149,7 +150,8 @@ impl Credit {
         self.tavs.inference.belief(client, task)
     }
 
-    /// The portmap counter of a client's port; `None` where there is no portmap. For tests of what the portmap learns.
+    /// The portmap counter of a client's port; `None` where there is no portmap. For tests of what the
+    /// portmap learns.
     pub fn portmap_counter(&self, client: ClientId, port: u16) -> Option<u8> {
         self.tavs.network.counter(client, port)
     }
@@ -197,8 +199,8 @@ impl Credit {
         }
     }
 
-    /// The processor that a ready client may take from the client that runs there: its own if it can, or that of
-    /// the lowest priority. Where a processor is idle, the owner lets that one choose.
+    /// The processor that a ready client may take from the client that runs there: its own if it can, or that
+    /// of the lowest priority. Where a processor is idle, the owner lets that one choose.
     fn preempts(&mut self, client: ClientId) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
             return None;
@@ -234,7 +236,8 @@ impl Credit {
         let clipped = self.accounts.settle(&self.roster, |client, priority| {
             let Some(standing) = standings.get_mut(client.index()) else { return };
             standing.credit = priority;
-            // A wake-up's boost lasts until credit decides anew; a partial boost is bounded by its slice (§3.4).
+            // A wake-up's boost lasts until credit decides anew; a partial boost is bounded by its slice
+            // (§3.4).
             if standing.boost == Boost::Wake {
                 standing.boost = Boost::None;
             }
@@ -303,8 +306,8 @@ impl Credit {
         }
     }
 
-    /// Boosts a client for an event, if the event is for an I/O-bound task and the client may be boosted. A client
-    /// that runs has taken the event already.
+    /// Boosts a client for an event, if the event is for an I/O-bound task and the client may be boosted. A
+    /// client that runs has taken the event already.
     fn boost_for(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
         let state = self.roster.state(client);
         // Asked in any case: the correlations learn from every event, also where no boost follows.
@@ -365,8 +368,8 @@ impl Credit {
         self.preempts(client)
     }
 
-    /// TAVS-6: one virtual processor sent an event to another. A driver inherits the priority of a client that asks it
-    /// for something.
+    /// TAVS-6: one virtual processor sent an event to another. A driver inherits the priority of a client
+    /// that asks it for something.
     fn notified(&mut self, from: ClientId, to: ClientId) -> Option<ProcessorId> {
         let concerned = self.tavs.settings.priority_inheritance
             && self.tavs.is_driver(to)
@@ -377,7 +380,8 @@ impl Credit {
             return None;
         }
         self.counters.inheritances += 1;
-        // A running driver defends its processor by the new priority; a blocked one uses it when the event wakes it.
+        // A running driver defends its processor by the new priority; a blocked one uses it when the event
+        // wakes it.
         if self.roster.state(to) != ClientState::Ready {
             return None;
         }
@@ -399,8 +403,8 @@ impl Credit {
         }
     }
 
-    /// A client left its processor: the client that was picked before it or after it may run there. `true`: the
-    /// client that left is a driver.
+    /// A client left its processor: the client that was picked before it or after it may run there. `true`:
+    /// the client that left is a driver.
     fn vacate(&mut self, client: ClientId) -> bool {
         self.occupancy.leave_from(self.run_queue.processor(client), client);
         let is_driver = self.tavs.is_driver(client);

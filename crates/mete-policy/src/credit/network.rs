@@ -1,16 +1,16 @@
 //! TAVS-5, network: does the packet wake an I/O-bound task? Learnt from what earlier packets woke (§3.5.2).
 //!
-//! No request announces a packet, so the portmap is taught afterwards. The first task that is switched in after a
-//! virtual processor was dispatched tells about the port of the packets that were pending then. A driver
-//! notes the ports of what it forwards, up to a number of packets in one slice of its own. The notes are read when
-//! the driver is descheduled (§3.5.3).
+//! No request announces a packet, so the portmap is taught afterwards. The first task that is switched in
+//! after a virtual processor was dispatched tells about the port of the packets that were pending then. A
+//! driver notes the ports of what it forwards, up to a number of packets in one slice of its own. The notes
+//! are read when the driver is descheduled (§3.5.3).
 //!
 //! The paper says twice what is to be done with packets for several ports, in two different ways:
 //!
-//! * §3.5.2, [`learn_by_driver_slice`](super::TavsSettings) off: it teaches if "all incoming packets are destined
-//!   for a single port number before the time slice of the target".
-//! * §3.5.3 and figure 5(b), the setting on: it teaches "because a packet for one destination port number reaches
-//!   during the time slice of the IDD".
+//! * §3.5.2, [`learn_by_driver_slice`](super::TavsSettings) off: it teaches if "all incoming packets are
+//!   destined for a single port number before the time slice of the target".
+//! * §3.5.3 and figure 5(b), the setting on: it teaches "because a packet for one destination port number
+//!   reaches during the time slice of the IDD".
 //!
 //! By the second, packets for two ports that came in two slices of the driver's teach about both ports,
 //! although only one of the tasks can have been the first. Counters of more than one bit make up for such
@@ -180,8 +180,8 @@ impl NetworkCorrelation {
         }
     }
 
-    /// A task was switched in. Answers the number of ports that were learnt about, because this task was the first
-    /// after packets for them.
+    /// A task was switched in. Answers the number of ports that were learnt about, because this task was the
+    /// first after packets for them.
     pub(super) fn woken(&mut self, client: ClientId, io_bound: bool) -> u64 {
         let Some(guest) = self.guests.get_mut(client.index()) else { return 0 };
         // Taken: a later task of the slice was not woken by these packets.

@@ -50,9 +50,9 @@ impl Standing {
         self.inherited.map_or(own, |inherited| inherited.max(own))
     }
 
-    /// A client of that priority sent this one, a driver, a request (§4.2, algorithm 2): the highest of several
-    /// requesters counts. `true`: the driver's priority has risen. The driver has its own priority again when it is
-    /// descheduled, whether or not it has finished, as the algorithm has it.
+    /// A client of that priority sent this one, a driver, a request (§4.2, algorithm 2): the highest of
+    /// several requesters counts. `true`: the driver's priority has risen. The driver has its own priority
+    /// again when it is descheduled, whether or not it has finished, as the algorithm has it.
     pub(super) fn inherit(&mut self, requester: Priority) -> bool {
         let rises = requester > self.priority();
         if rises {
@@ -74,7 +74,8 @@ impl Standing {
     /// The client left its processor.
     pub(super) fn leave(&mut self, blocked: bool) {
         let borrowed = self.inherited.take().is_some();
-        // A wake-up's boost outlasts a preemption, since ticks end it; a partial boost is for one slice (§3.4).
+        // A wake-up's boost outlasts a preemption, since ticks end it; a partial boost is for one slice
+        // (§3.4).
         if blocked || borrowed || self.boost == Boost::Partial {
             self.boost = Boost::None;
         }

@@ -1,8 +1,8 @@
 //! The run queue: by priority, first in first out within one.
 //!
-//! One queue serves all processors. Xen has a queue for each, and lets a processor whose best client is over its
-//! credit look into the others' queues. That is for scaling, and leaves a better client waiting wherever a
-//! processor has a client of its own that is merely under its credit. One queue always gives the best.
+//! One queue serves all processors. Xen has a queue for each, and lets a processor whose best client is over
+//! its credit look into the others' queues. That is for scaling, and leaves a better client waiting wherever
+//! a processor has a client of its own that is merely under its credit. One queue always gives the best.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,7 +26,8 @@ struct QueuePlace {
     ticket: u64,
 }
 
-/// All ready clients. Only a client that is in the queue may be removed, and only one that is not may be put in.
+/// All ready clients. Only a client that is in the queue may be removed, and only one that is not may be put
+/// in.
 pub(super) struct RunQueue {
     queues: Queues,
     places: Vec<QueuePlace>,
@@ -111,7 +112,8 @@ impl RunQueue {
     /// Sorts the queue anew after priorities have changed, keeping the order among equals.
     pub(super) fn sort(&mut self, priority: impl Fn(ClientId) -> Priority) {
         for level in 0..LEVELS {
-            // Level by level, first to last: taken from the spare queue in that order, equals keep their order.
+            // Level by level, first to last: taken from the spare queue in that order, equals keep their
+            // order.
             while let Some(client) = self.queues.pop_front(level) {
                 self.queues.push_back(SPARE, client);
             }

@@ -7,12 +7,14 @@ use crate::{Nanoseconds, Permille};
 pub struct CreditSettings {
     /// How often the running client is found and charged, in nanoseconds: 10 ms (§2.2).
     pub tick_ns: Nanoseconds,
-    /// The number of ticks of processor 0 from one hand-out of credit to the next: 3, which makes 30 ms (§2.2).
+    /// The number of ticks of processor 0 from one hand-out of credit to the next: 3, which makes 30 ms
+    /// (§2.2).
     pub accounting_ticks: u32,
     /// How long a client runs when no other preempts it, in nanoseconds: 30 ms (§2.2). Also the most
     /// credit, and the most debt, that a client may have (Xen's clipping).
     pub slice_ns: Nanoseconds,
-    /// Charge what a client ran instead of a whole tick to the client that a tick finds (§5, first paragraph).
+    /// Charge what a client ran instead of a whole tick to the client that a tick finds (§5, first
+    /// paragraph).
     pub precise_accounting: bool,
     /// The TAVS parts.
     pub tavs: TavsSettings,
@@ -63,8 +65,8 @@ pub struct TavsSettings {
     pub boost_max_ns: Nanoseconds,
     /// PBratio: the part of its processor time that a virtual processor may spend boosted: 125 ‰ (§5.1).
     pub boost_ratio: Permille,
-    /// A client that is first in the queue, and so goes on when its driver is done in any case, is not boosted. So
-    /// it spends nothing of its ratio. The paper does not except that case.
+    /// A client that is first in the queue, and so goes on when its driver is done in any case, is not
+    /// boosted. So it spends nothing of its ratio. The paper does not except that case.
     pub skip_needless_boosts: bool,
 
     /// Boost for block reads only where an I/O-bound task was near the request (§3.5.1).
@@ -80,18 +82,20 @@ pub struct TavsSettings {
     pub ports_per_slice: u16,
 
     /// Which packets teach. `true`: packets that a driver brought in one slice of its own, if all of them are
-    /// for one port (§3.5.3), whatever else is pending. `false`: only if all that is pending is for one (§3.5.2).
+    /// for one port (§3.5.3), whatever else is pending. `false`: only if all that is pending is for one
+    /// (§3.5.2).
     pub learn_by_driver_slice: bool,
 
     /// The driver domain inherits its requesters' priority (§4.2, algorithm 2).
     pub priority_inheritance: bool,
     /// KeepOnRunQ: a client that the driver preempts goes to the head of its list (§4.2).
     pub keep_on_run_queue: bool,
-    /// Charge the driver's processor time to the clients that it worked for (§4.2, left there as future work).
+    /// Charge the driver's processor time to the clients that it worked for (§4.2, left there as future
+    /// work).
     pub charge_driver_time: bool,
 
-    /// The number of clients that can be tracked: those with numbers below this; 256 here. Each takes a portmap of
-    /// `portmap_bits` × 8 KiB.
+    /// The number of clients that can be tracked: those with numbers below this; 256 here. Each takes a
+    /// portmap of `portmap_bits` × 8 KiB.
     pub tracked_clients: u32,
     /// The number of tasks that each tracked client can have: those with numbers below this; 256 here.
     pub tasks_per_client: u16,

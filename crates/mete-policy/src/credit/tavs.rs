@@ -130,8 +130,8 @@ impl Tavs {
         self.block.requested(client, request, io_bound);
     }
 
-    /// An event is pending for a virtual processor, or was delivered at once because the virtual processor runs.
-    /// Answers whether the event is for an I/O-bound task, as far as is known.
+    /// An event is pending for a virtual processor, or was delivered at once because the virtual processor
+    /// runs. Answers whether the event is for an I/O-bound task, as far as is known.
     pub(super) fn is_for_io_bound(&mut self, client: ClientId, event: Event, delivered: bool) -> bool {
         let settings = &self.settings;
         match event {
@@ -139,7 +139,8 @@ impl Tavs {
             Event::Packet { port } if settings.network_correlation => {
                 !delivered && self.network.arrived(client, port)
             }
-            // With a correlation on, only what it knows counts; without one, any event may be for such a task.
+            // With a correlation on, only what it knows counts; without one, any event may be for such a
+            // task.
             Event::Other => !(settings.block_correlation || settings.network_correlation),
             Event::Block(_) | Event::Packet { .. } => true,
         }

@@ -89,9 +89,9 @@ impl Tracking {
         self.guests.get(client.index()).is_some_and(|guest| guest.paused_ns.is_some())
     }
 
-    /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if the run is
-    /// judged anew, the slice is the one that its driver interrupted (KeepOnRunQ). So the
-    /// inspection window, which is a slice's (§3.5.1), goes on.
+    /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if the
+    /// run is judged anew, the slice is the one that its driver interrupted (KeepOnRunQ). So the inspection
+    /// window, which is a slice's (§3.5.1), goes on.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, keeps: bool, now: Nanoseconds) {
         let Some(guest) = self.guests.get_mut(client.index()) else { return };
         if let Some(before) = self.before.get_mut(client.index()) {
@@ -113,7 +113,8 @@ impl Tracking {
         }
     }
 
-    /// Another task is switched in. Answers the run of the task before, if that task is known and is another one.
+    /// Another task is switched in. Answers the run of the task before, if that task is known and is another
+    /// one.
     pub(super) fn switch(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<TaskRun> {
         self.carried_out(client);
         let guest = self.guests.get_mut(client.index())?;

@@ -2,7 +2,8 @@
 
 use crate::{Nanoseconds, Share};
 
-/// Virtual time in parts of a nanosecond for each unit of share. It wraps around, so only differences mean something.
+/// Virtual time in parts of a nanosecond for each unit of share. It wraps around, so only differences mean
+/// something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Virtual(u64);
 
@@ -12,7 +13,8 @@ pub(super) const SCALE: u32 = 12;
 pub(super) const MOST_NS: u64 = 1 << 40;
 /// More virtual time than any member has had too much: a difference beyond it has wrapped around.
 pub(super) const MOST: i64 = 1 << 56;
-/// The most virtual time that a member keeps as due or owed when its share changes: times any share, it fits 64 bits.
+/// The most virtual time that a member keeps as due or owed when its share changes: times any share, it fits
+/// 64 bits.
 pub(super) const MOST_KEPT: i64 = 1 << 42;
 
 impl Virtual {

@@ -1,17 +1,19 @@
 //! Clients that go ahead of all others when they wake: those that run briefly each time (TAVS-3, TAVS-4).
 //!
-//! A client gives evidence for itself when it blocks after a short run, and against itself when a run is long (TAVS paper,
-//! §3.3). With enough of it, the client goes ahead when it wakes, within two bounds:
+//! A client gives evidence for itself when it blocks after a short run, and against itself when a run is long
+//! (TAVS paper, §3.3). With enough of it, the client goes ahead when it wakes, within two bounds:
 //!
-//! * Its domain may spend a part of its own processor time on that (PBratio, §3.4). So the other members of the domain
-//!   have the rest, and it is they that pay: such time is charged to the domain, and not to the client.
-//! * No domain on the way to the root may have had more than four quanta too much. So shares of domains hold: a slice
-//!   that ends only at the next tick of the clock takes two quanta.
+//! * Its domain may spend a part of its own processor time on that (PBratio, §3.4). So the other members of
+//!   the domain have the rest, and it is they that pay: such time is charged to the domain, and not to the
+//!   client.
+//! * No domain on the way to the root may have had more than four quanta too much. So shares of domains hold:
+//!   a slice that ends only at the next tick of the clock takes two quanta.
 
 use super::{DistributedVtrr, Member, ROOT};
 use crate::{ClientId, Nanoseconds, ProcessorId, Stop};
 
-/// What a short run and a long run add to the belief that a client runs briefly, and what it has to exceed (§5).
+/// What a short run and a long run add to the belief that a client runs briefly, and what it has to exceed
+/// (§5).
 pub(super) const POSITIVE: i16 = 5;
 pub(super) const NEGATIVE: i16 = 20;
 pub(super) const THRESHOLD: i16 = 20;
@@ -19,8 +21,8 @@ pub(super) const THRESHOLD: i16 = 20;
 pub(super) const RANGE: (i16, i16) = (-100, 300);
 /// A run is long when it takes more than this part of a quantum.
 pub(super) const LONG_RUN: u64 = 2;
-/// The part of its domain's time that clients may use ahead of their turn. The paper has an eighth, for which its
-/// domains' shares pay; here the domain itself does.
+/// The part of its domain's time that clients may use ahead of their turn. The paper has an eighth, for which
+/// its domains' shares pay; here the domain itself does.
 pub(super) const RATIO: i64 = 2;
 /// How many quanta a domain can save up for that, or be in arrears with.
 pub(super) const SAVED: u64 = 10;
@@ -88,8 +90,8 @@ impl Allowance {
 }
 
 impl DistributedVtrr {
-    /// The lowest account that pays for what a client uses: its own, but of time ahead of its turn its domain's, if it
-    /// has one below the root.
+    /// The lowest account that pays for what a client uses: its own, but of time ahead of its turn its
+    /// domain's, if it has one below the root.
     pub(super) fn payer(&self, client: ClientId, processor: ProcessorId, is_ahead: bool) -> Member {
         let domain = self.above(client.get(), processor).filter(|_| is_ahead);
         domain.unwrap_or(client.get())

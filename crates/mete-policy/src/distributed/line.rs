@@ -1,5 +1,5 @@
-//! Members of queues that stand in lines: doubly linked lists over one array of links, so that moving a member allocates
-//! nothing.
+//! Members of queues that stand in lines: doubly linked lists over one array of links, so that moving a
+//! member allocates nothing.
 
 use alloc::vec;
 use alloc::vec::Vec;

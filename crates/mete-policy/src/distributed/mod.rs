@@ -1,13 +1,13 @@
-//! Distributed group virtual-time round robin: a queue for each processor and domain, and shares that hold across all
-//! processors. What processors share are numbers: accounts, and for each domain how far its members may go. A decision
-//! changes the queues of another processor only to take a client out of them.
+//! Distributed group virtual-time round robin: a queue for each processor and domain, and shares that hold
+//! across all processors. What processors share are numbers: accounts, and for each domain how far its
+//! members may go. A decision changes the queues of another processor only to take a client out of them.
 //!
-//! Each client and each domain has an account of virtual time: the time that it has used, on all processors, divided by
-//! its share. Each domain has a *limit*: members whose virtual time is before it are due. A processor gives its due
-//! members a quantum each, in turn. When a processor has none left in a domain, it takes one from another processor's
-//! queue of the same domain; and when no processor has one that waits, it raises the limit, for all processors, so far
-//! that the members get a quantum each on average. So a limit goes up only when all members have had what is theirs, up
-//! to a quantum, or run, or cannot use it.
+//! Each client and each domain has an account of virtual time: the time that it has used, on all processors,
+//! divided by its share. Each domain has a *limit*: members whose virtual time is before it are due. A
+//! processor gives its due members a quantum each, in turn. When a processor has none left in a domain, it
+//! takes one from another processor's queue of the same domain; and when no processor has one that waits, it
+//! raises the limit, for all processors, so far that the members get a quantum each on average. So a limit
+//! goes up only when all members have had what is theirs, up to a quantum, or run, or cannot use it.
 //!
 //! ```text
 //!   processor 0                    processor 1
@@ -23,22 +23,25 @@
 //! | fairness | in each domain all members' virtual times stay within some quanta of each other |
 //! | several processors | a queue for each; a processor looks at others' only where it has nothing due |
 //!
-//! A client that wakes goes to a processor on which no other one is, if there is one that it may run on, and to where it was otherwise.
+//! A client that wakes goes to a processor on which no other one is, if there is one that it may run on, and
+//! to where it was otherwise.
 //!
-//! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide it by their
-//! shares: the limit goes up without it. A member that was away comes back with a quantum due at most.
+//! What a member cannot use, because it has too few clients for its share, is forfeit, and the others divide
+//! it by their shares: the limit goes up without it. A member that was away comes back with a quantum due at
+//! most.
 //!
-//! Where a domain has few members, so that those that are due run on other processors, it leaves its turn to others: see
-//! [`passing`].
+//! Where a domain has few members, so that those that are due run on other processors, it leaves its turn to
+//! others: see [`passing`].
 //!
-//! A client that runs briefly each time it wakes goes ahead of all others, and displaces the one that runs: within bounds
-//! that keep its domain's share, see [`boosting`].
+//! A client that runs briefly each time it wakes goes ahead of all others, and displaces the one that runs:
+//! within bounds that keep its domain's share, see [`boosting`].
 //!
-//! Where this comes from: due members in turn, and rounds that end on all processors together, are those of distributed
-//! weighted round robin (Li, Baumberger, Hahn: *Efficient and scalable multiprocessor fair scheduling using distributed
-//! weighted round-robin*, PPoPP 2009). Evidence and its bounds are those of the TAVS paper (§3.3, §3.4), where a domain is a
-//! virtual machine. New are domains whose account all processors charge, rounds that are as long as the members are many,
-//! and that a domain pays itself for what goes ahead in it.
+//! Where this comes from: due members in turn, and rounds that end on all processors together, are those of
+//! distributed weighted round robin (Li, Baumberger, Hahn: *Efficient and scalable multiprocessor fair
+//! scheduling using distributed weighted round-robin*, PPoPP 2009). Evidence and its bounds are those of the
+//! TAVS paper (§3.3, §3.4), where a domain is a virtual machine. New are domains whose account all processors
+//! charge, rounds that are as long as the members are many, and that a domain pays itself for what goes ahead
+//! in it.
 
 mod account;
 mod boosting;
@@ -76,7 +79,8 @@ struct Domain {
     allowance: Allowance,
 }
 
-/// The queue of one domain on one processor. Members that cannot be selected, because they run, stand in no line.
+/// The queue of one domain on one processor. Members that cannot be selected, because they run, stand in no
+/// line.
 #[derive(Clone, Copy)]
 struct Queue {
     /// Members that may be due, in their turn, and those that were not due under the limit `seen`.
@@ -86,8 +90,8 @@ struct Queue {
     seen: Virtual,
     /// The least that these have used; none of them waits if that is before the limit.
     least: Virtual,
-    /// Members are due here also as long as their virtual time is before this, if it is later than the limit: those that are due
-    /// elsewhere may not run here.
+    /// Members are due here also as long as their virtual time is before this, if it is later than the limit:
+    /// those that are due elsewhere may not run here.
     lent: Virtual,
     /// All members here, also those that run.
     members: u32,
@@ -197,8 +201,9 @@ impl DistributedVtrr {
         policy
     }
 
-    /// Has a client that waits for its turn go ahead of all others for a quantum, which its domain pays. This is for a client
-    /// whose share is so small that the caller cannot let it wait for its turn. Whether it waited for that.
+    /// Has a client that waits for its turn go ahead of all others for a quantum, which its domain pays. This
+    /// is for a client whose share is so small that the caller cannot let it wait for its turn. Whether it
+    /// waited for that.
     pub fn hasten(&mut self, client: ClientId) -> bool {
         let waits = self.roster.state(client) == ClientState::Ready;
         let waits_for_its_turn = waits && !self.habits[client.index()].is_ahead();
@@ -211,8 +216,8 @@ impl DistributedVtrr {
         waits_for_its_turn
     }
 
-    /// Where a client wakes: on a processor on which no client is, the one where it was or the next one; else where it was, or on
-    /// the first processor that it may run on.
+    /// Where a client wakes: on a processor on which no client is, the one where it was or the next one; else
+    /// where it was, or on the first processor that it may run on.
     fn place(&self, client: ClientId) -> ProcessorId {
         let (placed, allowed) = (self.placed[client.index()], self.allowed[client.index()]);
         let vacant = self.vacant & allowed;
@@ -259,7 +264,8 @@ impl DistributedVtrr {
         self.accounts[self.account_number(member)].used.is_before(limit)
     }
 
-    /// The member above another one: the domain in whose queue that one stands. None is above the root's members.
+    /// The member above another one: the domain in whose queue that one stands. None is above the root's
+    /// members.
     fn above(&self, member: Member, processor: ProcessorId) -> Option<Member> {
         let home = self.home(member);
         (home != ROOT).then(|| self.local(processor, home))
@@ -379,7 +385,8 @@ impl Policy for DistributedVtrr {
         let was_ahead = habit.is_ahead();
         habit.ran(ran_ns, self.quantum_ns, stop);
         self.charge(client, processor, ran_ns, was_ahead);
-        // One that is late has its turn at once again, and so have the domains that it is in, as long as they are due.
+        // One that is late has its turn at once again, and so have the domains that it is in, as long as they
+        // are due.
         let goes_on = stop == Stop::Preempted || self.is_late(client.get());
         if !goes_on && !was_ahead {
             self.end_turns(client, processor);

@@ -7,7 +7,8 @@ pub(super) fn bit(processor: ProcessorId) -> u64 {
     1_u64.checked_shl(processor.get().into()).unwrap_or(0)
 }
 
-/// Whether a client with this set may run there. Beyond the first 64 processors one may that is bound to none of these.
+/// Whether a client with this set may run there. Beyond the first 64 processors one may that is bound to none
+/// of these.
 pub(super) fn may_run(allowed: u64, processor: ProcessorId) -> bool {
     match bit(processor) {
         0 => allowed == u64::MAX,

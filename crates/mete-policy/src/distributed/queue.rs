@@ -4,11 +4,12 @@ use super::processor_set::bit;
 use super::{DistributedVtrr, Domain, Member, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
-/// How many quanta a member has to make up for at most. Where a kernel lets a client run on for seconds, because its
-/// processor is being taken away or stood still, the other members of its domain would wait for as many.
+/// How many quanta a member has to make up for at most. Where a kernel lets a client run on for seconds,
+/// because its processor is being taken away or stood still, the other members of its domain would wait for
+/// as many.
 pub(super) const MOST_OWED: u64 = 256;
-/// How many quanta beyond two rounds a member may be behind. One that can use what it is due is never further behind; what
-/// another one is due beyond that is forfeited.
+/// How many quanta beyond two rounds a member may be behind. One that can use what it is due is never further
+/// behind; what another one is due beyond that is forfeited.
 pub(super) const MOST_BEHIND: u64 = 16;
 
 /// What a processor finds in a domain's queue.
@@ -30,8 +31,8 @@ pub(super) enum Found {
 }
 
 impl DistributedVtrr {
-    /// Puts a member into a line of its queue; with the first member that can be selected, the domain itself can be
-    /// selected in its parent's queue.
+    /// Puts a member into a line of its queue; with the first member that can be selected, the domain itself
+    /// can be selected in its parent's queue.
     fn show(&mut self, member: Member, processor: ProcessorId, is_first: bool) {
         let mut next = Some(member);
         while let Some(member) = next {

@@ -8,8 +8,8 @@ use super::queue::Found;
 use super::{DistributedVtrr, Domain, Member, Queue, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
-/// How many members of another queue are looked at before the next queue is: the first ones are due if any are, but for
-/// those that are in its processor's way just now.
+/// How many members of another queue are looked at before the next queue is: the first ones are due if any
+/// are, but for those that are in its processor's way just now.
 pub(super) const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
 pub(super) const LENT_TO: usize = 16;
@@ -17,7 +17,8 @@ pub(super) const LENT_TO: usize = 16;
 /// How many quanta of an average member those owe at most that were lent what others could not use.
 pub(super) const MOST_LENT: u64 = 16;
 
-/// How many steps a processor that is idle takes through another one's queues, to find a client that may run here.
+/// How many steps a processor that is idle takes through another one's queues, to find a client that may run
+/// here.
 pub(super) const SEARCHED: usize = 256;
 
 /// What came of looking for a client to take from another processor.
@@ -37,15 +38,17 @@ enum Due {
 }
 
 impl DistributedVtrr {
-    /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least one that
-    /// waits is due, here or elsewhere.
+    /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least
+    /// one that waits is due, here or elsewhere.
     pub(super) fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
-        // With a quantum for each processor at least, they look at each other once in a round and not at each decision.
+        // With a quantum for each processor at least, they look at each other once in a round and not at each
+        // decision.
         let quanta = (u64::from(self.processors) / members.max(1)).max(1);
         let round_ns = Nanoseconds::new(self.quantum_ns.get().saturating_mul(quanta));
         let mut raised = limit.plus(Virtual::of(round_ns, total / members.max(1)));
-        // Those that wait may have had more than others: then more than one round is over. One that is due is passed over.
+        // Those that wait may have had more than others: then more than one round is over. One that is due is
+        // passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
         let used = all.filter_map(|processor| self.least_used(processor, domain));
         if let Some(least) = used.reduce(Virtual::earlier) {
@@ -78,8 +81,9 @@ impl DistributedVtrr {
         (1..all).map(move |nth| ProcessorId::new(((own + nth) % all) as u16))
     }
 
-    /// Takes a client from another processor: one of a member of this domain that is due and waits there. At the end of
-    /// the root's round also one that goes ahead there and waits still: something else has its processor.
+    /// Takes a client from another processor: one of a member of this domain that is due and waits there. At
+    /// the end of the root's round also one that goes ahead there and waits still: something else has its
+    /// processor.
     pub(super) fn take_due(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
         let mut search = Search::NoneDue;
         for other in self.others(processor) {
@@ -96,8 +100,8 @@ impl DistributedVtrr {
         search
     }
 
-    /// Takes a client from a processor on which a member of this domain runs that is due more than its quantum: it has
-    /// to go on there, and those that wait beside it take its turns.
+    /// Takes a client from a processor on which a member of this domain runs that is due more than its
+    /// quantum: it has to go on there, and those that wait beside it take its turns.
     fn relieve(&mut self, processor: ProcessorId, domain: DomainIndex) -> Search {
         let mut search = Search::NoneDue;
         for other in self.others(processor) {
@@ -157,7 +161,8 @@ impl DistributedVtrr {
 
     fn take(&mut self, client: ClientId, from: ProcessorId, to: ProcessorId) {
         self.hide(client.get(), from);
-        // First in, then out: accounts of domains that have clients here are not taken for those of domains that return.
+        // First in, then out: accounts of domains that have clients here are not taken for those of domains
+        // that return.
         self.enter(client, to);
         self.leave(client, from);
         self.put(client, to, true);
@@ -222,8 +227,9 @@ impl DistributedVtrr {
         }
     }
 
-    /// Those that are due may not run here, so those that wait here divide this processor: the one that has used the least becomes
-    /// due, here alone. Elsewhere it has had more than the others, and owes them some quanta for that at most.
+    /// Those that are due may not run here, so those that wait here divide this processor: the one that has
+    /// used the least becomes due, here alone. Elsewhere it has had more than the others, and owes them some
+    /// quanta for that at most.
     fn lend(&mut self, processor: ProcessorId, domain: DomainIndex) {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
         let number = self.queue_number(processor, domain);

@@ -60,7 +60,8 @@ impl LoneClients {
         left > 1 && u64::from(share) * left > total
     }
 
-    /// Takes out the client with the smallest share, if it can go back to a queue whose shares' sum is `total`.
+    /// Takes out the client with the smallest share, if it can go back to a queue whose shares' sum is
+    /// `total`.
     pub(super) fn pop_feasible(&mut self, total: u64) -> Option<LoneClient> {
         let smallest = *self.members.last()?;
         // As if it were in the queue: the processors left and the sum of shares include its own.

@@ -8,9 +8,9 @@ use crate::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Setup, Shar
 const CLIENTS: [u32; 9] = [1, 2, 5, 10, 50, 100, 200, 400, 10_000];
 const MILLION: u32 = 1_000_000;
 
-/// Selection looks at the client behind the current one, at the head where that client is not to run, and at the
-/// chosen one. A charge looks at the client that ran and, if it had to give way, at the one before it. Each of them
-/// is looked at a few times.
+/// Selection looks at the client behind the current one, at the head where that client is not to run, and at
+/// the chosen one. A charge looks at the client that ran and, if it had to give way, at the one before it.
+/// Each of them is looked at a few times.
 const LOOKS: u64 = 14;
 
 /// The bound in each level of a tree. Where part of a quantum is charged, the level's slot is searched for in
@@ -34,8 +34,8 @@ fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share
     policy
 }
 
-/// The looks that a decision takes from one pick to the next. Of four decisions, one client yields halfway, and one
-/// has to give way there.
+/// The looks that a decision takes from one pick to the next. Of four decisions, one client yields halfway,
+/// and one has to give way there.
 fn looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, nth: u32) -> u64 {
     let before = store(policy).looks.get();
     let decision = policy.pick(ProcessorId::new(0), Nanoseconds::ZERO).expect("all are ready");

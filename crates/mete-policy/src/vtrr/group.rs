@@ -1,10 +1,10 @@
 //! Group virtual-time round robin: a tree of VTRR queues. A domain has its share of what its parent has,
 //! however many clients are in it; inside a domain, its members share that in the same way.
 //!
-//! The queues, their counters and virtual times are those of [`Vtrr`](super::Vtrr). A domain stands in
-//! its parent's queue as a client does, as long as at least one of its members is ready or runs, and is charged
-//! whenever a member is charged. The hierarchy is that of fair queueing (Bennett and Zhang: Hierarchical Packet
-//! Fair Queueing Algorithms, SIGCOMM 1996) with round robin in its nodes.
+//! The queues, their counters and virtual times are those of [`Vtrr`](super::Vtrr). A domain stands in its
+//! parent's queue as a client does, as long as at least one of its members is ready or runs, and is charged
+//! whenever a member is charged. The hierarchy is that of fair queueing (Bennett and Zhang: Hierarchical
+//! Packet Fair Queueing Algorithms, SIGCOMM 1996) with round robin in its nodes.
 //!
 //! | | |
 //! |---|---|
@@ -16,14 +16,15 @@
 //! An insertion or a removal reaches the parents' queues where a domain wakes or falls asleep with its
 //! member. Shares that a domain's members cannot use together on several processors are not cut.
 //!
-//! If a domain's member stops before the end of a quantum and another member is ready, the domain goes on with
-//! that quantum: it is the domain's.
+//! If a domain's member stops before the end of a quantum and another member is ready, the domain goes on
+//! with that quantum: it is the domain's.
 //!
 //! A client of a domain that is not known when the client is added belongs to the root, and so does a
 //! domain inside such a domain. Making a domain known again changes nothing.
 //!
-//! Where this differs from the VTRR paper: the paper has no groups, so the tree is an addition. In each queue, what
-//! [`vtrr`](super) says holds, except that a client that needs more than one processor stays in its queue.
+//! Where this differs from the VTRR paper: the paper has no groups, so the tree is an addition. In each
+//! queue, what [`vtrr`](super) says holds, except that a client that needs more than one processor stays in
+//! its queue.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,8 +46,8 @@ struct DomainQueue {
     parent: DomainIndex,
     share: Share,
     known: bool,
-    /// Members in the queue that can be selected: clients that do not run, and domains that have such members.
-    /// With none, the domain's own slot is busy.
+    /// Members in the queue that can be selected: clients that do not run, and domains that have such
+    /// members. With none, the domain's own slot is busy.
     idle: u32,
 }
 
@@ -142,8 +143,8 @@ impl GroupVtrr {
         charged.map(|(_, unused_ns)| unused_ns).sum()
     }
 
-    /// Whether a client that runs is charged in a domain's queue: the client, or the domain that it is inside of,
-    /// stands there.
+    /// Whether a client that runs is charged in a domain's queue: the client, or the domain that it is inside
+    /// of, stands there.
     fn is_charged(&self, client: ClientId, domain: DomainIndex) -> bool {
         let (mut member, mut home) = (client.into(), self.homes.get(client.index()).copied().unwrap_or(ROOT));
         while home != domain {
@@ -155,7 +156,8 @@ impl GroupVtrr {
 
     /// Takes a client out of its domain's queue, and each domain that this leaves empty out of its parent's.
     fn leave(&mut self, client: ClientId, home: DomainIndex) {
-        // While its slots are still there: it cannot be selected any more, and perhaps the domains above cannot.
+        // While its slots are still there: it cannot be selected any more, and perhaps the domains above
+        // cannot.
         self.mark(client.into(), home, true);
         let (mut member, mut domain) = (client.into(), home);
         loop {
@@ -196,7 +198,8 @@ impl GroupVtrr {
             }
             slot.busy = busy;
             let idle = &mut self.domains[domain.index()].idle;
-            // The number of other idle members: only the first and the last idle one change the domain's own slot.
+            // The number of other idle members: only the first and the last idle one change the domain's own
+            // slot.
             let others = if busy { *idle - 1 } else { *idle };
             *idle = others + u32::from(!busy);
             let Some((entity, parent)) = self.above(domain).filter(|_| others == 0) else { return };

@@ -1,10 +1,10 @@
 //! Where in the queue a client that has become runnable belongs (VTRR paper, §3.2, §3.3).
 //!
-//! Both schemes of the paper first look beside the two clients between which the newcomer stood when it left. One
-//! of them is still a guide if it is in the queue and the newcomer belongs on the same side of it as
-//! before. Then the place is next to it, or a step for each chunk of clients that came between. Where
-//! neither is a guide, [`Insertion::neighbours`] goes through the queue from the nearest of a sample of places,
-//! and [`Insertion::ranged`] looks the share up in an array of all shares that there may be.
+//! Both schemes of the paper first look beside the two clients between which the newcomer stood when it left.
+//! One of them is still a guide if it is in the queue and the newcomer belongs on the same side of it as
+//! before. Then the place is next to it, or a step for each chunk of clients that came between. Where neither
+//! is a guide, [`Insertion::neighbours`] goes through the queue from the nearest of a sample of places, and
+//! [`Insertion::ranged`] looks the share up in an array of all shares that there may be.
 //!
 //! The result is the same: the order is by share and number, whichever way the place is found.
 

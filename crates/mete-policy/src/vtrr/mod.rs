@@ -1,10 +1,11 @@
 //! Virtual-time round robin: the fairness of fair queueing at the cost of round robin (Nieh, Vaill,
 //! Zhong: Virtual-Time Round-Robin: An O(1) Proportional Share Scheduler, USENIX 2001, §3).
 //!
-//! The run queue is sorted by share. It is served from its head, one quantum for each client, as long as the next
-//! client has not had its part of the time yet (the VFT inequality). Once it has, the queue is served from the head
-//! again: larger shares have their turns more often. Each client has a time counter, set to its share at the
-//! beginning of a cycle. The counters make every cycle end with every client having had exactly what was due.
+//! The run queue is sorted by share. It is served from its head, one quantum for each client, as long as the
+//! next client has not had its part of the time yet (the VFT inequality). Once it has, the queue is served
+//! from the head again: larger shares have their turns more often. Each client has a time counter, set to its
+//! share at the beginning of a cycle. The counters make every cycle end with every client having had exactly
+//! what was due.
 //!
 //! | | |
 //! |---|---|
@@ -21,10 +22,10 @@
 //!
 //! # Virtual time without virtual times
 //!
-//! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue
-//! a virtual time QVT. In a scheduling cycle a client with share S that has had w quanta has
-//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time). When W quanta have been given to all clients,
-//! whose shares' sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
+//! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue a
+//! virtual time QVT. In a scheduling cycle a client with share S that has had w quanta has C = S − w and VFT
+//! = (w + 1) / S (quanta as the unit of time). When W quanta have been given to all clients, whose shares'
+//! sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
 //!
 //! ```text
 //!   VFT(t) − QVT(t + Q) < Q / S   ⟺   w / S < (W + 1) / T   ⟺   C · T > S · (ΣC − 1)
@@ -46,35 +47,35 @@
 //!   (Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995, correct virtual time in
 //!   the same way).
 //! * When a counter is restricted by its neighbours', the virtual time follows it.
-//! * The quantum is charged when it is given, not when it has been used, and what was not used is given
-//!   back. So a decision can be taken while the one before is still running. For a client that arrives meanwhile,
+//! * The quantum is charged when it is given, not when it has been used, and what was not used is given back.
+//!   So a decision can be taken while the one before is still running. For a client that arrives meanwhile,
 //!   QVT is as the paper has it: of a quantum that is given, it counts what has been used by the time of the
 //!   arrival.
 //!
 //! # Slices that are not used up
 //!
-//! Time is charged to the nanosecond. Used parts of quanta add up, and the counter goes down when they
-//! make a whole one. So a client that always blocks just before the end of its quantum has no more time
-//! than one that does not. A client is selected again by the next pick if it has to give way before a whole
-//! quantum is used, or if the decision was given back so that nothing is used. A client that yields gives up the
-//! rest of its quantum.
+//! Time is charged to the nanosecond. Used parts of quanta add up, and the counter goes down when they make a
+//! whole one. So a client that always blocks just before the end of its quantum has no more time than one
+//! that does not. A client is selected again by the next pick if it has to give way before a whole quantum is
+//! used, or if the decision was given back so that nothing is used. A client that yields gives up the rest of
+//! its quantum.
 //!
 //! # Coming and going
 //!
-//! A client that arrives is due what the others are, in proportion. A client that has been away in the same cycle
-//! is due no more than it had left, and a part of a quantum that it used too much is not forgotten in later cycles
-//! either. A client that arrives in an empty queue begins a cycle. A new share is a departure and an arrival; it
-//! cuts what is due in the current cycle at once, and adds to it from the next cycle on.
+//! A client that arrives is due what the others are, in proportion. A client that has been away in the same
+//! cycle is due no more than it had left, and a part of a quantum that it used too much is not forgotten in
+//! later cycles either. A client that arrives in an empty queue begins a cycle. A new share is a departure
+//! and an arrival; it cuts what is due in the current cycle at once, and adds to it from the next cycle on.
 //!
 //! # Several processors
 //!
-//! A client whose share is more than one processor can give has a processor alone, outside the queue; the queue
-//! serves the others (see `alone.rs`). A client that runs keeps its place and is passed over. When the first
-//! client has had its due, passes go on among the clients that have not. The next cycle begins when those
-//! run: in that cycle they make up for what they are late, out of turn. Over random shares on 2
-//! to 16 processors each client stays within its share of quanta, and two, of its feasible part
-//! (`tests/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for
-//! each client, and one near its end may pass all clients in search of one that is still due something.
+//! A client whose share is more than one processor can give has a processor alone, outside the queue; the
+//! queue serves the others (see `alone.rs`). A client that runs keeps its place and is passed over. When the
+//! first client has had its due, passes go on among the clients that have not. The next cycle begins when
+//! those run: in that cycle they make up for what they are late, out of turn. Over random shares on 2 to 16
+//! processors each client stays within its share of quanta, and two, of its feasible part
+//! (`tests/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for each
+//! client, and one near its end may pass all clients in search of one that is still due something.
 
 mod alone;
 #[cfg(test)]
@@ -139,8 +140,8 @@ impl Vtrr {
         }
     }
 
-    /// A policy without clients. A new client whose share is no larger than `largest` finds its place in constant
-    /// time by an array of all shares, four bytes each.
+    /// A policy without clients. A new client whose share is no larger than `largest` finds its place in
+    /// constant time by an array of all shares, four bytes each.
     pub fn ranged(setup: &Setup, largest: Share) -> Vtrr {
         Vtrr { name: "vtrr-ranged", insertion: Insertion::ranged(largest.get()), ..Vtrr::new(setup) }
     }
@@ -162,7 +163,8 @@ impl Vtrr {
         self.queue.slots(&self.store).map(|slot| (slot.entity.client(), self.queue.counter(slot)))
     }
 
-    /// QVT, the virtual time of the queue; `None` when the queue is empty. For tests of the dynamics, beside a model.
+    /// QVT, the virtual time of the queue; `None` when the queue is empty. For tests of the dynamics, beside
+    /// a model.
     pub fn queue_virtual_time(&self) -> Option<VirtualTime> {
         self.queue.virtual_time()
     }
@@ -173,7 +175,8 @@ impl Vtrr {
         Some(self.queue.virtual_finishing_time(slot))
     }
 
-    /// The number of the scheduling cycle. A cycle ends when no client is due anything, or the queue is empty.
+    /// The number of the scheduling cycle. A cycle ends when no client is due anything, or the queue is
+    /// empty.
     pub fn cycle(&self) -> u64 {
         self.queue.cycle()
     }
@@ -258,8 +261,8 @@ impl Vtrr {
     /// Stops a client that runs on one of the queue's processors; `false` if there is no such client.
     fn stops(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop) -> bool {
         let Some(place) = self.store.busy(client.into(), self.recent) else { return false };
-        // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
-        // with it all clients that have had their due, by yielding again and again.
+        // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end,
+        // and with it all clients that have had their due, by yielding again and again.
         let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns } else { Nanoseconds::ZERO };
         self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {

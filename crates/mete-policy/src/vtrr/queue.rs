@@ -10,9 +10,9 @@ use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
 use super::store::{QueueLine, SlotPlace, Store};
 use crate::{Nanoseconds, Setup};
 
-/// When the counters of a new cycle are set. The schedule is the same, with one exception. A client may have more
-/// than one quantum left at the end of a cycle (only with several processors, or decisions taken ahead). What
-/// it forfeits then leaves the queue's virtual time when its counter is set.
+/// When the counters of a new cycle are set. The schedule is the same, with one exception. A client may have
+/// more than one quantum left at the end of a cycle (only with several processors, or decisions taken ahead).
+/// What it forfeits then leaves the queue's virtual time when its counter is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reset {
     /// Each counter when the cycle's first pass comes to it (VTRR paper, §3.3): no decision takes longer than
@@ -23,8 +23,8 @@ pub enum Reset {
     AtOnce,
 }
 
-/// Virtual time in scheduling cycles: an exact fraction, not reduced. A cycle is the paper's 1, and a quantum of a
-/// client of share S is Q / S. Zero is the beginning of the current cycle.
+/// Virtual time in scheduling cycles: an exact fraction, not reduced. A cycle is the paper's 1, and a quantum
+/// of a client of share S is Q / S. Zero is the beginning of the current cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualTime {
     /// Below 2¹⁰⁵ in size.
@@ -135,9 +135,9 @@ impl Queue {
 
     /// The first client, in a new cycle if all have had what they were due.
     ///
-    /// On one processor the time-counter invariant guarantees that no client is due anything when the first is
-    /// not. Where clients run at the same time, the first may have had its due before the others. Then passes
-    /// go on among those.
+    /// On one processor the time-counter invariant guarantees that no client is due anything when the first
+    /// is not. Where clients run at the same time, the first may have had its due before the others. Then
+    /// passes go on among those.
     fn at_the_head(&mut self, store: &mut Store) -> Option<SlotPlace> {
         let place = self.first_idle(store, self.line.head())?;
         if self.refreshed(store, place)?.counter > 0 {
@@ -194,7 +194,8 @@ impl Queue {
     fn is_behind(&self, slot: &Slot) -> bool {
         let quantum_ns = self.quantum_ns;
         let queue_due_ns = self.due_ns - i128::from(quantum_ns);
-        // C · T > S · (ΣC − 1), both sides times the quantum. A client without a quantum left has had its due.
+        // C · T > S · (ΣC − 1), both sides times the quantum. A client without a quantum left has had its
+        // due.
         slot.counter > 0
             && i128::from(slot.due_ns(quantum_ns)) * i128::from(self.total)
                 > i128::from(slot.share) * queue_due_ns
@@ -241,7 +242,8 @@ impl Queue {
         let quantum_ns = self.quantum_ns;
         let Some(slot) = store.get_mut(place) else { return };
         let before_ns = slot.due_ns(quantum_ns);
-        // The charge of the selection goes back before the real one: `used_ns` may then cross a whole quantum.
+        // The charge of the selection goes back before the real one: `used_ns` may then cross a whole
+        // quantum.
         slot.counter += 1;
         slot.charge(ran_ns, quantum_ns);
         self.due_ns += i128::from(slot.due_ns(quantum_ns) - before_ns);
@@ -293,9 +295,9 @@ impl Queue {
         self.current = CurrentClient { key: Key::LAST, counter: 0 };
     }
 
-    /// What is due to an entity that arrives now: in proportion to what is due to the others, and no more than it
-    /// would have if it had stayed (VTRR paper, §3.2). QVT is that of the moment, so quanta count as far as
-    /// they have been used.
+    /// What is due to an entity that arrives now: in proportion to what is due to the others, and no more
+    /// than it would have if it had stayed (VTRR paper, §3.2). QVT is that of the moment, so quanta count as
+    /// far as they have been used.
     fn due_on_arrival_ns(&self, share: u32, stayed_ns: i128, unused_ns: Nanoseconds) -> i64 {
         let share = i128::from(share);
         let whole_ns = share * i128::from(self.quantum_ns);
@@ -324,8 +326,8 @@ impl Queue {
         let Some(slot) = store.get_mut(place) else { return };
         let counter = slot.counter.min(largest).max(smallest);
         if counter > slot.counter {
-            // A counter that is raised brings no more than staying would have: otherwise a client would gain by
-            // blocking in the midst of a quantum and waking at once.
+            // A counter that is raised brings no more than staying would have: otherwise a client would gain
+            // by blocking in the midst of a quantum and waking at once.
             slot.raise(counter, stayed_ns, self.quantum_ns);
         }
         slot.counter = counter;

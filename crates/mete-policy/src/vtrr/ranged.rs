@@ -1,8 +1,8 @@
 //! An array of all shares that there may be: constant-time insertion for a fixed range (VTRR paper, §3.3).
 //!
-//! The array holds, for each share, the last of its clients in the queue. A bitmap has a bit for each share that
-//! has clients; summaries of the bitmap's words lie above it. So the next larger share is found in as many steps as
-//! there are levels: four for 2²⁰ shares.
+//! The array holds, for each share, the last of its clients in the queue. A bitmap has a bit for each share
+//! that has clients; summaries of the bitmap's words lie above it. So the next larger share is found in as
+//! many steps as there are levels: four for 2²⁰ shares.
 
 use alloc::vec;
 use alloc::vec::Vec;

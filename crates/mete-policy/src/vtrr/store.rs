@@ -1,9 +1,9 @@
 //! Sorted queues in chunks: memory is walked in the order in which the clients run.
 //!
-//! A list linked through client numbers would miss the cache at every step once there are more clients
-//! than cache lines. Here the entities of a queue lie in chunks of [`CHUNK`] slots, sorted inside and
-//! linked to each other. An insertion or a removal moves the slots of one chunk only. Which
-//! chunk an entity is in is stored beside the slots, for insertion and removal; a decision does not look there.
+//! A list linked through client numbers would miss the cache at every step once there are more clients than
+//! cache lines. Here the entities of a queue lie in chunks of [`CHUNK`] slots, sorted inside and linked to
+//! each other. An insertion or a removal moves the slots of one chunk only. Which chunk an entity is in is
+//! stored beside the slots, for insertion and removal; a decision does not look there.
 //!
 //! Several queues share one store; an entity is in one queue at most.
 
@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 use super::slot::{Entity, Key, Slot};
 
-/// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one jump
-/// in memory for each chunk); fewer make arrivals and departures cheaper (half a chunk is moved).
+/// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one
+/// jump in memory for each chunk); fewer make arrivals and departures cheaper (half a chunk is moved).
 pub(super) const CHUNK: usize = 64;
 
 /// Neighbouring chunks that together hold no more than this are joined. Less than a whole chunk, so
@@ -181,8 +181,8 @@ impl Store {
         Some(SlotPlace { chunk, slot: slot as u32 })
     }
 
-    /// The place of an entity that is busy. As a rule it is `recent`, that of the last decision, and needs no search.
-    /// The queue may have changed since; so the place is checked.
+    /// The place of an entity that is busy. As a rule it is `recent`, that of the last decision, and needs no
+    /// search. The queue may have changed since; so the place is checked.
     pub(super) fn busy(&self, entity: Entity, recent: SlotPlace) -> Option<SlotPlace> {
         let is_busy =
             |&place: &SlotPlace| self.get(place).is_some_and(|slot| slot.entity == entity && slot.busy);
@@ -201,8 +201,8 @@ impl Store {
         self.get(place).filter(|_| here).map(|slot| (place.chunk, slot.key()))
     }
 
-    /// The place where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
-    /// is right; one nearby is fast. The queue is not empty.
+    /// The place where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any
+    /// start is right; one nearby is fast. The queue is not empty.
     fn seek(&self, line: &QueueLine, start: Option<u32>, key: Key) -> SlotPlace {
         let mut chunk = start.unwrap_or(line.head);
         // Back until a chunk begins before the key, then forth until the next one begins behind it.

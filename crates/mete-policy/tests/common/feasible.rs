@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-/// The part of one processor that each client can have at most: a client that would have more than one has one, and
-/// the others share the rest.
+/// The part of one processor that each client can have at most: a client that would have more than one has
+/// one, and the others share the rest.
 pub fn feasible(shares: &[u32], processors: u16) -> Vec<f64> {
     divided(shares, &vec![1.0; shares.len()], processors.into())
 }

@@ -49,7 +49,8 @@ impl<P: Policy> Line<P> {
         letters
     }
 
-    /// Runs the clients that are picked, quantum by quantum, up to this time; `each` is called after every quantum.
+    /// Runs the clients that are picked, quantum by quantum, up to this time; `each` is called after every
+    /// quantum.
     pub fn run_until(&mut self, end_ns: u64, mut each: impl FnMut(&[u64])) {
         while self.now < end_ns {
             let decision = self.policy.pick(0, self.now).expect("a client is ready");

@@ -1,5 +1,5 @@
-//! The calls of a policy with plain numbers. A test's clients, processors and times are small numbers that its text
-//! explains, as the papers' examples do; here they become identifiers.
+//! The calls of a policy with plain numbers. A test's clients, processors and times are small numbers that
+//! its text explains, as the papers' examples do; here they become identifiers.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 

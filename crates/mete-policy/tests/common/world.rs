@@ -1,5 +1,6 @@
-//! A small world that drives any policy through a history of calls and keeps its own books. So it can check for
-//! each policy what the interface promises. It knows no test framework: the fuzz target `policies` uses it, too.
+//! A small world that drives any policy through a history of calls and keeps its own books. So it can check
+//! for each policy what the interface promises. It knows no test framework: the fuzz target `policies` uses
+//! it, too.
 
 use mete_policy::{
     ClientId, Decision, DomainIndex, Event, Nanoseconds, Observation, Policy, ProcessorId, RequestId, Setup,
@@ -21,7 +22,8 @@ pub fn setup() -> Setup {
     }
 }
 
-/// The next step of a world. Numbers are drawn beyond their range, too, so that nonsense is part of a history.
+/// The next step of a world. Numbers are drawn beyond their range, too, so that nonsense is part of a
+/// history.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// The client, its domain, its share.

@@ -1,10 +1,10 @@
 //! Virtual-time round robin as its paper describes it, written without regard for speed: virtual
 //! times are fractions, the queue is a sorted list, and everything is computed anew when it is needed.
 //!
-//! Differences from the paper are those that the policy documents. QVT is the clients' mean virtual
-//! time, by share, also after a client has left. A counter that neighbours restrict takes the virtual
-//! time with it. A quantum is charged when it is given, but a client that arrives meanwhile sees the virtual time
-//! of that moment.
+//! Differences from the paper are those that the policy documents. QVT is the clients' mean virtual time, by
+//! share, also after a client has left. A counter that neighbours restrict takes the virtual time with it. A
+//! quantum is charged when it is given, but a client that arrives meanwhile sees the virtual time of that
+//! moment.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -191,7 +191,8 @@ impl Model {
         limit_ns.min(stayed_ns).min(whole_ns).max(1 - self.quantum_ns)
     }
 
-    /// What would be due to a client if it had stayed and not run. Nothing limits a client that was never there.
+    /// What would be due to a client if it had stayed and not run. Nothing limits a client that was never
+    /// there.
     fn due_if_stayed(&self, id: u32, share: i128) -> i128 {
         let Some(left) = self.left.get(&id) else { return i128::from(i64::MAX) };
         let was_ns = if share < left.share { left.due_ns * share / left.share } else { left.due_ns };

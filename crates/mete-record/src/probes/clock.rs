@@ -1,13 +1,13 @@
-//! Rows have the processors' own counter for a time stamp, a trace has CLOCK_MONOTONIC. Both clocks are read at each
-//! pass, and time stamps between two passes lie on the straight line between the two readings.
+//! Rows have the processors' own counter for a time stamp, a trace has CLOCK_MONOTONIC. Both clocks are read
+//! at each pass, and time stamps between two passes lie on the straight line between the two readings.
 
 use std::collections::VecDeque;
 
 use mete_log::Ticks;
 use mete_log::clock::{Anchor, Calibration};
 
-/// How many readings are kept. A row that waits in a queue is younger than the second of them, unless its buffer has
-/// had no room for longer. Then its time lies on the first line, extended backwards.
+/// How many readings are kept. A row that waits in a queue is younger than the second of them, unless its
+/// buffer has had no room for longer. Then its time lies on the first line, extended backwards.
 const KEPT: usize = 16;
 
 /// A line with a corner at each reading. It never decreases.
@@ -33,8 +33,8 @@ impl Clock {
         now.ns
     }
 
-    /// The time at which the counter had this value, in nanoseconds. Before the first reading and after the last one,
-    /// the line is extended.
+    /// The time at which the counter had this value, in nanoseconds. Before the first reading and after the
+    /// last one, the line is extended.
     pub fn to_ns(&self, ticks: Ticks) -> u64 {
         let later = self.readings.partition_point(|reading| reading.ticks <= ticks);
         let last = later.clamp(1, self.readings.len().max(2) - 1);

@@ -12,8 +12,8 @@ use super::news::News;
 use super::points::ProbePoints;
 use super::queue::{Happening, Queue};
 
-/// How long a row waits in its queue, in case another program is still writing a row with an earlier time stamp.
-/// Writing a row takes some nanoseconds, and an interrupt in the middle of it may take longer.
+/// How long a row waits in its queue, in case another program is still writing a row with an earlier time
+/// stamp. Writing a row takes some nanoseconds, and an interrupt in the middle of it may take longer.
 pub const HELD: Duration = Duration::from_millis(5);
 /// How long the end of a recording waits for a slow disk.
 const PATIENCE: Duration = Duration::from_secs(2);

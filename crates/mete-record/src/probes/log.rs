@@ -17,7 +17,8 @@ use super::queue::{Happening, Logged, Queue};
 
 /// The rows of the one log file in an area: all that it has room for.
 const ROWS: u32 = 32_768;
-/// How wrong a time stamp may be before it counts as garbled: the counters of processors need not agree to the tick.
+/// How wrong a time stamp may be before it counts as garbled: the counters of processors need not agree to
+/// the tick.
 const TOLERATED_TICKS: u64 = 1 << 20;
 
 /// The domains that rows of a program may name; `None` for all.
@@ -55,8 +56,8 @@ struct File {
 }
 
 impl Log {
-    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that rows
-    /// stay in order.
+    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so
+    /// that rows stay in order.
     pub fn new(
         number: u64,
         component: &Component,
@@ -151,8 +152,8 @@ fn plan() -> Result<(Plan, FileId), PlanError> {
 /// Counts rows that are missing in a file.
 struct MissedRows<'a> {
     queue: &'a mut Queue,
-    /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no count of
-    /// rows.
+    /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no
+    /// count of rows.
     most: u64,
     is_sound: bool,
 }
@@ -177,8 +178,8 @@ struct RowsOf<'a> {
 }
 
 impl RowsOf<'_> {
-    /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible time stamp
-    /// is replaced by the nearest possible one, so that no other program's rows get out of order.
+    /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible
+    /// time stamp is replaced by the nearest possible one, so that no other program's rows get out of order.
     fn take(&self, rows: &Rows<'_>, last_ticks: &mut Ticks, queue: &mut Queue, is_forged: &mut bool) -> bool {
         let now = ticks();
         let mut is_sound = true;
@@ -196,8 +197,8 @@ impl RowsOf<'_> {
         is_sound
     }
 
-    /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about is
-    /// charged to none.
+    /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about
+    /// is charged to none.
     fn logged(&self, row: &Row, is_forged: &mut bool) -> Option<Logged> {
         let probe = (*self.probes.get(row.event?.index())?)?;
         let (mut domain, mut correspondent) =

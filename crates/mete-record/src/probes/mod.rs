@@ -1,8 +1,9 @@
 //! Probe points of programs (`probe:`), recorded as a schema has them.
 //!
-//! A program writes rows into memory of the log facility, as it does for `mete log`; it has no other way. So the
-//! recorder acts as its scheduler: it takes each program that has one of the probes, lays out one log file on each
-//! processor for it, reads the rows, and puts the records that the schema makes of them into buffers of its own.
+//! A program writes rows into memory of the log facility, as it does for `mete log`; it has no other way. So
+//! the recorder acts as its scheduler: it takes each program that has one of the probes, lays out one log
+//! file on each processor for it, reads the rows, and puts the records that the schema makes of them into
+//! buffers of its own.
 //!
 //! ```text
 //!   finder ──▶ program ── rows ──▶ log ──▶ queue of the processor ──▶ buffer ──▶ flush thread
@@ -38,13 +39,13 @@ pub use points::ProbePoints;
 use crate::error::RecordingError;
 use programs::{NotTaken, Programs};
 
-/// How often rows are read. A log file holds 32,768 rows, so a program must write six million a second to overwrite
-/// unread ones.
+/// How often rows are read. A log file holds 32,768 rows, so a program must write six million a second to
+/// overwrite unread ones.
 const READ_EVERY: Duration = Duration::from_millis(5);
 /// How long the finder waits for a new program before it checks whether one has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a start waits for all programs together that run already. A program that answers at all does so within a
-/// moment.
+/// How long a start waits for all programs together that run already. A program that answers at all does so
+/// within a moment.
 const WAIT_AT_START: Duration = Duration::from_millis(300);
 /// How long a switch of events waits for all programs together. A program that is stopped is waited for once.
 const WAIT_FOR_SWITCH: Duration = Duration::from_secs(1);
@@ -76,8 +77,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Probes {
-    /// Takes programs from now on; no probe is on yet. `buffers` has one for each processor, and `present` are the
-    /// processes that are in a domain now.
+    /// Takes programs from now on; no probe is on yet. `buffers` has one for each processor, and `present`
+    /// are the processes that are in a domain now.
     pub fn start(
         points: ProbePoints,
         buffers: Arc<Memory>,
@@ -117,8 +118,8 @@ impl Probes {
         Arc::clone(&self.buffers)
     }
 
-    /// From now on these events are recorded, given by their places in the schema. Rows that programs have written so
-    /// far are recorded as before.
+    /// From now on these events are recorded, given by their places in the schema. Rows that programs have
+    /// written so far are recorded as before.
     pub fn switch(&self, events: &[usize]) {
         self.switch_within(events, WAIT_FOR_SWITCH);
     }
@@ -154,8 +155,8 @@ impl Probes {
         self.shared.news.take()
     }
 
-    /// The names, in quotes, of probes that were wanted and that no program has had so far; `None` if every one was
-    /// found.
+    /// The names, in quotes, of probes that were wanted and that no program has had so far; `None` if every
+    /// one was found.
     pub fn missing(&self) -> Option<String> {
         let programs = lock(&self.shared.programs);
         let names = programs.missing().map(|probe| format!("\"{}\"", self.shared.points.name(probe)));
@@ -163,8 +164,8 @@ impl Probes {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Switches all probes off and puts the rows that programs have written into the buffers. The flush threads must
-    /// still run, or rows find no room.
+    /// Switches all probes off and puts the rows that programs have written into the buffers. The flush
+    /// threads must still run, or rows find no room.
     pub fn stop(&mut self) {
         self.shared.finds_no_more.store(true, Ordering::Release);
         // A thread that panicked has printed why, and nothing can be done about it here.

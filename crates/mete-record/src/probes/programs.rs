@@ -15,8 +15,8 @@ use super::log::{Log, SharedClaims};
 use super::news::News;
 use super::points::ProbePoints;
 
-/// How often the claims that a program has lost get older. A claim that is two periods old does not count in rows that
-/// are read from then on.
+/// How often the claims that a program has lost get older. A claim that is two periods old does not count in
+/// rows that are read from then on.
 const AGE_EVERY: Duration = Duration::from_secs(1);
 
 /// The recorder's side of programs.
@@ -48,8 +48,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Changes which domains its rows may name. Its rows are not read meanwhile, so that a row that follows from the
-    /// change is not judged by what was allowed before it.
+    /// Changes which domains its rows may name. Its rows are not read meanwhile, so that a row that follows
+    /// from the change is not judged by what was allowed before it.
     fn change(
         &mut self,
         change: impl FnOnce(&mut ComponentSource) -> Result<(), SourceError>,
@@ -70,7 +70,8 @@ pub enum NotTaken {
 }
 
 impl Programs {
-    /// No programs yet, on a machine with this number of processors. `present` are the processes that are in a domain.
+    /// No programs yet, on a machine with this number of processors. `present` are the processes that are in
+    /// a domain.
     pub fn new(processors: usize, present: Vec<Change>, news: Arc<News>) -> Programs {
         let (taken, events, wanted, seen) = Default::default();
         let (trust, aged) = (Arc::default(), Instant::now());
@@ -132,8 +133,8 @@ impl Programs {
         }
     }
 
-    /// Waits until all programs have done what they were told, for at most this time for all together. A program that
-    /// does not answer in time is not waited for again before it has answered.
+    /// Waits until all programs have done what they were told, for at most this time for all together. A
+    /// program that does not answer in time is not waited for again before it has answered.
     pub fn settle_within(&mut self, limit: Duration) {
         const LOOK_EVERY: Duration = Duration::from_micros(500);
         let end = Instant::now() + limit;
@@ -146,8 +147,8 @@ impl Programs {
         }
     }
 
-    /// Takes programs' answers without waiting. Returns whether all have done what they were told, except for late
-    /// ones.
+    /// Takes programs' answers without waiting. Returns whether all have done what they were told, except for
+    /// late ones.
     pub fn attend(&mut self) -> bool {
         let mut are_settled = true;
         for Taken { source, is_late, .. } in &mut self.taken {
@@ -187,8 +188,8 @@ impl Programs {
         }
     }
 
-    /// Lets programs go that have ended or have another user by now. Returns the numbers of their logs, and where they
-    /// were found.
+    /// Lets programs go that have ended or have another user by now. Returns the numbers of their logs, and
+    /// where they were found.
     pub fn ended(&mut self) -> (Vec<u64>, Vec<PathBuf>) {
         let ended = self.taken.extract_if(.., |taken| !taken.source.is_alive());
         ended.map(|taken| (taken.number, taken.source.path().to_owned())).unzip()
@@ -205,7 +206,8 @@ impl Programs {
     }
 }
 
-/// Reports an error, unless it says that a program ended before it could be taken or told something: that is usual.
+/// Reports an error, unless it says that a program ended before it could be taken or told something: that is
+/// usual.
 fn say(news: &News, error: &SourceError) {
     if !matches!(error, SourceError::Component(AttachError::Gone { .. })) {
         news.tell(error.to_string());

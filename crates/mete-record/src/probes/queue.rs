@@ -1,4 +1,5 @@
-//! What has happened on one processor and is not recorded yet, because a row with an earlier time stamp may still come.
+//! What has happened on one processor and is not recorded yet, because a row with an earlier time stamp may
+//! still come.
 
 use std::sync::Arc;
 
@@ -9,10 +10,11 @@ use mete_trace::{Buffer, Outcome, Producer, switch};
 use super::clock::Clock;
 use super::points::ProbePoints;
 
-/// A queue with this many entries takes no more. Rows wait in the programs' memory then, where a loss is counted.
+/// A queue with this many entries takes no more. Rows wait in the programs' memory then, where a loss is
+/// counted.
 const MOST: usize = 1 << 18;
-/// The most events that can be reported as missing before a record behind them leaves the buffer: serial numbers have
-/// 32 bits there. A larger number is reported as this one.
+/// The most events that can be reported as missing before a record behind them leaves the buffer: serial
+/// numbers have 32 bits there. A larger number is reported as this one.
 const MOST_MISSED: u32 = 1 << 31;
 
 /// One processor's queue.
@@ -23,8 +25,9 @@ pub struct Queue {
     /// The events that are on at the point in time up to which the queue is recorded.
     is_on: Arc<[bool]>,
     missed: UntoldLoss,
-    /// The time of the last record. A program that loses the processor in the middle of a row may finish it when later
-    /// rows are recorded already. It is recorded behind them with this time, so that the trace stays in order.
+    /// The time of the last record. A program that loses the processor in the middle of a row may finish it
+    /// when later rows are recorded already. It is recorded behind them with this time, so that the trace
+    /// stays in order.
     recorded_ns: u64,
 }
 

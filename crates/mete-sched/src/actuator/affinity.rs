@@ -49,7 +49,8 @@ impl Affinity {
         Affinity::start_with(launch::this_program)
     }
 
-    /// Starts the watchers with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
+    /// Starts the watchers with another program, whose `main` must call
+    /// [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///
@@ -58,15 +59,15 @@ impl Affinity {
         Ok(Affinity { undoing: Undoing::start(watcher)? })
     }
 
-    /// The reason why masks stay as they are if this process and both of its watchers are killed at the same moment:
-    /// what must be put back could not be noted in a file that the next start of this program would find. `None` if
-    /// it is noted.
+    /// The reason why masks stay as they are if this process and both of its watchers are killed at the same
+    /// moment: what must be put back could not be noted in a file that the next start of this program would
+    /// find. `None` if it is noted.
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.undoing.unnamed()
     }
 
-    /// Moves all threads of these processes, which belong to `domain`, to one processor. Processes that have ended
-    /// are left out. Returns how many threads changed.
+    /// Moves all threads of these processes, which belong to `domain`, to one processor. Processes that have
+    /// ended are left out. Returns how many threads changed.
     ///
     /// # Errors
     ///
@@ -84,8 +85,8 @@ impl Affinity {
         placed.map(|()| changed.len()).inspect_err(|_| take_back(&changed))
     }
 
-    /// Passes over the processes until all of their threads are on the processor. A thread that starts during a pass
-    /// may have inherited the mask of a thread that was not yet moved.
+    /// Passes over the processes until all of their threads are on the processor. A thread that starts during
+    /// a pass may have inherited the mask of a thread that was not yet moved.
     fn place_all(
         &mut self,
         domain: DomainId,
@@ -142,8 +143,8 @@ impl Affinity {
     fn moving(&self, process: &Process, thread: u32, domain: DomainId, target: Mask) -> Option<Moving> {
         let found = Process::read_thread(process.pid, thread)?;
         let present = Mask::of_thread(thread).ok()?;
-        // The mask is another thread's if the number was given to a new thread in between. That one is seen by the next
-        // pass.
+        // The mask is another thread's if the number was given to a new thread in between. That one is seen
+        // by the next pass.
         Process::read_thread(process.pid, thread).filter(|again| again.start == found.start)?;
         let original = self.undoing.ledger().original(process, &found, domain, present);
         let record = ThreadRecord {
@@ -202,8 +203,8 @@ fn refused(moving: &Moving, processor: usize, error: Errno) -> ActuatorError {
     ActuatorError::Refused { name: name.clone(), pid: record.pid, thread: record.thread, processor, source }
 }
 
-/// Moves the threads back to where they were before this call. An error is of no consequence: the thread has ended,
-/// or its record is in the journal, and a watcher will try again.
+/// Moves the threads back to where they were before this call. An error is of no consequence: the thread has
+/// ended, or its record is in the journal, and a watcher will try again.
 fn take_back(changed: &[Moving]) {
     for moving in changed {
         let _ = moving.present.give_to(moving.record.thread);

@@ -48,13 +48,14 @@ impl Class {
         Class { policy: libc::SCHED_OTHER as u32, priority: 0, nice, is_reset_on_fork: false }
     }
 
-    /// Behind all that is not idle (`SCHED_IDLE`). The thread keeps its nice value, which counts again when it is
-    /// ordinary again.
+    /// Behind all that is not idle (`SCHED_IDLE`). The thread keeps its nice value, which counts again when
+    /// it is ordinary again.
     pub const fn behind(self) -> Class {
         Class { policy: IDLE, priority: 0, nice: self.nice, is_reset_on_fork: false }
     }
 
-    /// Whether a thread of this class competes with ordinary ones (`SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`).
+    /// Whether a thread of this class competes with ordinary ones (`SCHED_OTHER`, `SCHED_BATCH`,
+    /// `SCHED_IDLE`).
     pub const fn is_ordinary(self) -> bool {
         matches!(self.policy as i32, libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE)
     }
@@ -67,7 +68,8 @@ impl Class {
     pub fn of_thread(thread: u32) -> Result<Class, Errno> {
         let thread = number(thread)?.as_raw_nonzero().get();
         let mut found = Attributes::default();
-        // SAFETY: the kernel writes at most SIZE bytes, which the attributes have, and they live through the call.
+        // SAFETY: the kernel writes at most SIZE bytes, which the attributes have, and they live through the
+        // call.
         let done = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, SIZE, 0) };
         answer(done)?;
         Ok(Class {
@@ -78,7 +80,8 @@ impl Class {
         })
     }
 
-    /// Gives a thread this class. A slice of its own (`sched_runtime` of an ordinary thread, since Linux 6.12) is lost.
+    /// Gives a thread this class. A slice of its own (`sched_runtime` of an ordinary thread, since Linux
+    /// 6.12) is lost.
     ///
     /// # Errors
     ///

@@ -41,9 +41,9 @@ pub struct Adopted {
 }
 
 impl Classes {
-    /// Starts the processes that put classes back. They run [this program](super::watcher::this_program) again.
-    /// Threads in front will have this real-time priority, from 1 to below [`PRECEDENCE`], which the processes have that
-    /// put classes back.
+    /// Starts the processes that put classes back. They run [this program](super::watcher::this_program)
+    /// again. Threads in front will have this real-time priority, from 1 to below [`PRECEDENCE`], which the
+    /// processes have that put classes back.
     ///
     /// # Errors
     ///
@@ -52,7 +52,8 @@ impl Classes {
         Classes::start_with(priority, launch::this_program)
     }
 
-    /// Starts them with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
+    /// Starts them with another program, whose `main` must call
+    /// [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///
@@ -68,8 +69,8 @@ impl Classes {
         }
     }
 
-    /// The reason why classes stay as they are if this process and both of its watchers are killed at the same moment;
-    /// see [`Affinity::unnamed`](super::Affinity::unnamed).
+    /// The reason why classes stay as they are if this process and both of its watchers are killed at the
+    /// same moment; see [`Affinity::unnamed`](super::Affinity::unnamed).
     #[must_use]
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.undoing.unnamed()
@@ -148,16 +149,18 @@ impl Adopted {
     }
 }
 
-/// Takes precedence over threads in front, for the process that puts classes back: where real-time threads use all
-/// processors, it would wait for its turn otherwise. An error is of no consequence: unless it was told
-/// otherwise (`sched_rt_runtime_us`), the kernel gives ordinary threads a twentieth of each second.
+/// Takes precedence over threads in front, for the process that puts classes back: where real-time threads
+/// use all processors, it would wait for its turn otherwise. An error is of no consequence: unless it was
+/// told otherwise (`sched_rt_runtime_us`), the kernel gives ordinary threads a twentieth of each second.
 pub(super) fn take_precedence() {
-    // The scheduler may have bounded the time of its own real-time threads. To put back many threads takes longer.
+    // The scheduler may have bounded the time of its own real-time threads. To put back many threads takes
+    // longer.
     let bound = getrlimit(Resource::Rttime);
     let _ = setrlimit(Resource::Rttime, Rlimit { current: bound.maximum, ..bound });
     let own = own_thread();
     let _ = Class::fifo(PRECEDENCE).give_to(own);
 }
 
-/// The real-time priority of the processes that put classes back, and of the scheduler that puts threads in front.
+/// The real-time priority of the processes that put classes back, and of the scheduler that puts threads in
+/// front.
 pub const PRECEDENCE: u32 = 50;

@@ -1,9 +1,9 @@
 //! A ledger as a file: what is written here is undone, whatever happens to the process that wrote it.
 //!
-//! The scheduler writes a record before each change. What the records are says the kind of [`Ledger`], whose first bytes
-//! the file carries. The watchers have the same file open, and read it when they
-//! have to undo the changes. The file lies in the directory of this user's components (`/run/mete` for root). It
-//! carries a lock as long as one of the three processes lives. By this lock, the next start of the program can tell a
+//! The scheduler writes a record before each change. What the records are says the kind of [`Ledger`], whose
+//! first bytes the file carries. The watchers have the same file open, and read it when they have to undo the
+//! changes. The file lies in the directory of this user's components (`/run/mete` for root). It carries a
+//! lock as long as one of the three processes lives. By this lock, the next start of the program can tell a
 //! [file that was left behind](recover) from a file in use.
 //!
 //! ```text
@@ -33,9 +33,11 @@ const MAGIC: std::ops::Range<usize> = 0..8;
 const BOOT: std::ops::Range<usize> = 8..44;
 const NAMESPACE: std::ops::Range<usize> = 48..56;
 const BEGIN: std::ops::Range<usize> = 56..64;
-/// The most bytes of records. What a scheduler that rules every thread of a large machine notes fits in many times.
+/// The most bytes of records. What a scheduler that rules every thread of a large machine notes fits in many
+/// times.
 const MOST_BYTES: u64 = 64 << 20;
-/// How often to try to make a file. Another program may remove the directory just before the file is put into it.
+/// How often to try to make a file. Another program may remove the directory just before the file is put into
+/// it.
 const TRIES: u32 = 10;
 
 /// See the [module](self).
@@ -74,15 +76,16 @@ impl<L: Ledger> Journal<L> {
         Ok(Journal::of(file, None))
     }
 
-    /// A file with a name. It gets its name only after its lock: without the lock, the next start of a program would
-    /// take it for one that was left behind.
+    /// A file with a name. It gets its name only after its lock: without the lock, the next start of a
+    /// program would take it for one that was left behind.
     fn named() -> io::Result<Journal<L>> {
         let directory = directory::own();
         directory::prepare(&directory)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(&directory, flags, Mode::RUSR | Mode::WUSR)?);
         prepare(&file, L::MAGIC)?;
-        // The number and the start together are unique, so that a name never belongs to a journal that was left behind.
+        // The number and the start together are unique, so that a name never belongs to a journal that was
+        // left behind.
         let own = std::process::id();
         let start = Process::read(own).map_or(0, |process| process.start);
         let path = directory.join(format!("{own}-{start}.{}", L::EXTENSION));
@@ -90,7 +93,8 @@ impl<L: Ledger> Journal<L> {
         Ok(Journal::of(file, Some(path)))
     }
 
-    /// The journal of a watcher, from the file that the scheduler has passed on; `None` if it is of another kind.
+    /// The journal of a watcher, from the file that the scheduler has passed on; `None` if it is of another
+    /// kind.
     pub fn inherited(file: &OwnedFd, path: &OsStr) -> io::Result<Option<Journal<L>>> {
         let path = (!path.is_empty()).then(|| path.into());
         let mut magic = [0; MAGIC.end];
@@ -105,8 +109,8 @@ impl<L: Ledger> Journal<L> {
         Ok((self.file.try_clone()?.into(), path.into()))
     }
 
-    /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an error,
-    /// the part of the record that was written does not count: the next record takes its place.
+    /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an
+    /// error, the part of the record that was written does not count: the next record takes its place.
     pub fn append(&mut self, record: &L::Record) -> io::Result<()> {
         if self.end - self.begin >= MOST_BYTES {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the journal is full"));
@@ -125,8 +129,8 @@ impl<L: Ledger> Journal<L> {
         ((self.end - self.begin) / L::Record::BYTES as u64) as usize
     }
 
-    /// Replaces the records by these. A reader sees either the old or the new records, at whatever moment this
-    /// process is killed.
+    /// Replaces the records by these. A reader sees either the old or the new records, at whatever moment
+    /// this process is killed.
     pub fn rewrite(&mut self, records: impl Iterator<Item = L::Record>) -> io::Result<()> {
         // The new records go behind the old ones; the one write of `begin` then switches over.
         let begin = self.end;
@@ -147,8 +151,8 @@ impl<L: Ledger> Journal<L> {
         others.filter_map(|path| Some((named_for(&path)?.0, in_use(&path)?)))
     }
 
-    /// Undoes what is noted, unless it was undone already; `None` then. If several processes call this, one works at
-    /// a time.
+    /// Undoes what is noted, unless it was undone already; `None` then. If several processes call this, one
+    /// works at a time.
     ///
     /// # Errors
     ///
@@ -169,13 +173,13 @@ impl<L: Ledger> Journal<L> {
         Ok(())
     }
 
-    /// Undoes under a lock of this kind. It is a lock by process, because the three processes share the open file,
-    /// and with it a lock by open file.
+    /// Undoes under a lock of this kind. It is a lock by process, because the three processes share the open
+    /// file, and with it a lock by open file.
     fn undo_under(&self, lock: FlockOperation) -> io::Result<Option<Restored>> {
         rustix::fs::fcntl_lock(&self.file, lock)?;
         let restored = self.undo_locked();
-        // Other processes may wait for the lock while this process waits for them. An error is of no consequence: the
-        // lock ends with this process at the latest.
+        // Other processes may wait for the lock while this process waits for them. An error is of no
+        // consequence: the lock ends with this process at the latest.
         let _ = rustix::fs::fcntl_lock(&self.file, FlockOperation::Unlock);
         restored
     }
@@ -248,8 +252,8 @@ fn nameless(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Undoes what schedulers of this user have left behind that were killed together with both of their watchers; `None` if
-/// nothing of this kind was left. The cost is one look into a directory.
+/// Undoes what schedulers of this user have left behind that were killed together with both of their
+/// watchers; `None` if nothing of this kind was left. The cost is one look into a directory.
 pub(super) fn recover<L: Ledger>() -> Option<Restored> {
     let left = directory::all_own().into_iter().flat_map(|directory| left_in::<L>(&directory));
     // Without waiting for the lock: the process that holds it undoes the same, and might be stopped.
@@ -257,8 +261,8 @@ pub(super) fn recover<L: Ledger>() -> Option<Restored> {
         .reduce(|sum, restored| sum + restored)
 }
 
-/// The journals in a directory whose schedulers have ended. There are none if another user could have put files into
-/// the directory.
+/// The journals in a directory whose schedulers have ended. There are none if another user could have put
+/// files into the directory.
 fn left_in<L: Ledger>(directory: &Path) -> Vec<Journal<L>> {
     let journals = files_left(directory, L::EXTENSION).into_iter();
     journals.filter_map(|path| left(path).ok().flatten()).collect()

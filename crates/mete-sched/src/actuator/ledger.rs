@@ -1,5 +1,5 @@
-//! What was changed, and how to put it back. The scheduler and its watchers have the same ledger: the watchers build
-//! theirs from the [`Record`]s that the scheduler writes before each change.
+//! What was changed, and how to put it back. The scheduler and its watchers have the same ledger: the
+//! watchers build theirs from the [`Record`]s that the scheduler writes before each change.
 
 /// One change that is about to be made.
 pub(super) trait Record: Sized {
@@ -47,8 +47,8 @@ pub struct Restored {
     pub left_alone: usize,
     /// Those that the kernel refused to change.
     pub failed: usize,
-    /// Those that this process had no means to look at. They are left to its watchers, or to the next start of the
-    /// program.
+    /// Those that this process had no means to look at. They are left to its watchers, or to the next start
+    /// of the program.
     pub left: usize,
 }
 

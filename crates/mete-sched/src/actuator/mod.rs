@@ -1,5 +1,5 @@
-//! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Classes`] has them run before all
-//! others or behind them, [`Weights`] gives control groups weights.
+//! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Classes`] has them run
+//! before all others or behind them, [`Weights`] gives control groups weights.
 //!
 //! An actuator is small and honest. It says what it enforces ([`affinity::ENFORCES`], [`classes::ENFORCES`],
 //! [`weights::ENFORCES`]) and what it
@@ -36,8 +36,8 @@ pub use ledger::Restored;
 pub use mask::Mask;
 pub use weights::Weights;
 
-/// What schedulers of this user have left behind that were killed together with both of their watchers, and what came of
-/// putting it back.
+/// What schedulers of this user have left behind that were killed together with both of their watchers, and
+/// what came of putting it back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Processor masks of threads.
@@ -120,8 +120,8 @@ pub enum ActuatorError {
         /// The processor to which its threads were to be moved.
         processor: usize,
     },
-    /// Another scheduler of this user puts threads in front and behind. Two of them would take each other's changes for
-    /// the owners'.
+    /// Another scheduler of this user puts threads in front and behind. Two of them would take each other's
+    /// changes for the owners'.
     #[error("process {0} changes scheduling classes of threads already; end that one first")]
     Ruled(u32),
     /// The control group cannot be given a weight.

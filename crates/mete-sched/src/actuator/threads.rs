@@ -27,8 +27,8 @@ pub(super) trait Setting: Copy + Default + Eq {
     fn of_thread(thread: u32) -> Result<Self, Errno>;
     fn give_to(&self, thread: u32) -> Result<(), Errno>;
 
-    /// What a thread with this setting gets back, if this is `told` except for a part that another program may change
-    /// without undoing it. `None` if this is another setting, which stays.
+    /// What a thread with this setting gets back, if this is `told` except for a part that another program
+    /// may change without undoing it. `None` if this is another setting, which stays.
     fn back(&self, told: &Self, original: &Self) -> Option<Self> {
         let _ = (told, original);
         None
@@ -46,8 +46,8 @@ pub(super) struct ThreadRecord<S> {
     /// When the thread began. Together with its number, this identifies the thread.
     pub start: u64,
     pub domain: DomainId,
-    /// When this is noted, in the ticks since boot in which threads begin: what began before cannot have inherited it. The
-    /// journal has 48 bits of it.
+    /// When this is noted, in the ticks since boot in which threads begin: what began before cannot have
+    /// inherited it. The journal has 48 bits of it.
     pub since: u64,
     /// What its owner gave it.
     pub original: S,
@@ -140,8 +140,8 @@ impl<S: Setting> Ledger for ThreadLedger<S> {
         })
     }
 
-    /// Forgets threads that have ended, except for one thread of each kind. A thread that was started by one that has
-    /// ended is known by its domain and what was changed.
+    /// Forgets threads that have ended, except for one thread of each kind. A thread that was started by one
+    /// that has ended is known by its domain and what was changed.
     fn forget_ended(&mut self) {
         let mut kept: Vec<(DomainId, S, S)> = Vec::new();
         self.entries.retain(|&thread, entry| {
@@ -187,8 +187,8 @@ impl<S: Setting> Ledger for ThreadLedger<S> {
 }
 
 impl<S: Setting> ThreadLedger<S> {
-    /// What its owner gave a thread. A thread that was started under a changed mask or class never had one of its own: it
-    /// has inherited it from its process, an ancestor, or any thread of its domain.
+    /// What its owner gave a thread. A thread that was started under a changed mask or class never had one of
+    /// its own: it has inherited it from its process, an ancestor, or any thread of its domain.
     pub fn original(&self, process: &Process, thread: &Process, domain: DomainId, present: S) -> S {
         if let Some(entry) = self.entry(thread) {
             return if entry.told.contains(&present) { entry.original } else { present };
@@ -199,7 +199,8 @@ impl<S: Setting> ThreadLedger<S> {
         parent.map_or(present, |entry| entry.original)
     }
 
-    /// A changed thread of this domain, with this setting, from which a thread may have inherited that began at `start`.
+    /// A changed thread of this domain, with this setting, from which a thread may have inherited that began
+    /// at `start`.
     fn possible_parent(&self, domain: DomainId, present: S, start: u64) -> Option<&LedgerEntry<S>> {
         let mut entries = self.entries.values();
         entries.find(|entry| entry.domain == domain && entry.told.contains(&present) && entry.since <= start)
@@ -221,7 +222,8 @@ impl<S: Setting> ThreadLedger<S> {
         Ok(found.map_or(Err(Errno::SRCH), |_| entry.put_back(thread)))
     }
 
-    /// Makes one pass over all threads that were started by changed threads. Returns how many got another one.
+    /// Makes one pass over all threads that were started by changed threads. Returns how many got another
+    /// one.
     fn restore_born(&self) -> Result<usize, CannotLook> {
         let mut fixed = 0;
         for process in process::all()? {
@@ -247,13 +249,14 @@ impl<S: Setting> ThreadLedger<S> {
         self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
     }
 
-    /// The nearest changed thread with this setting among a process's own threads and those of its ancestors, from which a
-    /// thread may have inherited it that began at `start`.
+    /// The nearest changed thread with this setting among a process's own threads and those of its ancestors,
+    /// from which a thread may have inherited it that began at `start`.
     fn ancestor(&self, process: &Process, start: u64, present: S) -> Option<&LedgerEntry<S>> {
         let mut process = process.clone();
         // Bounded, because parents change while the chain is followed.
         for _ in 0..MAX_ANCESTORS {
-            // A thread is never older than its process. Older entries are of another process that had the same number.
+            // A thread is never older than its process. Older entries are of another process that had the
+            // same number.
             let entry = self.entries.values().find(|entry| {
                 let is_of_process = entry.pid == process.pid && entry.start >= process.start;
                 is_of_process && entry.since <= start && entry.told.contains(&present)
@@ -268,7 +271,8 @@ impl<S: Setting> ThreadLedger<S> {
 }
 
 impl<S: Setting> LedgerEntry<S> {
-    /// Gives the thread its own setting back if it has one that the scheduler gave it. Returns whether it had.
+    /// Gives the thread its own setting back if it has one that the scheduler gave it. Returns whether it
+    /// had.
     fn put_back(&self, thread: u32) -> Result<bool, Errno> {
         let present = S::of_thread(thread)?;
         let back = match self.told.contains(&present) {

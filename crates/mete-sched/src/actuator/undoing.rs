@@ -1,4 +1,5 @@
-//! What every actuator does with a change: it is noted before it is made, and undone however the scheduler ends.
+//! What every actuator does with a change: it is noted before it is made, and undone however the scheduler
+//! ends.
 
 use std::io;
 use std::process::Command;
@@ -12,8 +13,8 @@ use super::ledger::{Ledger, Restored};
 use super::{ActuatorError, launch};
 use crate::domains::process::Process;
 
-/// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has ended. The
-/// logs are not read meanwhile; they have room for the rows of that time.
+/// How long a change waits for a new watcher after both were killed, and for those of a scheduler that has
+/// ended. The logs are not read meanwhile; they have room for the rows of that time.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The journal is rewritten when it has at least this number of records, and twice the number that is needed.
 pub(super) const MIN_REWRITTEN: usize = 4096;
@@ -37,7 +38,8 @@ pub(super) struct Book<L> {
 }
 
 impl<L: Ledger> Undoing<L> {
-    /// Starts the watchers, with a program whose `main` calls [`take_over_if_asked`](super::watcher::take_over_if_asked).
+    /// Starts the watchers, with a program whose `main` calls
+    /// [`take_over_if_asked`](super::watcher::take_over_if_asked).
     pub fn start(watcher: impl Fn() -> Command + Send + 'static) -> Result<Undoing<L>, ActuatorError> {
         let (journal, unnamed) = Journal::create().map_err(ActuatorError::NotNoted)?;
         let watchers = launch::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
@@ -49,8 +51,8 @@ impl<L: Ledger> Undoing<L> {
         self.unnamed.as_ref()
     }
 
-    /// The number of another scheduler of this user that lives and has noted something of this kind. One that has ended
-    /// is waited for: its watchers put back what it changed.
+    /// The number of another scheduler of this user that lives and has noted something of this kind. One that
+    /// has ended is waited for: its watchers put back what it changed.
     pub fn other(&self, is_in: impl Fn(&L) -> bool) -> Option<u32> {
         let begin = Instant::now();
         loop {

@@ -1,10 +1,10 @@
 //! The watchers: two processes that outlive the scheduler only as long as it takes to undo what it changed.
 //!
-//! A watcher is this program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`]
-//! first. [`mete_keeper`] documents how watchers are started, replaced, and informed of the scheduler's end. What
-//! they undo is in the journal, to which the scheduler writes before each change. There is one way to defeat the
-//! watchers: to kill the scheduler and both watchers within the moment that undoing takes. What is left then is
-//! undone by [`recover`](super::recover).
+//! A watcher is this program again, started with [`ARGUMENT`]: the program's `main` calls
+//! [`take_over_if_asked`] first. [`mete_keeper`] documents how watchers are started, replaced, and informed
+//! of the scheduler's end. What they undo is in the journal, to which the scheduler writes before each
+//! change. There is one way to defeat the watchers: to kill the scheduler and both watchers within the moment
+//! that undoing takes. What is left then is undone by [`recover`](super::recover).
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -25,7 +25,8 @@ use super::weights::WeightLedger;
 use crate::domains::process;
 
 /// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
-/// [`Affinity`](super::Affinity), [`Classes`](super::Classes) or [`Weights`](super::Weights) must call this first.
+/// [`Affinity`](super::Affinity), [`Classes`](super::Classes) or [`Weights`](super::Weights) must call this
+/// first.
 pub fn take_over_if_asked() {
     if let Some(duty) = mete_keeper::asked(&ROLE) {
         watch(duty);
@@ -35,8 +36,8 @@ pub fn take_over_if_asked() {
 
 /// What a watcher does from its start to its end.
 fn watch(mut duty: Duty) {
-    // A watcher logs nothing, so no scheduler should find probes in it. The scheduler that started it is the most
-    // important one: it would take the watcher for a component to read.
+    // A watcher logs nothing, so no scheduler should find probes in it. The scheduler that started it is the
+    // most important one: it would take the watcher for a component to read.
     mete_probe::withdraw();
     let Some(file) = duty.files.pop() else { return };
     let path = duty.words.first().map_or(OsString::new(), OsString::clone);
@@ -54,7 +55,8 @@ fn watch(mut duty: Duty) {
     undo::<WeightLedger>(&file, &path);
 }
 
-/// Undoes what a journal says, if it is of this kind. An error is of no consequence: the other watcher tries, too.
+/// Undoes what a journal says, if it is of this kind. An error is of no consequence: the other watcher tries,
+/// too.
 fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
     if let Ok(Some(journal)) = Journal::<L>::inherited(file, path) {
         let _ = journal.undo();
@@ -64,13 +66,15 @@ fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
 /// How often a watcher looks whether the scheduler is stopped or has been killed.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Puts classes back as long as the scheduler is stopped: the threads that are in front would keep all processors. A
-/// scheduler that goes on changes them again. Also as soon as it has been killed: it ends only when all of its threads have
-/// run once more, the ordinary ones among them, which those in front would keep from that.
+/// Puts classes back as long as the scheduler is stopped: the threads that are in front would keep all
+/// processors. A scheduler that goes on changes them again. Also as soon as it has been killed: it ends only
+/// when all of its threads have run once more, the ordinary ones among them, which those in front would keep
+/// from that.
 struct Guard {
     scheduler: Option<u32>,
     journal: Journal<ThreadLedger<Class>>,
-    /// How often the scheduler had run when classes were put back: it may go on and be stopped again between two looks.
+    /// How often the scheduler had run when classes were put back: it may go on and be stopped again between
+    /// two looks.
     seen: Option<String>,
 }
 

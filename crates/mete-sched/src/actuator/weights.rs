@@ -31,7 +31,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Starts the processes that put weights back. They run [this program](super::watcher::this_program) again.
+    /// Starts the processes that put weights back. They run [this program](super::watcher::this_program)
+    /// again.
     ///
     /// # Errors
     ///
@@ -40,7 +41,8 @@ impl Weights {
         Weights::start_with(launch::this_program)
     }
 
-    /// Starts them with another program, whose `main` must call [`take_over_if_asked`](super::watcher::take_over_if_asked).
+    /// Starts them with another program, whose `main` must call
+    /// [`take_over_if_asked`](super::watcher::take_over_if_asked).
     ///
     /// # Errors
     ///
@@ -74,8 +76,8 @@ impl Weights {
         file.write(told).map_err(|error| failed(file.refused("written", &error)))
     }
 
-    /// An error if another scheduler of this user gives this group a weight: that weight would be taken for the owner's,
-    /// and would stay.
+    /// An error if another scheduler of this user gives this group a weight: that weight would be taken for
+    /// the owner's, and would stay.
     fn refuse_taken(&self, file: &WeightFile) -> Result<(), String> {
         match self.undoing.other(|ledger| ledger.knows(file)) {
             Some(pid) => Err(format!("process {pid} gives it a weight already; end that one first")),
@@ -83,8 +85,8 @@ impl Weights {
         }
     }
 
-    /// The reason why weights stay as they are if this process and both of its watchers are killed at the same moment;
-    /// see [`Affinity::unnamed`](super::Affinity::unnamed).
+    /// The reason why weights stay as they are if this process and both of its watchers are killed at the
+    /// same moment; see [`Affinity::unnamed`](super::Affinity::unnamed).
     #[must_use]
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.undoing.unnamed()

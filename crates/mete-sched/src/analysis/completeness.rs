@@ -1,5 +1,5 @@
-//! Loss is never silent (design decision D10). The statement lists, for each log file on each processor, what was
-//! read and what was not.
+//! Loss is never silent (design decision D10). The statement lists, for each log file on each processor, what
+//! was read and what was not.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,8 +28,8 @@ pub struct FileCount {
     pub refused: u64,
     /// Polls at which the producer's part of the file made no sense.
     pub garbled: u64,
-    /// Those of the rows that were read that do not count, because they name domains that their component may not
-    /// speak for.
+    /// Those of the rows that were read that do not count, because they name domains that their component may
+    /// not speak for.
     pub disregarded: u64,
 }
 

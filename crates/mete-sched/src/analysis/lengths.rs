@@ -1,7 +1,8 @@
-//! How lengths are spread: counts in buckets, as in a histogram with a high dynamic range. Each length below 64 has a
-//! bucket of its own. Above that, each power of two has 32 buckets. So the middle of a bucket differs from a length
-//! in it by at most 1/64, whatever the length, and a distribution has a fixed size.
-//! Written by hand, because nothing may be allocated while logs are read: the memory of all domains is reserved once.
+//! How lengths are spread: counts in buckets, as in a histogram with a high dynamic range. Each length below
+//! 64 has a bucket of its own. Above that, each power of two has 32 buckets. So the middle of a bucket
+//! differs from a length in it by at most 1/64, whatever the length, and a distribution has a fixed size.
+//! Written by hand, because nothing may be allocated while logs are read: the memory of all domains is
+//! reserved once.
 
 use mete_log::DomainId;
 
@@ -12,8 +13,8 @@ const IN_OCTAVE: usize = 32;
 /// The number of all buckets, for lengths of 64 bits.
 const BUCKETS: usize = EXACT as usize + (u64::BITS - EXACT.ilog2()) as usize * IN_OCTAVE;
 
-/// The distributions of one event in all domains. All memory is reserved at the beginning and reads as zero. The
-/// kernel finds room for a domain's part when that part is first written.
+/// The distributions of one event in all domains. All memory is reserved at the beginning and reads as zero.
+/// The kernel finds room for a domain's part when that part is first written.
 #[derive(Clone, Debug)]
 pub(super) struct AllLengths(Vec<u64>);
 
@@ -45,8 +46,8 @@ impl Lengths {
         self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The least length that is not exceeded by this part of all lengths; `None` if there are none. With a part of
-    /// 0.99, one length in a hundred is larger. The result is off by at most 1/64.
+    /// The least length that is not exceeded by this part of all lengths; `None` if there are none. With a
+    /// part of 0.99, one length in a hundred is larger. The result is off by at most 1/64.
     pub fn quantile(&self, part: f64) -> Option<f64> {
         // At least the first length, also for a part of 0.
         let wanted = ((self.count() as f64 * part).ceil() as u64).max(1);
@@ -82,7 +83,8 @@ fn middle(bucket: usize) -> f64 {
     if (bucket as u64) < EXACT {
         return bucket as f64;
     }
-    // The inverse of `bucket`. The quotient is the shift plus one, because the number that is left begins at 32.
+    // The inverse of `bucket`. The quotient is the shift plus one, because the number that is left begins at
+    // 32.
     let shift = (bucket / IN_OCTAVE - 1) as u32;
     let first = ((bucket % IN_OCTAVE + IN_OCTAVE) as u64) << shift;
     first as f64 + ((1_u64 << shift) - 1) as f64 / 2.0
@@ -109,7 +111,8 @@ mod tests {
 
     #[test]
     fn log_13_quantiles_are_those_of_a_sorted_list_within_a_sixty_fourth() {
-        // In order: lengths of all sizes; equal lengths; two lengths far apart; lengths of 64 bits; a few; one.
+        // In order: lengths of all sizes; equal lengths; two lengths far apart; lengths of 64 bits; a few;
+        // one.
         let of_all_sizes = numbers().zip(numbers().skip(7)).map(|(one, other)| one >> (other % 64));
         let lists: [Vec<u64>; 6] = [
             of_all_sizes.take(100_000).collect(),

@@ -33,7 +33,8 @@ impl Matrix {
         self.cells.iter().skip(column).step_by(self.columns.max(1)).copied()
     }
 
-    /// A cell to be changed; `None` outside the table. A column that is too large would be a cell of the next row.
+    /// A cell to be changed; `None` outside the table. A column that is too large would be a cell of the next
+    /// row.
     fn cell(&mut self, row: usize, column: usize) -> Option<&mut u64> {
         self.cells.get_mut(row * self.columns + column).filter(|_| column < self.columns)
     }
@@ -92,7 +93,8 @@ impl Counts {
         self.total.add(row, column, count);
     }
 
-    /// Takes back what was charged too much. What was added in an earlier period is taken back from the total only.
+    /// Takes back what was charged too much. What was added in an earlier period is taken back from the total
+    /// only.
     pub(super) fn take_back(&mut self, row: usize, column: usize, count: u64) {
         self.running.subtract(row, column, count);
         self.total.subtract(row, column, count);

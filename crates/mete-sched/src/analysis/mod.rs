@@ -6,8 +6,8 @@
 //!            memory, counters, loss                 working sets: a mete_policy::Period
 //! ```
 //!
-//! A poll looks at one index for each log file and processor. It reads the rows behind the indices that have moved, in
-//! place, and allocates nothing. All tables are dense and made once.
+//! A poll looks at one index for each log file and processor. It reads the rows behind the indices that have
+//! moved, in place, and allocates nothing. All tables are dense and made once.
 
 // This module uses `sources`; `sources` does not use this module. What both need is in `missed`.
 pub mod completeness;
@@ -51,8 +51,8 @@ pub struct Findings {
     pub working_sets: WorkingSets,
     /// Everything else that was logged.
     pub tallies: Vec<Tally>,
-    /// Rows of user-level components, processor by domain. They say where a domain runs if the kernel component does
-    /// not.
+    /// Rows of user-level components, processor by domain. They say where a domain runs if the kernel
+    /// component does not.
     rows_seen: Counts,
 }
 
@@ -82,8 +82,8 @@ struct Derived {
 }
 
 impl Analysis {
-    /// An analysis of this number of processors, and of one domain for each role. A role that is `None` is found out.
-    /// All times are those of the monotonic clock.
+    /// An analysis of this number of processors, and of one domain for each role. A role that is `None` is
+    /// found out. All times are those of the monotonic clock.
     pub fn new(processors: usize, roles: Vec<Option<Role>>, layout: Layout, now_ns: u64) -> Analysis {
         let domains = roles.len();
         let findings = Findings {
@@ -139,7 +139,8 @@ impl Analysis {
         self.streams.iter_mut().map(Stream::source_mut)
     }
 
-    /// Lets go of sources that have ended, after a last look at their rows. What they logged stays in the findings.
+    /// Lets go of sources that have ended, after a last look at their rows. What they logged stays in the
+    /// findings.
     pub fn drop_ended(&mut self, now_ns: u64) {
         // The usual case. It allocates nothing.
         if self.streams.iter().all(|stream| stream.source().is_alive()) {
@@ -183,8 +184,8 @@ impl Analysis {
     /// Ends a period and derives from it what a policy asks for. Allocates nothing.
     pub fn end_period(&mut self, now_ns: u64) -> Period<'_> {
         let length_ns = now_ns.saturating_sub(self.period_began_ns).max(1);
-        // The order matters: the roles of drivers decide which dealings are transactions, and these decide which
-        // domains are clients.
+        // The order matters: the roles of drivers decide which dealings are transactions, and these decide
+        // which domains are clients.
         self.find_drivers();
         let findings = &mut self.findings;
         findings.service.end_period();
@@ -248,8 +249,8 @@ impl Analysis {
     }
 }
 
-/// The tally of an event. Events of one name and meaning are tallied together, so that a program that starts again
-/// continues its tally.
+/// The tally of an event. Events of one name and meaning are tallied together, so that a program that starts
+/// again continues its tally.
 fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize {
     let held = tallies.iter().position(|tally| tally.name == event.name && tally.meaning == event.meaning);
     held.unwrap_or_else(|| {
@@ -259,8 +260,8 @@ fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize
 }
 
 impl Derived {
-    /// Makes every other domain that the user named a client as long as it deals with a driver. A domain that only
-    /// computes is no client, or its load would keep clients away.
+    /// Makes every other domain that the user named a client as long as it deals with a driver. A domain that
+    /// only computes is no client, or its load would keep clients away.
     fn find_clients(&mut self, traffic: &Traffic) {
         for domain in user_domains(self.roles.len()) {
             let nth = domain.index();
@@ -294,7 +295,8 @@ impl Derived {
 }
 
 impl Findings {
-    /// The processor that a domain mostly runs on: by service time, or, if there is none, by the domain's own rows.
+    /// The processor that a domain mostly runs on: by service time, or, if there is none, by the domain's own
+    /// rows.
     pub fn processor_of(&self, domain: DomainId) -> Option<usize> {
         self.service.most_run(domain).or_else(|| self.processor_by_rows(domain))
     }
@@ -308,7 +310,8 @@ impl Findings {
         let domain = row.domain.unwrap_or_default();
         let other = row.correspondent.unwrap_or(NO_DOMAIN);
         let (counter, stamp) = (row.counter.unwrap_or(1), row.stamp.unwrap_or(0));
-        // A threshold makes one row of several wake-ups, and one row of the reader stands for all that are like it.
+        // A threshold makes one row of several wake-ups, and one row of the reader stands for all that are
+        // like it.
         let wake_ups = of.occurrences.saturating_mul(of.rows);
         match of.meaning {
             Meaning::ServiceTime => self.service.pass(processor, domain, other, counter, stamp),

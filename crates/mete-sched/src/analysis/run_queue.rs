@@ -46,8 +46,8 @@ impl RunQueues {
 
     pub(super) fn sample(&mut self, processor: usize, tasks: u64) {
         if let Some(queue) = self.queues.get_mut(processor) {
-            // More than a million tasks cannot be a length, but must be garbage. The limit also keeps the sum from
-            // overflowing.
+            // More than a million tasks cannot be a length, but must be garbage. The limit also keeps the sum
+            // from overflowing.
             queue.sum += tasks.min(1_000_000);
             queue.samples += 1;
         }

@@ -1,10 +1,11 @@
-//! Processor service time: which domain ran where, for how long, and which domain runs now (thesis §4.5.3, processor
-//! affinity).
+//! Processor service time: which domain ran where, for how long, and which domain runs now (thesis §4.5.3,
+//! processor affinity).
 //!
-//! A row is written when a domain leaves the processor, so a domain that does not leave causes no row. But the row
-//! before it says which domain came, and its stamp says when. The analysis charges what that phase has taken so far
-//! at every poll. The row that ends the phase is then charged for the rest only. If the phase took less than was
-//! charged, because the kernel did not report the switch that ended it, the difference is taken back.
+//! A row is written when a domain leaves the processor, so a domain that does not leave causes no row. But
+//! the row before it says which domain came, and its stamp says when. The analysis charges what that phase
+//! has taken so far at every poll. The row that ends the phase is then charged for the rest only. If the
+//! phase took less than was charged, because the kernel did not report the switch that ended it, the
+//! difference is taken back.
 
 use mete_log::DomainId;
 
@@ -19,8 +20,8 @@ const MAX_AHEAD_NS: u64 = 1_000_000_000;
 struct RunningPhase {
     /// The domain that came last, and when it came.
     newest: Option<(DomainId, u64)>,
-    /// How much each domain was charged in advance of the row that ends its phase. Usually only one domain was. But
-    /// rows of later phases, of other domains, may be read before that row.
+    /// How much each domain was charged in advance of the row that ends its phase. Usually only one domain
+    /// was. But rows of later phases, of other domains, may be read before that row.
     advance_ns: Vec<u64>,
 }
 
@@ -73,8 +74,8 @@ impl Service {
         self.used.period().column(domain.index()).fold(0, u64::saturating_add)
     }
 
-    /// The nanoseconds of a processor that were not idle in the last period; `None` if there was no row about it at
-    /// all.
+    /// The nanoseconds of a processor that were not idle in the last period; `None` if there was no row about
+    /// it at all.
     pub fn busy_ns(&self, processor: usize) -> Option<u64> {
         let row = self.used.period().row(processor);
         let all = row.iter().fold(0u64, |sum, &ns| sum.saturating_add(ns));
@@ -96,8 +97,9 @@ impl Service {
         most.map(|(processor, _)| processor)
     }
 
-    /// Notes that a domain has left a processor to the next domain. Calls about one domain must be in the order of
-    /// time. Calls about several domains may be in any order, because each domain may have a log file of its own.
+    /// Notes that a domain has left a processor to the next domain. Calls about one domain must be in the
+    /// order of time. Calls about several domains may be in any order, because each domain may have a log
+    /// file of its own.
     pub(super) fn pass(&mut self, processor: usize, from: DomainId, to: DomainId, ns: u64, at_ns: u64) {
         let Some(now) = self.now.get_mut(processor) else { return };
         let advance = now.take_advance(from);
@@ -121,7 +123,8 @@ impl Service {
             let Some((domain, began_ns)) = now.newest else { continue };
             let Some(advance_ns) = now.advance_ns.get_mut(domain.index()) else { continue };
             let charged = *advance_ns;
-            // Never less than was charged: an advance is taken back by the row that ends the phase, and not here.
+            // Never less than was charged: an advance is taken back by the row that ends the phase, and not
+            // here.
             let so_far = now_ns.saturating_sub(began_ns).max(charged);
             *advance_ns = so_far;
             self.charge(processor, domain, so_far - charged);

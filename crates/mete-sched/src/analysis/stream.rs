@@ -12,8 +12,8 @@ pub(super) struct RowUse {
     pub meaning: Meaning,
     /// The number of occurrences that a row stands for.
     pub occurrences: u64,
-    /// The number of rows that this row stands for. In a file of totals: all rows that are newer than the last one
-    /// read. Of wake-ups: all rows of the poll that are equal.
+    /// The number of rows that this row stands for. In a file of totals: all rows that are newer than the
+    /// last one read. Of wake-ups: all rows of the poll that are equal.
     pub rows: u64,
     /// The index of the event's tally.
     pub tally: usize,
@@ -33,8 +33,8 @@ enum FeedLogs {
     Totals(Vec<TotalFile>),
 }
 
-/// Counts of equal rows that have one word each: most of the thousands of wake-ups in a poll are between a few pairs
-/// of domains.
+/// Counts of equal rows that have one word each: most of the thousands of wake-ups in a poll are between a
+/// few pairs of domains.
 struct WordCounts([(u64, u64); WORD_COUNTS]);
 
 /// A power of two, so that a mask selects the place.
@@ -50,8 +50,8 @@ impl WordCounts {
     /// Counts a word. If another word has its place, that word is handed out first: its count, and the word.
     #[inline]
     fn count(&mut self, word: u64, hand_out: &mut impl FnMut(u64, u64)) {
-        // The domain is in the bits from 16, the correspondent in those from 32; the second shift mixes the two. The
-        // mask keeps the index in range.
+        // The domain is in the bits from 16, the correspondent in those from 32; the second shift mixes the
+        // two. The mask keeps the index in range.
         let place = &mut self.0[((word >> 16) ^ (word >> 29)) as usize & (WORD_COUNTS - 1)];
         // A place that was never used has the word 0 and the count 0, so it needs no mark of its own.
         if place.0 != word {

@@ -1,5 +1,5 @@
-//! Everything else that was logged, by name and domain: performance counters, memory, and the events of user-level
-//! components.
+//! Everything else that was logged, by name and domain: performance counters, memory, and the events of
+//! user-level components.
 
 use mete_log::DomainId;
 
@@ -14,7 +14,8 @@ pub struct Sum {
     pub rows: u64,
     /// The sum of their counters.
     pub sum: u64,
-    /// The counter of the newest row. In a file of totals: what this row added to the row that was read before it.
+    /// The counter of the newest row. In a file of totals: what this row added to the row that was read
+    /// before it.
     pub last: u64,
     /// The stamp of the newest row.
     stamp: u64,
@@ -43,13 +44,14 @@ impl Tally {
         self.by_domain.get(domain.index()).copied().unwrap_or_default()
     }
 
-    /// How long the phases in a domain took, in ticks of the component's clock; `None` if the event is no phase.
+    /// How long the phases in a domain took, in ticks of the component's clock; `None` if the event is no
+    /// phase.
     pub fn lengths(&self, domain: DomainId) -> Option<Lengths> {
         self.lengths.as_ref().map(|all| all.of(domain))
     }
 
-    /// Adds one row. The newest row of a file of totals stands for several rows. `stamp` says which of the rows of
-    /// several processors is the newest.
+    /// Adds one row. The newest row of a file of totals stands for several rows. `stamp` says which of the
+    /// rows of several processors is the newest.
     pub(super) fn add(&mut self, domain: DomainId, counter: u64, of: RowUse, stamp: u64) {
         if let Some(sum) = self.by_domain.get_mut(domain.index()) {
             sum.rows = sum.rows.saturating_add(of.rows);

@@ -43,8 +43,8 @@ impl Traffic {
         &self.reported
     }
 
-    /// Transactions of the last period, client by driver. What a driver reports itself takes precedence over what the
-    /// kernel saw of it, because a busy driver takes requests without being woken.
+    /// Transactions of the last period, client by driver. What a driver reports itself takes precedence over
+    /// what the kernel saw of it, because a busy driver takes requests without being woken.
     pub fn transactions(&self) -> &Matrix {
         &self.transactions
     }
@@ -105,8 +105,8 @@ impl Traffic {
         if is_reported {
             return of(&self.reported).get(driver, client);
         }
-        // A request wakes the driver, an answer wakes the client. A wake-up may be missing where the other side was
-        // awake, so the larger number counts the round trips.
+        // A request wakes the driver, an answer wakes the client. A wake-up may be missing where the other
+        // side was awake, so the larger number counts the round trips.
         let requests = of(&self.sent).get(client, driver).max(of(&self.received).get(driver, client));
         let answers = of(&self.sent).get(driver, client).max(of(&self.received).get(client, driver));
         requests.max(answers)

@@ -1,8 +1,8 @@
-//! Domain working sets: groups of domains that deal with one another so much that they should run together (thesis
-//! §4.5.3, with the transitive closure that it leaves out).
+//! Domain working sets: groups of domains that deal with one another so much that they should run together
+//! (thesis §4.5.3, with the transitive closure that it leaves out).
 //!
-//! Two domains are connected if their dealings with each other are a tenth of all dealings of either of them. A group
-//! consists of domains that are connected, directly or through others.
+//! Two domains are connected if their dealings with each other are a tenth of all dealings of either of them.
+//! A group consists of domains that are connected, directly or through others.
 
 use mete_log::DomainId;
 
@@ -31,7 +31,8 @@ impl WorkingSets {
     /// The group of a domain, named by its member with the lowest number.
     pub fn group_of(&self, domain: DomainId) -> DomainId {
         let mut at = domain;
-        // The bound: a path in a tree is never longer than there are domains. So this ends, whatever the tree.
+        // The bound: a path in a tree is never longer than there are domains. So this ends, whatever the
+        // tree.
         for _ in 0..self.parents.len() {
             match self.parents.get(at.index()) {
                 Some(&parent) if parent != at => at = parent,

@@ -80,7 +80,8 @@ impl Domains {
         }
     }
 
-    /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a scan.
+    /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a
+    /// scan.
     pub(super) fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
         let kind = match self.divide? {
             DivideBy::Program => ProcessKind::program(process.comm.as_bytes()),

@@ -8,14 +8,14 @@ use super::process::{self, Process};
 use super::{Domain, DomainError, Domains, EmptyDomain, FIRST, Selector, groups, user_domains};
 
 impl Domains {
-    /// The domains that have no members so far. A selector of names, groups or users may select a process at any
-    /// later time; a scan binds the process then.
+    /// The domains that have no members so far. A selector of names, groups or users may select a process at
+    /// any later time; a scan binds the process then.
     ///
     /// # Errors
     ///
     /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty.
-    /// [`DomainError::NoMembers`] says that no domain has a member. Then a selector is probably mistyped, so this is an
-    /// error, unless a domain waits for the children of a process that is there.
+    /// [`DomainError::NoMembers`] says that no domain has a member. Then a selector is probably mistyped, so
+    /// this is an error, unless a domain waits for the children of a process that is there.
     pub fn check_matches(&self) -> Result<Vec<EmptyDomain>, DomainError> {
         let empty = self.empty_so_far()?;
         let all = self.len() - FIRST.index();
@@ -29,8 +29,8 @@ impl Domains {
         Ok(empty)
     }
 
-    /// The domains that have no members so far, which all of them may be: a service that starts with the machine may come before
-    /// those that it serves.
+    /// The domains that have no members so far, which all of them may be: a service that starts with the
+    /// machine may come before those that it serves.
     ///
     /// # Errors
     ///
@@ -52,7 +52,8 @@ impl Domains {
         EmptyDomain { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
     }
 
-    /// The number of processes that may belong to a domain by their program, where this user may not see the program.
+    /// The number of processes that may belong to a domain by their program, where this user may not see the
+    /// program.
     fn unread(&self, number: DomainId) -> usize {
         let selectors = &self.domains[number.index()].selectors;
         let asks = selectors.iter().any(|selector| matches!(selector, Selector::Program(_)));

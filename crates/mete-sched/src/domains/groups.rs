@@ -1,5 +1,5 @@
-//! Control groups as selectors: a directory, the path within the hierarchy that `/proc/PID/cgroup` shows, or a
-//! pattern of such paths.
+//! Control groups as selectors: a directory, the path within the hierarchy that `/proc/PID/cgroup` shows, or
+//! a pattern of such paths.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -128,8 +128,8 @@ fn all_below(mount: &Path) -> Groups {
 }
 
 /// The groups that have processes of their own, below the root of one hierarchy, with their paths in it. The
-/// hierarchy is that of version 2 if any process is in a group of it; else the version 1 hierarchy with the largest
-/// number of groups in use.
+/// hierarchy is that of version 2 if any process is in a group of it; else the version 1 hierarchy with the
+/// largest number of groups in use.
 pub(super) fn populated() -> Vec<(PathBuf, PathBuf)> {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut best: Vec<(PathBuf, PathBuf)> = Vec::new();
@@ -156,8 +156,8 @@ pub(crate) fn is_cgroup(directory: &Path) -> bool {
     directory.join("cgroup.procs").is_file()
 }
 
-/// The directory of the same group under a controller of version 1, which has a hierarchy of its own; `None` if there is
-/// none.
+/// The directory of the same group under a controller of version 1, which has a hierarchy of its own; `None`
+/// if there is none.
 pub fn in_controller(group: &Path, controller: &str) -> Option<PathBuf> {
     let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
     let mount = cgroup_mounts(&mountinfo).into_iter().find(|mount| group.starts_with(mount))?;
@@ -179,8 +179,8 @@ pub fn controller_mount(controller: &str) -> Option<PathBuf> {
     mount_of_controller(&fs::read("/proc/self/mountinfo").ok()?, controller.as_bytes())
 }
 
-/// The path of the control group that a process is in under a controller of version 1, below where that is mounted;
-/// `None` if it is in the topmost one, or there is no such controller.
+/// The path of the control group that a process is in under a controller of version 1, below where that is
+/// mounted; `None` if it is in the topmost one, or there is no such controller.
 #[must_use]
 pub fn group_under(process: u32, controller: &str) -> Option<PathBuf> {
     let groups = fs::read(format!("/proc/{process}/cgroup")).ok()?;
@@ -203,7 +203,8 @@ fn mount_of_controller(mountinfo: &[u8], controller: &[u8]) -> Option<PathBuf> {
     mounts_of(line, b"cgroup").next()
 }
 
-/// The mount points of control groups. Version 2 comes first: there the kernel can be asked about all controllers.
+/// The mount points of control groups. Version 2 comes first: there the kernel can be asked about all
+/// controllers.
 fn cgroup_mounts(mountinfo: &[u8]) -> Vec<PathBuf> {
     mounts_of(mountinfo, b"cgroup2").chain(mounts_of(mountinfo, b"cgroup")).collect()
 }

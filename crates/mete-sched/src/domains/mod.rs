@@ -1,9 +1,9 @@
 //! Accounting domains by name, and the processes that belong to them (LOG-6, thesis §3.5).
 //!
-//! Domain 0, "other", has every process that was bound to no domain. Domain 1, "idle", is the idle time of the
-//! processors. The user's domains follow. A process belongs to the first domain with a selector that selects it. If
-//! there is none, it belongs to the domain that its parent had when the process was first seen: the kernel lets
-//! children inherit in the same way.
+//! Domain 0, "other", has every process that was bound to no domain. Domain 1, "idle", is the idle time of
+//! the processors. The user's domains follow. A process belongs to the first domain with a selector that
+//! selects it. If there is none, it belongs to the domain that its parent had when the process was first
+//! seen: the kernel lets children inherit in the same way.
 
 mod divide;
 mod empty;
@@ -40,7 +40,8 @@ pub const IDLE: DomainId = DomainId::new(1);
 const BUILT_IN: [&str; 2] = ["other", "idle"];
 /// The first domain that a user can name.
 pub const FIRST: DomainId = DomainId::new(2);
-/// The largest number of domains, including the two built-in ones: each can have a log file, beside the null file.
+/// The largest number of domains, including the two built-in ones: each can have a log file, beside the null
+/// file.
 pub const MAX_DOMAINS: usize = 255;
 
 /// A domain that is there without being named.
@@ -206,7 +207,8 @@ impl Domains {
         self.domains.get(domain.index())?.role
     }
 
-    /// The domains into which any user can bring a process: by giving the process a name, or by running a program.
+    /// The domains into which any user can bring a process: by giving the process a name, or by running a
+    /// program.
     pub fn joinable_by_any_user(&self) -> Vec<DomainId> {
         let is_name = |selector: &Selector| matches!(selector, Selector::Comm(_) | Selector::Program(_));
         let open = self.numbered().filter(|(_, domain)| domain.selectors.iter().any(is_name));
@@ -223,8 +225,8 @@ impl Domains {
         self.new_groups.iter().map(|(path, domain)| (path.as_path(), *domain))
     }
 
-    /// Looks which of the selected control groups there are. A group that two domains name belongs to the first of
-    /// them.
+    /// Looks which of the selected control groups there are. A group that two domains name belongs to the
+    /// first of them.
     fn look_for_groups(&mut self) {
         self.new_groups.clear();
         self.groups.retain(|path, _| groups::is_cgroup(path));

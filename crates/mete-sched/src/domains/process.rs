@@ -1,5 +1,5 @@
-//! What `/proc` says about processes and threads. Each of them may be gone the next moment, so absence is an answer
-//! and no error.
+//! What `/proc` says about processes and threads. Each of them may be gone the next moment, so absence is an
+//! answer and no error.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -35,8 +35,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process. A process that has ended is absent even while its parent has not waited for it: a process that
-    /// inherits orphans, such as the first process of a container, may leave them as zombies for ever.
+    /// A process. A process that has ended is absent even while its parent has not waited for it: a process
+    /// that inherits orphans, such as the first process of a container, may leave them as zombies for ever.
     pub fn read(pid: u32) -> Option<Process> {
         Process::find(pid).ok().flatten()
     }
@@ -46,8 +46,8 @@ impl Process {
         Process::find_thread(pid, thread).ok().flatten()
     }
 
-    /// Like [`Process::read`], for callers that must not mistake a process that cannot be looked at now for one that
-    /// has ended.
+    /// Like [`Process::read`], for callers that must not mistake a process that cannot be looked at now for
+    /// one that has ended.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl Process {
     }
 }
 
-/// This process has no means to look at other processes: it has no descriptor or memory left, or `/proc` is not
-/// there. This says nothing about the other processes.
+/// This process has no means to look at other processes: it has no descriptor or memory left, or `/proc` is
+/// not there. This says nothing about the other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no descriptor or memory left to look at processes, or /proc is not mounted")]
 pub struct CannotLook;
@@ -150,8 +150,8 @@ pub fn processes() -> Vec<u32> {
     all().unwrap_or_default()
 }
 
-/// Like [`processes`], for callers that must not mistake processes that cannot be looked at now for ones that have
-/// ended.
+/// Like [`processes`], for callers that must not mistake processes that cannot be looked at now for ones that
+/// have ended.
 ///
 /// # Errors
 ///
@@ -172,7 +172,8 @@ pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, &['T', 't'])
 }
 
-/// Whether a process has been killed or ends by itself. Its threads may still need processors to do so, and get none.
+/// Whether a process has been killed or ends by itself. Its threads may still need processors to do so, and
+/// get none.
 pub fn is_ending(pid: u32) -> bool {
     const KILLED: u64 = 1 << (libc::SIGKILL - 1);
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -205,8 +206,8 @@ pub fn threads(pid: u32) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The path of the program that a process runs, even if another file, or none, has that path by now. `None` for a
-/// thread of the kernel, and if this user may not see it.
+/// The path of the program that a process runs, even if another file, or none, has that path by now. `None`
+/// for a thread of the kernel, and if this user may not see it.
 pub fn program(pid: u32) -> Option<PathBuf> {
     const DELETED: &[u8] = b" (deleted)";
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
@@ -220,8 +221,8 @@ pub fn hides_program(pid: u32) -> bool {
         .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Bytes that other users chose, as text for people. Bytes that are no text, and letters that would control the
-/// terminal, are escaped.
+/// Bytes that other users chose, as text for people. Bytes that are no text, and letters that would control
+/// the terminal, are escaped.
 pub fn shown(bytes: &OsStr) -> String {
     let mut text = String::new();
     for chunk in bytes.as_bytes().utf8_chunks() {
@@ -239,13 +240,14 @@ pub fn shown(bytes: &OsStr) -> String {
     text
 }
 
-/// The effective user of a process: the owner of its directory. The kernel keeps this owner up to date even for a
-/// process that has given up rights, whose other files belong to root.
+/// The effective user of a process: the owner of its directory. The kernel keeps this owner up to date even
+/// for a process that has given up rights, whose other files belong to root.
 pub fn user(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|found| found.uid())
 }
 
-/// The number that was given to a process or thread most recently. As long as it stays the same, no process has begun.
+/// The number that was given to a process or thread most recently. As long as it stays the same, no process
+/// has begun.
 pub fn newest() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().nth(4)?.parse().ok()
 }

@@ -1,13 +1,14 @@
 //! Which process belongs to which domain now.
 //!
-//! The [kernel component](mete_kernel) follows the same [rules](Domains::rules). It binds processes at fork, at exec
-//! and when they are renamed, because a process that lives for a millisecond is in no scan. A [scan beside
-//! it](Domains::scan_beside) takes over what the kernel has bound, and binds what the kernel could not see: processes
-//! that were there before, and users that change without an exec. What a scan finds late is counted ([`LateBindings`]).
+//! The [kernel component](mete_kernel) follows the same [rules](Domains::rules). It binds processes at fork,
+//! at exec and when they are renamed, because a process that lives for a millisecond is in no scan. A
+//! [scan beside it](Domains::scan_beside) takes over what the kernel has bound, and binds what the kernel
+//! could not see: processes that were there before, and users that change without an exec. What a scan finds
+//! late is counted ([`LateBindings`]).
 //!
-//! To scan `/proc` costs milliseconds on a large machine. So a [scan](Domains::scan) first looks whether anything has
-//! begun since the last scan, and then reads only what is new. A process is read a second time at the next scan,
-//! because between fork and exec it still has its parent's name. At every 16th scan, all
+//! To scan `/proc` costs milliseconds on a large machine. So a [scan](Domains::scan) first looks whether
+//! anything has begun since the last scan, and then reads only what is new. A process is read a second time
+//! at the next scan, because between fork and exec it still has its parent's name. At every 16th scan, all
 //! processes are read again.
 
 use std::collections::BTreeSet;
@@ -21,13 +22,14 @@ use super::{Domains, FIRST, OTHER, Selector, groups};
 
 /// How often a process is looked at before it is left alone.
 const LOOKS: u8 = 2;
-/// After this number of scans, all processes are looked at again, because of execs and changes of users that come late.
+/// After this number of scans, all processes are looked at again, because of execs and changes of users that
+/// come late.
 const FULL_SCAN_EVERY: u32 = 16;
 /// The length of the longest chain of ancestors that is followed.
 const MAX_ANCESTORS: usize = 64;
 
-/// Why a process is in its domain. A process's own binding, which its children inherit, takes precedence over that of
-/// its control group.
+/// Why a process is in its domain. A process's own binding, which its children inherit, takes precedence over
+/// that of its control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BoundBy {
     /// A selector, or the process's kind.
@@ -43,7 +45,8 @@ pub(super) enum BoundBy {
 pub struct LateBindings {
     /// The number of processes.
     pub processes: u64,
-    /// The processor time that they had used since the look before: an upper bound. It stands under another domain.
+    /// The processor time that they had used since the look before: an upper bound. It stands under another
+    /// domain.
     pub ran_ns: u64,
 }
 
@@ -60,8 +63,8 @@ pub(super) struct KnownProcess {
     bound: Option<Bound>,
     /// Its processor time at the last look and at the look before, in ticks.
     ran: [u64; 2],
-    /// Set if the last look found that the kernel had bound it otherwise than it should be: its processor time at the
-    /// look before the first such look.
+    /// Set if the last look found that the kernel had bound it otherwise than it should be: its processor
+    /// time at the look before the first such look.
     doubted_since: Option<u64>,
 }
 
@@ -115,8 +118,8 @@ impl Domains {
         })
     }
 
-    /// Brings membership up to date, and returns what has changed. The cost is one read of a small file, as long as
-    /// no process begins.
+    /// Brings membership up to date, and returns what has changed. The cost is one read of a small file, as
+    /// long as no process begins.
     pub fn scan(&mut self) -> &[Change] {
         self.scan_beside(|_| None)
     }
@@ -126,8 +129,8 @@ impl Domains {
         self.newest = None;
     }
 
-    /// Like [`Domains::scan`], for use beside the kernel component, which binds processes by itself: `bound` returns
-    /// how it has bound one.
+    /// Like [`Domains::scan`], for use beside the kernel component, which binds processes by itself: `bound`
+    /// returns how it has bound one.
     pub fn scan_beside(&mut self, bound: impl Fn(u32) -> Option<Bound>) -> &[Change] {
         self.changes.clear();
         self.new_groups.clear();
@@ -162,8 +165,8 @@ impl Domains {
         let Ok(present) = process::all() else { return };
         self.forget_missing(&present.iter().copied().collect());
         let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full, bound)).collect();
-        // By number, so that parents usually come before their children. Where the numbers have begun again from the
-        // bottom, `inherited` follows the chain of ancestors.
+        // By number, so that parents usually come before their children. Where the numbers have begun again
+        // from the bottom, `inherited` follows the chain of ancestors.
         for process in &fresh {
             let of_kind = self.of_kind(process);
             let (domain, by) = self.place(process, of_kind);
@@ -192,7 +195,8 @@ impl Domains {
         if looks >= LOOKS && !is_full {
             return None;
         }
-        // The kernel is asked before the process is read: what the kernel binds in between is newer than what is read.
+        // The kernel is asked before the process is read: what the kernel binds in between is newer than what
+        // is read.
         let bound = bound(pid);
         let Some(process) = Process::find(pid).ok()? else {
             self.forget(pid);
@@ -211,8 +215,8 @@ impl Domains {
         Some(process)
     }
 
-    /// The domain of a process: the one that a selector or its kind gives it, else the one that it has, else an
-    /// ancestor's.
+    /// The domain of a process: the one that a selector or its kind gives it, else the one that it has, else
+    /// an ancestor's.
     fn place(&self, process: &Process, of_kind: Option<DomainId>) -> (DomainId, BoundBy) {
         let own = process.pid == std::process::id();
         if let Some(domain) = self.selected(process, own).or(of_kind) {
@@ -229,8 +233,8 @@ impl Domains {
         }
     }
 
-    /// The first domain with a selector that selects a process. The scheduler itself is in a domain only if its
-    /// number was given.
+    /// The first domain with a selector that selects a process. The scheduler itself is in a domain only if
+    /// its number was given.
     fn selected(&self, process: &Process, is_own: bool) -> Option<DomainId> {
         let found = self.domains.iter().position(|domain| {
             domain.selectors.iter().any(|selector| {
@@ -244,8 +248,8 @@ impl Domains {
         // Bounded, because numbers that were given out again may make the chain a circle.
         for _ in 0..MAX_ANCESTORS {
             match self.known.get(&ancestor) {
-                // The binding of a control group is not inherited: groups list their members themselves, including
-                // children.
+                // The binding of a control group is not inherited: groups list their members themselves,
+                // including children.
                 Some(known) if known.domain != OTHER && known.by != BoundBy::Cgroup => {
                     return (known.domain, BoundBy::Parent);
                 }
@@ -256,8 +260,8 @@ impl Domains {
         (OTHER, BoundBy::Parent)
     }
 
-    /// Binds processes that are in a bound control group and were not bound otherwise, and frees those that have left
-    /// their group.
+    /// Binds processes that are in a bound control group and were not bound otherwise, and frees those that
+    /// have left their group.
     fn follow_cgroups(&mut self) {
         self.look_for_groups();
         let members = groups::members(&self.groups);
@@ -274,23 +278,24 @@ impl Domains {
         }
     }
 
-    /// Notes the domain of a process, and the change if there is one. A process that the kernel has bound otherwise
-    /// is doubted at first, and counts as late only if the next look finds the same.
+    /// Notes the domain of a process, and the change if there is one. A process that the kernel has bound
+    /// otherwise is doubted at first, and counts as late only if the next look finds the same.
     fn settle(&mut self, pid: u32, to: DomainId, by: BoundBy) {
         let expects_kernel_bindings = self.expects_kernel_bindings;
         let Some(known) = self.known.get_mut(&pid) else { return };
         let is_by_cgroup = by == BoundBy::Cgroup;
         let is_told = is_by_cgroup || known.bound.is_none_or(|bound| fits(bound, to));
         if expects_kernel_bindings && !is_told && known.doubted_since.is_none() {
-            // In the middle of an exec, a process has its new file and name a moment before the kernel tells its
-            // programs. So this look may be too early, and `looks` asks for another one.
+            // In the middle of an exec, a process has its new file and name a moment before the kernel tells
+            // its programs. So this look may be too early, and `looks` asks for another one.
             (known.doubted_since, known.looks) = (Some(known.ran[1]), 0);
             return;
         }
         let doubted_since = known.doubted_since.take();
         let before = std::mem::replace(&mut known.domain, to);
         known.by = if to == OTHER { BoundBy::Parent } else { by };
-        // A process that the kernel has not bound as it should is a change for the sources, even if it is none here.
+        // A process that the kernel has not bound as it should is a change for the sources, even if it is
+        // none here.
         if before != to || !is_told {
             self.changes.push(Change { pid, from: before, to, is_alive: true, is_by_cgroup });
         }
@@ -304,8 +309,8 @@ impl Domains {
     }
 }
 
-/// Whether the kernel has bound a process as a scan finds that it should be. A process without a domain of its own
-/// may have one by its control groups, which the kernel follows by itself.
+/// Whether the kernel has bound a process as a scan finds that it should be. A process without a domain of
+/// its own may have one by its control groups, which the kernel follows by itself.
 fn fits(bound: Bound, to: DomainId) -> bool {
     if to == OTHER {
         bound.domain == OTHER || bound.is_by_cgroup

@@ -36,7 +36,8 @@ pub enum Selector {
     Program(Pattern),
     /// `cgroup:/path`: all processes in a control group and below it, of either version.
     Cgroup(PathBuf),
-    /// `cgroup:/path/*`: all processes in these control groups and below them, even if the groups are made later.
+    /// `cgroup:/path/*`: all processes in these control groups and below them, even if the groups are made
+    /// later.
     Cgroups(Groups),
     /// `user:www-data` or `user:33`: processes of a user.
     User {
@@ -83,8 +84,8 @@ impl Selector {
         }
     }
 
-    /// Whether the selector selects a process itself, apart from its ancestors. Selectors of control groups never do:
-    /// the groups list their members themselves.
+    /// Whether the selector selects a process itself, apart from its ancestors. Selectors of control groups
+    /// never do: the groups list their members themselves.
     pub fn selects(&self, process: &Process) -> bool {
         match self {
             Selector::Pid(pid) => process.pid == *pid,
@@ -99,8 +100,8 @@ impl Selector {
         }
     }
 
-    /// The same selector for the kernel component, which knows processes from their first moment on. `None` for
-    /// control groups, which are bound as such.
+    /// The same selector for the kernel component, which knows processes from their first moment on. `None`
+    /// for control groups, which are bound as such.
     pub fn rule(&self) -> Option<Selects> {
         match self {
             Selector::Pid(pid) => Some(Selects::Process(*pid)),
@@ -112,8 +113,8 @@ impl Selector {
         }
     }
 
-    /// Whether the selector may select a process later if it selects none now. The number of a process that has ended
-    /// is given to another process, which was not meant.
+    /// Whether the selector may select a process later if it selects none now. The number of a process that
+    /// has ended is given to another process, which was not meant.
     pub fn can_come_true(&self) -> bool {
         match self {
             Selector::Pid(_) => false,
@@ -122,8 +123,8 @@ impl Selector {
         }
     }
 
-    /// Whether a process can come to be selected, or no longer be selected, without a new process: by exec or by a
-    /// change of its user.
+    /// Whether a process can come to be selected, or no longer be selected, without a new process: by exec or
+    /// by a change of its user.
     pub fn is_pattern(&self) -> bool {
         matches!(self, Selector::Comm(_) | Selector::Program(_) | Selector::User { .. })
     }
@@ -251,8 +252,8 @@ pub struct DomainSpec {
     pub name: String,
     /// The selectors of the processes that belong to it.
     pub selectors: Vec<Selector>,
-    /// Its role for the affinity policy. If it is `None`, the role is found out from the logs: a domain that reports
-    /// transactions is a driver, and a domain that deals with a driver is a client.
+    /// Its role for the affinity policy. If it is `None`, the role is found out from the logs: a domain that
+    /// reports transactions is a driver, and a domain that deals with a driver is a client.
     pub role: Option<Role>,
 }
 

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Everything happens in the caller's thread, except for the [search](Discovery) for components, because any
-//! component could hold the search up. Two kinds of work may allocate or look at `/proc`: what is due every second,
-//! and what is rare (moving a process, taking a component). Nothing in this module waits for another process, with
-//! one exception: if both watchers were killed just before a process is to be moved, the move waits for at most a
-//! fifth of a second.
+//! component could hold the search up. Two kinds of work may allocate or look at `/proc`: what is due every
+//! second, and what is rare (moving a process, taking a component). Nothing in this module waits for another
+//! process, with one exception: if both watchers were killed just before a process is to be moved, the move
+//! waits for at most a fifth of a second.
 
 mod settings;
 mod start;
@@ -62,7 +62,8 @@ pub enum SchedulerError {
 /// What the scheduler itself has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SchedulerCost {
-    /// Processor time that the scheduler's thread took to start, in nanoseconds: most of it is the kernel's verifier.
+    /// Processor time that the scheduler's thread took to start, in nanoseconds: most of it is the kernel's
+    /// verifier.
     pub start_ns: u64,
     /// Processor time of the scheduler's thread since the start, in nanoseconds.
     pub used_ns: u64,
@@ -190,12 +191,12 @@ impl Scheduler {
         }
     }
 
-    /// Reads all that was done until now, and looks at the processes, whether that is due or not. To be called before
-    /// results are read, so that a process that has just ended is in no domain any more.
+    /// Reads all that was done until now, and looks at the processes, whether that is due or not. To be
+    /// called before results are read, so that a process that has just ended is in no domain any more.
     ///
-    /// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a process may return
-    /// shortly before the process leaves its processor for the last time, and a task that computes has not been charged
-    /// since the last tick. After one more tick, both are in the log.
+    /// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a process may
+    /// return shortly before the process leaves its processor for the last time, and a task that computes has
+    /// not been charged since the last tick. After one more tick, both are in the log.
     pub fn read_to_end(&mut self) {
         let end = Instant::now() + charged_within(&self.settings.kernel) + LATE;
         let stop = AtomicBool::new(false);
@@ -205,8 +206,9 @@ impl Scheduler {
         self.keep_house(monotonic_ns());
     }
 
-    /// Logs nothing from now on, until [`Scheduler::resume_those`]: what logs in the kernel is detached, and probes are
-    /// off. What follows processes to their domains stays attached. The caller must not poll during the pause.
+    /// Logs nothing from now on, until [`Scheduler::resume_those`]: what logs in the kernel is detached, and
+    /// probes are off. What follows processes to their domains stays attached. The caller must not poll
+    /// during the pause.
     ///
     /// # Errors
     ///
@@ -221,8 +223,8 @@ impl Scheduler {
     }
 
     /// Has the sources with a wanted label log again what they logged before [`Scheduler::pause`]. A label is
-    /// [`KERNEL`](crate::sources::KERNEL), or a program and its process. No log file is laid out anew. The pause counts
-    /// as no time at all, neither in periods nor in the [cost](Scheduler::cost).
+    /// [`KERNEL`](crate::sources::KERNEL), or a program and its process. No log file is laid out anew. The
+    /// pause counts as no time at all, neither in periods nor in the [cost](Scheduler::cost).
     ///
     /// # Errors
     ///
@@ -260,13 +262,14 @@ impl Scheduler {
         placement.policy.placed(for_policy(domain)).map(ProcessorId::index)
     }
 
-    /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
-    /// lengths of phases in such ticks. `None` before the clocks have moved.
+    /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs
+    /// log the lengths of phases in such ticks. `None` before the clocks have moved.
     pub fn ns_per_tick(&self) -> Option<f64> {
         Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.ns_per_tick())
     }
 
-    /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's time.
+    /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's
+    /// time.
     pub fn cost(&self) -> SchedulerCost {
         SchedulerCost {
             start_ns: self.start_ns,
@@ -341,8 +344,8 @@ impl Scheduler {
         self.note_ended();
     }
 
-    /// Has the sources take stock, so that what newly bound processes hold already counts for their domains, even if
-    /// these processes do nothing.
+    /// Has the sources take stock, so that what newly bound processes hold already counts for their domains,
+    /// even if these processes do nothing.
     fn take_stock(&mut self, now_ns: u64) {
         if !self.stock.is_due || now_ns < self.stock.not_before_ns {
             return;
@@ -385,8 +388,8 @@ impl Scheduler {
         }
     }
 
-    /// Moves a process that has come to a placed domain to the domain's processor. Frees a process that has left a
-    /// placed domain.
+    /// Moves a process that has come to a placed domain to the domain's processor. Frees a process that has
+    /// left a placed domain.
     fn place_beside(&mut self, change: Change) {
         let Some(Placement { policy, actuator: Some(actuator) }) = &mut self.placement else { return };
         // Processes in no domain are never moved.
@@ -413,8 +416,8 @@ impl Scheduler {
         self.analysis().sources().any(|source| !source.events().is_empty())
     }
 
-    /// While no source logs yet, waits for components that were found and may still answer: at most this long, and not after
-    /// `is_over` says so.
+    /// While no source logs yet, waits for components that were found and may still answer: at most this
+    /// long, and not after `is_over` says so.
     pub fn wait_until_anything_logs(&mut self, patience: Duration, is_over: fn() -> bool) {
         const LOOK_EVERY: Duration = Duration::from_millis(5);
         let begin = Instant::now();

@@ -16,33 +16,37 @@ use crate::domains::DivideBy;
 pub struct Settings {
     /// The time between two polls of the logs. The papers use 20 ms.
     pub poll: Duration,
-    /// The number of polls in a period. The policy is asked at the end of each period: with 5 polls, every 100 ms.
+    /// The number of polls in a period. The policy is asked at the end of each period: with 5 polls, every
+    /// 100 ms.
     pub polls_in_period: u32,
-    /// The time between two looks at processes and components: one second, or less to find components that live only
-    /// briefly.
+    /// The time between two looks at processes and components: one second, or less to find components that
+    /// live only briefly.
     pub housekeeping: Duration,
     /// How the logs are laid out.
     pub layout: Layout,
     /// What the kernel should log. If it is empty, the kernel component is not used.
     pub kernel: Vec<Characteristic>,
-    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with the logs
-    /// of components alone.
+    /// Whether it is an error if the kernel component cannot be loaded. If false, the scheduler goes on with
+    /// the logs of components alone.
     pub needs_kernel: bool,
     /// Whether the scheduler looks for user-level components.
     pub components: bool,
-    /// The only directory in which it looks for them; `None` for every directory that this user may look into.
+    /// The only directory in which it looks for them; `None` for every directory that this user may look
+    /// into.
     pub component_directory: Option<PathBuf>,
-    /// The users whose components the scheduler looks for. It always looks for this user's components and for those of
-    /// users who have a process in a domain or are selected for a domain.
+    /// The users whose components the scheduler looks for. It always looks for this user's components and for
+    /// those of users who have a process in a domain or are selected for a domain.
     pub component_users: Users,
-    /// Whether all domains may be empty at first, without a notice. If not, at least one domain must have a member, and
-    /// each domain that is empty causes a [`Notice::Empty`](crate::Notice::Empty).
+    /// Whether all domains may be empty at first, without a notice. If not, at least one domain must have a
+    /// member, and each domain that is empty causes a [`Notice::Empty`](crate::Notice::Empty).
     pub may_be_empty: bool,
-    /// The property by which processes that no selector selects are divided into domains; `None` for no division.
+    /// The property by which processes that no selector selects are divided into domains; `None` for no
+    /// division.
     pub divide: Option<DivideBy>,
     /// The constants of the affinity policy; `None` to observe only and move nothing.
     pub policy: Option<policy::affinity::Settings>,
-    /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`](crate::Notice::WouldMove).
+    /// Whether what the policy decides is carried out. Else each decision is a
+    /// [`Notice::WouldMove`](crate::Notice::WouldMove).
     pub acts: bool,
 }
 

@@ -1,5 +1,5 @@
-//! How a scheduler starts: domains and their members, the kernel component, policy and actuator, and the search for
-//! components.
+//! How a scheduler starts: domains and their members, the kernel component, policy and actuator, and the
+//! search for components.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, Trust};
 use crate::ticker::Ticker;
 
-/// How long a start waits for components that are there already. Components that answer at all do so within a moment;
-/// the others are taken when they answer.
+/// How long a start waits for components that are there already. Components that answer at all do so within a
+/// moment; the others are taken when they answer.
 const WAIT_AT_START: Duration = Duration::from_millis(100);
 
-/// What exists before anything else at a start. The scheduler takes precedence already for loading, which would take
-/// seconds on a full machine.
+/// What exists before anything else at a start. The scheduler takes precedence already for loading, which
+/// would take seconds on a full machine.
 struct BegunStart {
     notices: Vec<Notice>,
     used_before_ns: u64,
@@ -65,8 +65,8 @@ impl DomainMembers {
 }
 
 impl Scheduler {
-    /// Finds the domains' processes, starts the logs, and takes the components that are there. The thread that calls
-    /// this must be the one that polls.
+    /// Finds the domains' processes, starts the logs, and takes the components that are there. The thread
+    /// that calls this must be the one that polls.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl Scheduler {
         Scheduler::begin(settings, members, kernel, begun)
     }
 
-    /// Like [`Scheduler::start`], for domains that are chosen after the kernel component is loaded: loading takes a
-    /// while.
+    /// Like [`Scheduler::start`], for domains that are chosen after the kernel component is loaded: loading
+    /// takes a while.
     ///
     /// # Errors
     ///
@@ -104,8 +104,9 @@ impl Scheduler {
         let mut scheduler = Scheduler::new(settings, members, processors, begun)?;
         if let Some(kernel) = kernel {
             scheduler.read(Box::new(kernel))?;
-            // Processes may have begun after the first look and before the kernel bound processes by itself. Two looks
-            // are needed, because a process may become another program between a look and its binding.
+            // Processes may have begun after the first look and before the kernel bound processes by itself.
+            // Two looks are needed, because a process may become another program between a look and its
+            // binding.
             scheduler.look_at_processes();
             scheduler.look_at_processes();
         }

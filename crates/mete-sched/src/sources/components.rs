@@ -1,6 +1,6 @@
-//! User-level components as sources. A component is taken, is given memory, is told which processes belong where and
-//! what to log, and is dropped when it ends. Components may start and stop at any time, so nothing here waits for
-//! one.
+//! User-level components as sources. A component is taken, is given memory, is told which processes belong
+//! where and what to log, and is dropped when it ends. Components may start and stop at any time, so nothing
+//! here waits for one.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -32,8 +32,8 @@ pub struct ComponentSource {
 }
 
 impl ComponentSource {
-    /// Gives a component memory. All of its events are on after it [begins](Source::begin). The component takes both
-    /// in its own time; [`ComponentSource::settle`] says when it has.
+    /// Gives a component memory. All of its events are on after it [begins](Source::begin). The component
+    /// takes both in its own time; [`ComponentSource::settle`] says when it has.
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl ComponentSource {
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for what the component refused, or if it must be let go. A component that has ended is no
-    /// error; [`Source::is_alive`] reports that.
+    /// [`SourceError`] for what the component refused, or if it must be let go. A component that has ended is
+    /// no error; [`Source::is_alive`] reports that.
     pub fn settle(&mut self) -> Result<bool, SourceError> {
         let settled = self.component.settle();
         match settled {
@@ -111,12 +111,14 @@ impl ComponentSource {
         Ok(self.component.is_settled())
     }
 
-    /// Whether the component had done everything that it was told, as of the last [`ComponentSource::settle`].
+    /// Whether the component had done everything that it was told, as of the last
+    /// [`ComponentSource::settle`].
     pub fn is_settled(&self) -> bool {
         self.component.is_settled()
     }
 
-    /// Notes whether the component still takes requests. One that has ended is no error: it is noticed as such.
+    /// Notes whether the component still takes requests. One that has ended is no error: it is noticed as
+    /// such.
     fn check(&mut self, told: Result<(), AttachError>) -> Result<(), SourceError> {
         // Never reset: a component that has failed once may have lost a request.
         self.has_failed |= told.is_err();
@@ -185,8 +187,8 @@ impl Source for ComponentSource {
         Ok(())
     }
 
-    /// The component carries out what it is told in order, so that by then it knows to which domain its process
-    /// belongs.
+    /// The component carries out what it is told in order, so that by then it knows to which domain its
+    /// process belongs.
     fn begin(&mut self) -> Result<(), SourceError> {
         // Taken, so that a second call does not enable the events again.
         if std::mem::take(&mut self.begins_later) {

@@ -1,8 +1,8 @@
 //! The search for components, in a thread beside the one that reads them (LOG-11, LOG-16).
 //!
-//! Any user can listen at a socket, stop a process, or fill a directory. So everything that concerns components that
-//! are not taken yet happens in a thread of its own. That thread hands over the components that are ready. The thread
-//! that reads them takes what has arrived and never waits.
+//! Any user can listen at a socket, stop a process, or fill a directory. So everything that concerns
+//! components that are not taken yet happens in a thread of its own. That thread hands over the components
+//! that are ready. The thread that reads them takes what has arrived and never waits.
 //!
 //! ```text
 //!   directories ──▶ Finder ──▶ introduced ──▶ given memory ──▶ arrivals ──▶ the thread that polls
@@ -30,9 +30,9 @@ use crate::domains::process;
 use crate::domains::{Change, OTHER};
 use crate::precedence::Precedence;
 
-/// The time within which a component must introduce itself and carry out what it is told at first. A component that
-/// takes longer is stopped or broken. No other component waits for it meanwhile. On a full machine, the thread that
-/// answers was seen to wait several hundred milliseconds for its turn.
+/// The time within which a component must introduce itself and carry out what it is told at first. A
+/// component that takes longer is stopped or broken. No other component waits for it meanwhile. On a full
+/// machine, the thread that answers was seen to wait several hundred milliseconds for its turn.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often the thread looks for new directories, where there may be new ones at all.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -134,14 +134,14 @@ enum Order {
 }
 
 impl<T: Arrival> Discovery<T> {
-    /// Looks for components from now on: in one directory, or wherever this user may look. Then it looks for this
-    /// user's components, those of `users`, and those of users who have a [member](Discovery::follow) of a domain.
-    /// The components get areas for this number of processors.
+    /// Looks for components from now on: in one directory, or wherever this user may look. Then it looks for
+    /// this user's components, those of `users`, and those of users who have a [member](Discovery::follow) of
+    /// a domain. The components get areas for this number of processors.
     ///
     /// # Errors
     ///
-    /// An error if the directory (or, without one, this user's own directory) cannot be made or watched, or if no
-    /// thread can be started.
+    /// An error if the directory (or, without one, this user's own directory) cannot be made or watched, or
+    /// if no thread can be started.
     pub fn start(
         processors: usize,
         only: Option<&Path>,
@@ -182,12 +182,14 @@ impl<T: Arrival> Discovery<T> {
         self.arrivals.recv_timeout(timeout).ok()
     }
 
-    /// The components that are ready after every component that is there has answered, or at the end of this time.
+    /// The components that are ready after every component that is there has answered, or at the end of this
+    /// time.
     pub fn first(&self, timeout: Duration) -> Vec<Result<T, SourceError>> {
         const STEP: Duration = Duration::from_millis(1);
         let (end, mut found) = (Instant::now() + timeout, Vec::new());
         loop {
-            // This must come before the look at the arrivals: if the search is settled, everything has arrived.
+            // This must come before the look at the arrivals: if the search is settled, everything has
+            // arrived.
             let is_settled = self.is_settled();
             match self.arrivals.recv_timeout(if is_settled { Duration::ZERO } else { STEP }) {
                 Ok(arrival) => found.push(arrival),
@@ -254,7 +256,8 @@ struct Seeker<T> {
     finder: Finder,
     processors: usize,
     trust: Arc<Trust>,
-    /// The users whose directories are followed; `None` if the thread may not look into other users' directories.
+    /// The users whose directories are followed; `None` if the thread may not look into other users'
+    /// directories.
     sought: Option<UsersSought>,
     begun: Vec<BegunArrival<T>>,
     sender: Sender<Result<T, SourceError>>,
@@ -291,8 +294,8 @@ impl UsersSought {
         }
     }
 
-    /// The users whose components should be looked for now. Looks up the users of new members, and of a few others,
-    /// because a process may change its user.
+    /// The users whose components should be looked for now. Looks up the users of new members, and of a few
+    /// others, because a process may change its user.
     fn users(&mut self) -> Users {
         /// Twice, because a process may change its user soon after its start.
         const LOOKS: u8 = 2;
@@ -322,8 +325,8 @@ struct BegunArrival<T> {
 
 impl<T: Arrival> Seeker<T> {
     fn seek(mut self) {
-        // The thread does little, and neither a component that starts nor the end of the process should wait for its
-        // turn.
+        // The thread does little, and neither a component that starts nor the end of the process should wait
+        // for its turn.
         let _precedence = Precedence::take();
         while !self.shared.ends.load(Ordering::Acquire) {
             for order in self.shared.take_orders() {
@@ -414,8 +417,8 @@ impl<T: Arrival> Seeker<T> {
     }
 }
 
-/// Whether a component is read by another scheduler on purpose: another finder of this process may have it, and a
-/// program may read its own probes.
+/// Whether a component is read by another scheduler on purpose: another finder of this process may have it,
+/// and a program may read its own probes.
 fn is_on_purpose(found: &Result<Component, AttachError>) -> bool {
     matches!(found, Err(AttachError::Busy { pid, scheduler, .. }) if [std::process::id(), *pid].contains(scheduler))
 }

@@ -11,8 +11,8 @@ use super::{EventUse, Meaning, Source, SourceError};
 use crate::domains::{Change, IDLE};
 use crate::missed_activity::MissedActivity;
 
-/// The label of the running kernel among the sources. It cannot be confused with a program's label, which has the
-/// number of the program's process behind its name.
+/// The label of the running kernel among the sources. It cannot be confused with a program's label, which has
+/// the number of the program's process behind its name.
 pub const KERNEL: &str = "kernel";
 /// The name of the kernel's log file of [service time](Characteristic::ServiceTime).
 pub const SERVICE_TIME: &str = "service time";
@@ -27,9 +27,9 @@ pub struct KernelSource {
     logged: Vec<Characteristic>,
 }
 
-/// The tick that charges the running task. It is used if the length of run queues is not asked for. Without it, a
-/// task that does not leave its processor would have no time, or would be charged at its end for time from before the
-/// logging began.
+/// The tick that charges the running task. It is used if the length of run queues is not asked for. Without
+/// it, a task that does not leave its processor would have no time, or would be charged at its end for time
+/// from before the logging began.
 const CHARGE: Characteristic = Characteristic::RunQueue { hertz: CHARGES_A_SECOND };
 const CHARGES_A_SECOND: u32 = 100;
 
@@ -53,8 +53,8 @@ pub struct Unavailable {
 }
 
 impl KernelSource {
-    /// Has the loaded kernel component log these characteristics. What this machine cannot log is left out, and
-    /// returned with the reason.
+    /// Has the loaded kernel component log these characteristics. What this machine cannot log is left out,
+    /// and returned with the reason.
     ///
     /// # Errors
     ///
@@ -80,7 +80,8 @@ impl KernelSource {
             && !logged.iter().any(|what| matches!(what, Characteristic::RunQueue { .. }))
         {
             match kernel.enable(&CHARGE) {
-                // `logged` and not `events`: it is switched with the others, and the analysis gets no rows of it.
+                // `logged` and not `events`: it is switched with the others, and the analysis gets no rows of
+                // it.
                 Ok(_) => logged.push(CHARGE),
                 Err(source) => missing.push(Unavailable {
                     what: "service time of tasks that do not leave a processor".into(),
@@ -136,8 +137,8 @@ impl Source for KernelSource {
     }
 
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
-        // An ended task needs nothing: the kernel overwrites its entry when its number is given out again. The kernel
-        // follows control groups by itself, and a task's own binding would keep it from doing so.
+        // An ended task needs nothing: the kernel overwrites its entry when its number is given out again.
+        // The kernel follows control groups by itself, and a task's own binding would keep it from doing so.
         if !change.is_alive || change.is_by_cgroup {
             return Ok(());
         }
@@ -165,7 +166,8 @@ impl Source for KernelSource {
         Ok(self.kernel.take_stock()?)
     }
 
-    /// Detaches every program that logs. The programs that follow forks, execs and control groups stay attached.
+    /// Detaches every program that logs. The programs that follow forks, execs and control groups stay
+    /// attached.
     fn pause(&mut self) -> Result<(), SourceError> {
         Ok(self.logged.iter().try_for_each(|what| self.kernel.disable(what))?)
     }

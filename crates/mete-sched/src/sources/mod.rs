@@ -1,5 +1,5 @@
-//! Where logs come from: the kernel component, user-level components, or a region that another part of the program
-//! fills. The analysis reads all of them through one trait, [`Source`].
+//! Where logs come from: the kernel component, user-level components, or a region that another part of the
+//! program fills. The analysis reads all of them through one trait, [`Source`].
 
 pub mod components;
 pub mod discovery;
@@ -68,7 +68,8 @@ impl EventUse {
     }
 }
 
-/// One component whose logs are read. It logs already, or logs as soon as it is told to [begin](Source::begin).
+/// One component whose logs are read. It logs already, or logs as soon as it is told to
+/// [begin](Source::begin).
 pub trait Source: Send {
     /// What people call it: `kernel`, or a program and its process.
     fn label(&self) -> &str;
@@ -111,8 +112,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Begins to log. Called once the source's logs have been laid out and it has been told which processes belong
-    /// where, so that its first rows are in their domains. Does not wait.
+    /// Begins to log. Called once the source's logs have been laid out and it has been told which processes
+    /// belong where, so that its first rows are in their domains. Does not wait.
     ///
     /// # Errors
     ///
@@ -121,8 +122,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Logs what exists already, for events that otherwise log only changes. Called when the logs have been laid out,
-    /// and again when processes have been bound.
+    /// Logs what exists already, for events that otherwise log only changes. Called when the logs have been
+    /// laid out, and again when processes have been bound.
     ///
     /// # Errors
     ///
@@ -131,8 +132,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Stops logging until the source is [told to go on](Source::resume). Meanwhile it still follows processes to
-    /// their domains. Does nothing if another part of the program decides when the source logs.
+    /// Stops logging until the source is [told to go on](Source::resume). Meanwhile it still follows
+    /// processes to their domains. Does nothing if another part of the program decides when the source logs.
     ///
     /// # Errors
     ///
@@ -150,8 +151,9 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// How far the monotonic clock is ahead of the run queues' clock, in nanoseconds. `None` if the source has no
-    /// [`Stamp::RunQueue`](mete_log::Stamp::RunQueue). Where it is there, that stamp is cheaper than others.
+    /// How far the monotonic clock is ahead of the run queues' clock, in nanoseconds. `None` if the source
+    /// has no [`Stamp::RunQueue`](mete_log::Stamp::RunQueue). Where it is there, that stamp is cheaper than
+    /// others.
     fn run_queue_offset_ns(&self) -> Option<i64> {
         None
     }
@@ -165,14 +167,14 @@ pub trait Source: Send {
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for what the component refused or does not accept. [`Source::is_alive`] says whether it can
-    /// still be read.
+    /// [`SourceError`] for what the component refused or does not accept. [`Source::is_alive`] says whether
+    /// it can still be read.
     fn attend(&mut self) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// Has the component bind processes by itself as soon as these rules select them. Returns whether the component
-    /// can do that. If it can, it also gives out the domains of the division.
+    /// Has the component bind processes by itself as soon as these rules select them. Returns whether the
+    /// component can do that. If it can, it also gives out the domains of the division.
     ///
     /// # Errors
     ///
@@ -196,8 +198,8 @@ pub trait Source: Send {
         Some(MissedActivity::default())
     }
 
-    /// Where the component was found, if the scheduler looked for it. This tells components apart: a process may have
-    /// several of one name.
+    /// Where the component was found, if the scheduler looked for it. This tells components apart: a process
+    /// may have several of one name.
     fn found_at(&self) -> Option<&Path> {
         None
     }

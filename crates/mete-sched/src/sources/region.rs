@@ -1,5 +1,5 @@
-//! A region that another part of the program fills: a test, a replay, or the owner of a component reached by other
-//! means.
+//! A region that another part of the program fills: a test, a replay, or the owner of a component reached by
+//! other means.
 
 use std::sync::Arc;
 

@@ -1,17 +1,18 @@
 //! What a component is told, and for which domains its rows count (LOG-6, LOG-11).
 //!
-//! A row says in which domain and for which correspondent something happened, and any program can write any row.
-//! Where the scheduler acts for several users, a row must not cause processes of other users to be moved. So a
-//! component speaks only for the domain that its own process is in, and only about domains that it was told of.
+//! A row says in which domain and for which correspondent something happened, and any program can write any
+//! row. Where the scheduler acts for several users, a row must not cause processes of other users to be
+//! moved. So a component speaks only for the domain that its own process is in, and only about domains that
+//! it was told of.
 //!
-//! A component is told of the processes of its own user, and of no others. There is one exception: a driver that was
-//! named as such (`--driver`) is told of all processes, because the user who named it believes what it says about
-//! clients. A driver may be selected by a name or a program, which any user's process can have. Then the exception
-//! holds for the user whose driver was there first. If drivers of several users were there at the beginning, it holds
-//! for none of them.
+//! A component is told of the processes of its own user, and of no others. There is one exception: a driver
+//! that was named as such (`--driver`) is told of all processes, because the user who named it believes what
+//! it says about clients. A driver may be selected by a name or a program, which any user's process can have.
+//! Then the exception holds for the user whose driver was there first. If drivers of several users were there
+//! at the beginning, it holds for none of them.
 //!
-//! The components of root, and of the user who runs the scheduler, may say everything: they could do by themselves
-//! whatever their rows bring about.
+//! The components of root, and of the user who runs the scheduler, may say everything: they could do by
+//! themselves whatever their rows bring about.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,8 @@ use crate::domains::{Change, OTHER};
 const DOMAINS: usize = 256;
 /// No user has this number, so no process belongs to it and it speaks for nothing.
 const NO_USER: u32 = u32::MAX;
-/// The first checks are all made, because a process may change its user soon after its start. Later it seldom does.
+/// The first checks are all made, because a process may change its user soon after its start. Later it seldom
+/// does.
 const EARLY_CHECKS: u32 = 8;
 /// After the first checks, one check in this number is made.
 const CHECK_EVERY: u32 = 16;
@@ -58,8 +60,8 @@ impl Trust {
         Trust { drivers, ..Trust::default() }
     }
 
-    /// Adds the domains that are selected by name, into which any user can therefore bring a process. `present` are
-    /// members at the beginning.
+    /// Adds the domains that are selected by name, into which any user can therefore bring a process.
+    /// `present` are members at the beginning.
     pub fn with_open(self, open: &[DomainId], present: impl Iterator<Item = (u32, DomainId)>) -> Trust {
         let mut owners: BTreeMap<_, _> = open.iter().map(|&domain| (domain, DomainOwner::Unknown)).collect();
         for (pid, domain) in present {
@@ -76,8 +78,8 @@ impl Trust {
         Trust { owners: Mutex::new(owners), ..self }
     }
 
-    /// Decides whether a component of this user in this domain is believed as a driver. If the domain has no owner
-    /// yet, records this user as its owner: the first user who comes is believed from then on.
+    /// Decides whether a component of this user in this domain is believed as a driver. If the domain has no
+    /// owner yet, records this user as its owner: the first user who comes is believed from then on.
     fn admit_driver(&self, domain: DomainId, user: u32) -> bool {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         // A domain that is not in the table is not open to other users, so it needs no owner.
@@ -95,8 +97,8 @@ impl Trust {
         self.user_of(pid) == Some(user)
     }
 
-    /// Forgets which process belongs to which user: processes may have changed their users, and numbers of processes
-    /// may have been given out again.
+    /// Forgets which process belongs to which user: processes may have changed their users, and numbers of
+    /// processes may have been given out again.
     pub fn look_anew(&self) {
         self.users().clear();
     }
@@ -119,8 +121,8 @@ pub struct Claims {
     all_told: bool,
 }
 
-/// A set of domains as of now, with the domains that were in it until recently: rows from that time may still be
-/// unread.
+/// A set of domains as of now, with the domains that were in it until recently: rows from that time may still
+/// be unread.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecentDomains {
     now: DomainSet,
@@ -156,7 +158,8 @@ impl RecentDomains {
     }
 
     fn age(&mut self) {
-        // What has just left stays for one more round, so that its rows are surely read before it is forgotten.
+        // What has just left stays for one more round, so that its rows are surely read before it is
+        // forgotten.
         self.before = [DomainSet::default(), self.before[0]];
     }
 }
@@ -248,8 +251,8 @@ impl Standing {
             .collect()
     }
 
-    /// Notes that some time has passed. Returns whether the component still is what it was taken for: for example
-    /// root's.
+    /// Notes that some time has passed. Returns whether the component still is what it was taken for: for
+    /// example root's.
     pub fn is_up_to_date(&mut self) -> bool {
         if let Some(limits) = &mut self.limits {
             limits.claims.own.age();

@@ -1,13 +1,14 @@
 //! Encoders and decoders in C and C++, for programs. BPF C uses the same records.
 //!
-//! The file that includes this code defines where a record goes, by the macro `METE_EMIT(record, bytes)`: it writes the
-//! serial number and the time stamp, and copies the record. `mete_recorder.h` of the recording crate defines
-//! `METE_EMIT_EVENT` instead, which gets the event's name as well. With `METE_DISABLE`, a call is checked but leaves no
-//! code behind, not even that of its arguments (paper §4.2).
+//! The file that includes this code defines where a record goes, by the macro `METE_EMIT(record, bytes)`: it
+//! writes the serial number and the time stamp, and copies the record. `mete_recorder.h` of the recording
+//! crate defines `METE_EMIT_EVENT` instead, which gets the event's name as well. With `METE_DISABLE`, a call
+//! is checked but leaves no code behind, not even that of its arguments (paper §4.2).
 //!
-//! An event may have the same name as anything in this project's headers, in the system's headers, or in C++. So its
-//! name stands only behind prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`,
-//! `mete_check_`, `METE_ID_` and `METE_FINGERPRINT_`. None of them is the beginning of another one.
+//! An event may have the same name as anything in this project's headers, in the system's headers, or in C++.
+//! So its name stands only behind prefixes that nothing else has: `mete_record_`, `mete_encode_`,
+//! `mete_decode_`, `mete_log_`, `mete_check_`, `METE_ID_` and `METE_FINGERPRINT_`. None of them is the
+//! beginning of another one.
 
 use std::fmt::Write;
 
@@ -93,9 +94,9 @@ const EMIT: &str = "\
 
 ";
 
-/// Macros that compile only for numbers, and only for texts. Without them, C would accept an address as a number with a
-/// mere warning, and C++ would accept it as a truth value. Each macro evaluates its argument once. `METE_QUIET_`
-/// silences clang's warning about expressions that are never evaluated.
+/// Macros that compile only for numbers, and only for texts. Without them, C would accept an address as a
+/// number with a mere warning, and C++ would accept it as a truth value. Each macro evaluates its argument
+/// once. `METE_QUIET_` silences clang's warning about expressions that are never evaluated.
 const KINDS: &str = "\
 #ifndef METE_NUMBER_
 #ifdef __clang__
@@ -242,9 +243,9 @@ fn decoder(text: &mut String, event: &Event) {
     );
 }
 
-/// A macro of the function's name, whose values must be of the right kinds. C does not expand a macro within its own
-/// text, so the macro calls the function. C++ checks most kinds by itself, and keeps the plain function: the commas
-/// between a template's arguments would separate arguments of the macro.
+/// A macro of the function's name, whose values must be of the right kinds. C does not expand a macro within
+/// its own text, so the macro calls the function. C++ checks most kinds by itself, and keeps the plain
+/// function: the commas between a template's arguments would separate arguments of the macro.
 fn checked(text: &mut String, function: &str, event: &Event) {
     let names: Vec<_> = event.fields.iter().map(|field| format!("v_{}", field.name)).collect();
     let values: Vec<_> = event.fields.iter().map(checked_value).collect();

@@ -1,8 +1,8 @@
-//! Generates the code that records what a schema describes. It is specialised for each event, and straight-line (paper
-//! §5.3).
+//! Generates the code that records what a schema describes. It is specialised for each event, and
+//! straight-line (paper §5.3).
 //!
-//! No text of a schema goes into code unchanged. Names have been checked to be C identifiers, and get a prefix of their
-//! own. Documentation goes into comments that it cannot end. Numbers are printed as numbers.
+//! No text of a schema goes into code unchanged. Names have been checked to be C identifiers, and get a
+//! prefix of their own. Documentation goes into comments that it cannot end. Numbers are printed as numbers.
 
 mod bpf;
 mod c;

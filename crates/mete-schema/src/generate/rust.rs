@@ -1,8 +1,8 @@
 //! Encoders and decoders in Rust.
 //!
-//! `mete_log!(emit, SCHEDIN(pid, misses))` passes the bytes of a record to `emit`, which writes the serial number and
-//! the time stamp. With `--cfg mete_disable`, the call is checked but leaves no code behind, not even that of its
-//! arguments.
+//! `mete_log!(emit, SCHEDIN(pid, misses))` passes the bytes of a record to `emit`, which writes the serial
+//! number and the time stamp. With `--cfg mete_disable`, the call is checked but leaves no code behind, not
+//! even that of its arguments.
 
 use std::fmt::Write;
 
@@ -20,8 +20,8 @@ pub fn rust(schema: &Schema) -> String {
     text
 }
 
-/// The list `EVENTS`. An event may have that name, too: a structure with braces is not a value, so that the names do
-/// not collide.
+/// The list `EVENTS`. An event may have that name, too: a structure with braces is not a value, so that the
+/// names do not collide.
 fn list(text: &mut String, schema: &Schema) {
     let _ = writeln!(
         text,
@@ -62,8 +62,8 @@ const KEYWORDS: [&str; 35] = [
 /// The name as Rust accepts it.
 fn name(name: &str) -> String {
     match name.trim_end_matches('_') {
-        // Not even `r#` turns these into names, so they get an underscore. To stay distinct from them, names that end
-        // with underscores already get one more.
+        // Not even `r#` turns these into names, so they get an underscore. To stay distinct from them, names
+        // that end with underscores already get one more.
         "Self" | "self" | "super" | "crate" | "" => format!("{name}_"),
         _ if KEYWORDS.contains(&name) => format!("r#{name}"),
         _ => name.to_owned(),
@@ -123,7 +123,8 @@ fn constants(text: &mut String, event: &Event) {
 
 fn constructor(text: &mut String, event: &Event) {
     let fields = event.fields.iter();
-    // Without the prefix, a parameter with the name of a constant, such as `None` or `EVENTS`, would be a pattern.
+    // Without the prefix, a parameter with the name of a constant, such as `None` or `EVENTS`, would be a
+    // pattern.
     let parameters: Vec<_> =
         fields.clone().map(|field| format!("v_{}: {}", field.name, rust_type(field.kind))).collect();
     let names: Vec<_> = fields.map(|field| format!("{}: v_{}", name(&field.name), field.name)).collect();

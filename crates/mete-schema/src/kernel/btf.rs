@@ -1,10 +1,10 @@
 //! Reads the kernel's own description of its types (BTF), as in `/sys/kernel/btf/vmlinux`.
 //!
-//! Only what a schema can ask for is read. The bytes are read in place and never trusted: each offset is checked where
-//! it is used, and each walk along a chain of types has a limit.
+//! Only what a schema can ask for is read. The bytes are read in place and never trusted: each offset is
+//! checked where it is used, and each walk along a chain of types has a limit.
 //!
-//! A module's description continues the kernel's: type numbers and offsets of names that are less than the kernel's end
-//! mean types and names of the kernel.
+//! A module's description continues the kernel's: type numbers and offsets of names that are less than the
+//! kernel's end mean types and names of the kernel.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,7 +43,8 @@ const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;
 /// The most bytes that are read. A kernel has some six million.
 const MAX_BYTES: u64 = 256 << 20;
-/// The most typedefs and qualifiers on the way to a type. Real types have four or five; damaged ones may form a circle.
+/// The most typedefs and qualifiers on the way to a type. Real types have four or five; damaged ones may form
+/// a circle.
 const MAX_CHAIN: usize = 32;
 /// The deepest nesting of structures without a name.
 const MAX_NESTING: usize = 16;
@@ -164,7 +165,8 @@ impl Btf {
             }
             _ => return Err(failed("it does not begin with its magic number")),
         }
-        // The words behind magic number, version and flags. Word 0 is the end of the header, where the sections begin.
+        // The words behind magic number, version and flags. Word 0 is the end of the header, where the
+        // sections begin.
         let word = |nth: usize| u32_at(bytes, 4 + 4 * nth).map(|word| word as usize);
         let section = |offset: usize, length: usize| {
             let begin = word(0)?.checked_add(word(offset)?)?;
@@ -320,8 +322,8 @@ impl Btf {
         self.head(head.size_or_type).filter(|head| head.kind == PROTOTYPE)
     }
 
-    /// The names of a tracepoint's arguments. The prototype of its programs has no names, but the function that calls
-    /// the programs has.
+    /// The names of a tracepoint's arguments. The prototype of its programs has no names, but the function
+    /// that calls the programs has.
     fn argument_names(&self, tracepoint: &str) -> Vec<String> {
         // Which of these functions a kernel describes depends on its version.
         let callers = ["__traceiter_", "__probestub_", "__bpf_trace_"];
@@ -381,9 +383,9 @@ impl Btf {
         })
     }
 
-    /// Collects the members of a structure, including those of nameless structures in it. `looks` is the number of
-    /// members that may still be looked at. Without that limit, nameless structures that hold each other twice would
-    /// not end, because they add no name to `found`.
+    /// Collects the members of a structure, including those of nameless structures in it. `looks` is the
+    /// number of members that may still be looked at. Without that limit, nameless structures that hold each
+    /// other twice would not end, because they add no name to `found`.
     fn collect(&self, id: TypeId, nesting: usize, looks: &mut usize, found: &mut Vec<BtfMember>) {
         let record = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION));
         let Some((_, record)) = record else { return };
@@ -456,8 +458,8 @@ impl KernelTypes for Btf {
         Some(typed.collect())
     }
 
-    /// The record's structure is named after the class of the event, which often has the event's own name. Otherwise
-    /// only the tracing file system describes the record.
+    /// The record's structure is named after the class of the event, which often has the event's own name.
+    /// Otherwise only the tracing file system describes the record.
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
         const HEAD: &str = "ent";
         let Some(id) = self.structure(&format!("trace_event_raw_{name}")) else {

@@ -105,7 +105,8 @@ pub trait KernelTypes {
     fn is_union(&self, id: TypeId) -> bool;
     /// Whether this member of a structure is a bit field.
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool;
-    /// Whether this member of a structure is an enumeration, which programs must not declare as a plain number.
+    /// Whether this member of a structure is an enumeration, which programs must not declare as a plain
+    /// number.
     fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
         let _ = (id, member);
         false

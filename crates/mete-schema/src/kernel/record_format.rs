@@ -53,8 +53,8 @@ fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: 
     }
 }
 
-/// A member of the record's structure, as a field. The member of a field that varies in length only says where that
-/// lies.
+/// A member of the record's structure, as a field. The member of a field that varies in length only says
+/// where that lies.
 pub(super) fn varying(member: Typed) -> Typed {
     match member.name.strip_prefix("__data_loc_") {
         Some(name) => Typed { name: name.to_owned(), kind: VARYING, ..member },

@@ -1,8 +1,8 @@
-//! The running kernel: its own types with those of its modules, from `/sys/kernel/btf/vmlinux` and the files beside it;
-//! the records in its tracing file system; and the programs of the machine.
+//! The running kernel: its own types with those of its modules, from `/sys/kernel/btf/vmlinux` and the files
+//! beside it; the records in its tracing file system; and the programs of the machine.
 //!
-//! The numbers of a module's types continue the kernel's, so that two modules give the same number to different types.
-//! Here the highest eight bits of a number say which module the type belongs to.
+//! The numbers of a module's types continue the kernel's, so that two modules give the same number to
+//! different types. Here the highest eight bits of a number say which module the type belongs to.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use super::{Btf, BtfError, Function, KernelTypes, Type, TypeId, Typed, read_tracing_file, record_fields};
 use crate::program::{Program, ProgramError, Programs};
 
-/// The bits below are the number of a type in its kernel or module. A kernel has some two hundred thousand types.
+/// The bits below are the number of a type in its kernel or module. A kernel has some two hundred thousand
+/// types.
 const OWNER_SHIFT: u32 = 24;
 const MOST_MODULES: usize = 255;
 const KERNEL: &str = "vmlinux";
@@ -40,8 +41,8 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// If the kernel itself has no type information there, or this process may not read it. A module without type
-    /// information is left out.
+    /// If the kernel itself has no type information there, or this process may not read it. A module without
+    /// type information is left out.
     pub fn with_types(directory: &Path, name: &str) -> Result<Running, BtfError> {
         let kernel = Arc::new(Btf::read(&directory.join(KERNEL))?.called(name));
         let (modules, programs) = (OnceLock::new(), Programs::default());
@@ -60,7 +61,8 @@ impl Running {
         })
     }
 
-    /// What the kernel has, or else the first module that has it; with the number of the owner, 0 for the kernel.
+    /// What the kernel has, or else the first module that has it; with the number of the owner, 0 for the
+    /// kernel.
     fn first<T>(&self, find: impl Fn(&Btf) -> Option<T>) -> Option<(T, u32)> {
         // Most schemata need only the kernel, so that its modules need not be read.
         let own = find(&self.kernel).map(|found| (found, 0));
@@ -118,8 +120,8 @@ impl KernelTypes for Running {
         match read_tracing_file(&format!("events/{group}/{name}/format")) {
             Ok(text) => Ok(Some(record_fields(&text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            // A process that may not read there may still learn the record from the kernel's types. An error means that
-            // this owner does not describe the record; another one may.
+            // A process that may not read there may still learn the record from the kernel's types. An error
+            // means that this owner does not describe the record; another one may.
             Err(_) => match self.first(|types| types.record(group, name).ok()) {
                 Some((fields, owner)) => Ok(fields.map(|fields| self.typed_of(fields, owner))),
                 None => self.kernel.record(group, name),

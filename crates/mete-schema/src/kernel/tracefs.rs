@@ -13,16 +13,16 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 ///
 /// # Errors
 ///
-/// The kernel's error: [`io::ErrorKind::NotFound`] if there is no such file, another one if this process may not read
-/// it.
+/// The kernel's error: [`io::ErrorKind::NotFound`] if there is no such file, another one if this process may
+/// not read it.
 pub fn read_tracing_file(file: &str) -> io::Result<String> {
     // The folder itself exists even where nothing is mounted on it.
     let mounted = MOUNTED.iter().map(Path::new).find(|at| at.join("events").is_dir());
     mounted.map_or_else(|| read_unmounted(file), |at| fs::read_to_string(at.join(file)))
 }
 
-/// Reads a file through a mount of its own. That mount has no place in the tree and ends with its descriptor, so that
-/// the system stays unchanged.
+/// Reads a file through a mount of its own. That mount has no place in the tree and ends with its descriptor,
+/// so that the system stays unchanged.
 fn read_unmounted(file: &str) -> io::Result<String> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(no_mount)?;
     fsconfig_create(&context).map_err(no_mount)?;
@@ -33,7 +33,8 @@ fn read_unmounted(file: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// The error of mounting. Here "not found" means that the kernel has no such file system, not that the file is missing.
+/// The error of mounting. Here "not found" means that the kernel has no such file system, not that the file
+/// is missing.
 fn no_mount(error: rustix::io::Errno) -> io::Error {
     match error {
         rustix::io::Errno::NOENT => io::ErrorKind::Unsupported.into(),

@@ -103,7 +103,8 @@ impl Parser<'_> {
         Ok(Expr { kind, span: span.to(end) })
     }
 
-    /// Counts one more part. Without a limit, an expression could be nested more deeply than the stack allows.
+    /// Counts one more part. Without a limit, an expression could be nested more deeply than the stack
+    /// allows.
     fn count(&mut self) -> Parsed<()> {
         match self.parts_left.checked_sub(1) {
             Some(left) => {

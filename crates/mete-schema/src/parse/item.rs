@@ -23,8 +23,8 @@ impl Parser<'_> {
         Block { parts, tail: self.tail() }
     }
 
-    /// Continues at the next line that begins like an item. Remarks on the way belong to the item with the mistake, and
-    /// are dropped with it.
+    /// Continues at the next line that begins like an item. Remarks on the way belong to the item with the
+    /// mistake, and are dropped with it.
     fn recover(&mut self, begin: usize) {
         self.at = self.at.max(begin);
         // At least one word further, because otherwise the same mistake would be found again.
@@ -37,15 +37,15 @@ impl Parser<'_> {
         while self.next_remark(|remark, at| remark.before < at).is_some() {}
     }
 
-    /// Whether a keyword and a name follow. A field may be called `event`, too, but its type stands before it in the
-    /// line.
+    /// Whether a keyword and a name follow. A field may be called `event`, too, but its type stands before it
+    /// in the line.
     fn begins_an_item(&self) -> bool {
         let next = self.words.get(self.at + 1).map(|word| word.token);
         ITEMS.iter().any(|item| self.is_name(item)) && next == Some(Token::Name)
     }
 
-    /// Whether a keyword, a name and a sign follow that no field has behind its name. Then the block before was not
-    /// closed.
+    /// Whether a keyword, a name and a sign follow that no field has behind its name. Then the block before
+    /// was not closed.
     pub(super) fn is_surely_an_item(&self) -> bool {
         let behind = self.words.get(self.at + 2).map(|word| &self.text[word.span.bytes()]);
         self.word().is_first && self.begins_an_item() && matches!(behind, Some("{" | ":"))

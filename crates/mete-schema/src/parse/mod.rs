@@ -1,5 +1,5 @@
-//! Parses text into trees. A generated lexer cuts the text into words. The grammar is small enough for a parser written
-//! by hand, whose messages say what was expected.
+//! Parses text into trees. A generated lexer cuts the text into words. The grammar is small enough for a
+//! parser written by hand, whose messages say what was expected.
 
 mod expression;
 mod item;
@@ -11,8 +11,8 @@ use crate::problem::Problem;
 use crate::source::Span;
 use token::{Remark, Token, Word, Words};
 
-/// Parses one file; `file` is its index in the schema. Mistakes go into `problems`, items without mistakes into the
-/// tree: a mistake in one item does not hide the next item.
+/// Parses one file; `file` is its index in the schema. Mistakes go into `problems`, items without mistakes
+/// into the tree: a mistake in one item does not hide the next item.
 pub fn parse(file: u32, text: &str, problems: &mut Vec<Problem>) -> File {
     let Words { words, remarks } = token::words(file, text, problems);
     let mut parser = Parser { text, words, remarks, at: 0, remark: 0, problems, parts_left: 0 };
@@ -202,7 +202,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether an empty line follows. It is kept, because it separates a comment on a whole file from the first item.
+    /// Whether an empty line follows. It is kept, because it separates a comment on a whole file from the
+    /// first item.
     fn is_blank_behind(&self, remark: Remark) -> bool {
         let rest = self.text[remark.span.end as usize..].chars();
         rest.take_while(|letter| letter.is_whitespace()).filter(|letter| *letter == '\n').count() > 1

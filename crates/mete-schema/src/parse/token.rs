@@ -6,8 +6,8 @@ use crate::limits::{MAX_FILE_BYTES, MAX_NAME_LETTERS, MAX_PROBLEMS};
 use crate::problem::Problem;
 use crate::source::Span;
 
-/// The kinds of word. Keywords are names, too: where no keyword can stand, `event`, `at` and `log` are names like any
-/// other.
+/// The kinds of word. Keywords are names, too: where no keyword can stand, `event`, `at` and `log` are names
+/// like any other.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r]+")]
 pub enum Token {

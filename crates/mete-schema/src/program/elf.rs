@@ -1,15 +1,15 @@
 //! Programs and libraries as files (ELF, 64 bits, little endian): their symbols, segments and notes.
 //!
-//! Only what a point can ask for is read, and only from its place in the file, because programs may be larger than
-//! memory. Nothing is trusted: a part that lies outside of the file counts as missing.
+//! Only what a point can ask for is read, and only from its place in the file, because programs may be larger
+//! than memory. Nothing is trusted: a part that lies outside of the file counts as missing.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The most bytes that are read of one file in all. The largest programs have a fifth of that. Without the limit,
-/// sections that overlap could turn a small file into a large one.
+/// The most bytes that are read of one file in all. The largest programs have a fifth of that. Without the
+/// limit, sections that overlap could turn a small file into a large one.
 const MAX_BYTES: u64 = 2 << 30;
 
 const LOADED: u32 = 1;
@@ -213,7 +213,8 @@ fn symbol<'a>(entry: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
     const CHOOSER: u8 = 10;
     // Section 0 means that the symbol is defined elsewhere.
     let is_elsewhere = u16_at(entry, 6)? == 0;
-    // The lower half of the byte is the type; the type of a symbol that is defined elsewhere may be unknown (0).
+    // The lower half of the byte is the type; the type of a symbol that is defined elsewhere may be unknown
+    // (0).
     let kind = match entry.get(4)? & 15 {
         FUNCTION | CHOOSER | 0 if is_elsewhere => SymbolKind::Imported,
         FUNCTION => SymbolKind::Function,

@@ -171,7 +171,8 @@ impl Program {
         }
     }
 
-    /// The offset in the file of the code at a place: `SYMBOL`, `SYMBOL+0x10`, or an address such as `0x4010`.
+    /// The offset in the file of the code at a place: `SYMBOL`, `SYMBOL+0x10`, or an address such as
+    /// `0x4010`.
     ///
     /// # Errors
     ///
@@ -196,8 +197,8 @@ impl Program {
     fn function(&self, name: &str) -> Result<u64, ProgramError> {
         let path = self.path.display();
         let named = self.functions.get(name);
-        // The chooser takes precedence: a library may also have an older function of the same name, which programs that
-        // are built today do not call.
+        // The chooser takes precedence: a library may also have an older function of the same name, which
+        // programs that are built today do not call.
         if named.is_some_and(|named| named.is_chooser) {
             let title = format!(
                 "`{name}` of {path} stands for several functions; each machine uses the one that suits it"

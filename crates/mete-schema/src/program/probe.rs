@@ -1,4 +1,5 @@
-//! Static probes, which a program's authors put into it with `<sys/sdt.h>`. Each is a note in the program's file.
+//! Static probes, which a program's authors put into it with `<sys/sdt.h>`. Each is a note in the program's
+//! file.
 
 use super::elf::text_at;
 
@@ -30,8 +31,8 @@ pub(super) fn probes(mut notes: &[u8]) -> Vec<Probe> {
 /// The probe of the first note, if it is a probe's, and the notes behind it. `None` if the note is cut off.
 fn note(bytes: &[u8]) -> Option<(Option<Probe>, &[u8])> {
     let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-    // Three words: bytes of the owner, bytes of the content, kind. Then owner and content, each filled up to whole
-    // words. The sizes may be anything, so that each sum is checked.
+    // Three words: bytes of the owner, bytes of the content, kind. Then owner and content, each filled up to
+    // whole words. The sizes may be anything, so that each sum is checked.
     let owner_bytes = word(0)? as usize;
     let begin = 12_usize.checked_add(owner_bytes.checked_next_multiple_of(4)?)?;
     let end = begin.checked_add(word(4)? as usize)?;

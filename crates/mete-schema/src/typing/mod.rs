@@ -1,8 +1,8 @@
 //! Gives each expression of a schema its type, and reports expressions that cannot have one.
 //!
-//! Expressions mean what they mean in C with a 64-bit `long`, where numbers wrap. Two things that C does silently and
-//! no author means are refused: comparing a negative number as if it were a large one, and cutting a number to fit a
-//! field.
+//! Expressions mean what they mean in C with a 64-bit `long`, where numbers wrap. Two things that C does
+//! silently and no author means are refused: comparing a negative number as if it were a large one, and
+//! cutting a number to fit a field.
 
 mod operator;
 mod point;
@@ -86,8 +86,8 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Whether no further problem will be reported. Then the search for the nearest name, which takes long, would be
-    /// wasted.
+    /// Whether no further problem will be reported. Then the search for the nearest name, which takes long,
+    /// would be wasted.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_PROBLEMS
     }

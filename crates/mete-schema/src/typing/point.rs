@@ -95,7 +95,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Asks a program of the machine that the schema is checked for; `None` if that machine's programs are not known.
+    /// Asks a program of the machine that the schema is checked for; `None` if that machine's programs are
+    /// not known.
     fn in_program<T>(
         &self,
         point: &Point,

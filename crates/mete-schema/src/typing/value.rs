@@ -185,9 +185,9 @@ impl Scope<'_> {
         Ok(Value::new(Node::KnownValue(known), kind, span))
     }
 
-    /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument `x`, the
-    /// second the known value `x`. Where the point has an argument called `here`, `here.x` is a member of that. Where
-    /// it has one called `args` and none called `x`, `args.x` is a member of that, too.
+    /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument
+    /// `x`, the second the known value `x`. Where the point has an argument called `here`, `here.x` is a
+    /// member of that. Where it has one called `args` and none called `x`, `args.x` is a member of that, too.
     fn member(&self, base: &Expr, name: &Name, span: Span) -> ValueResult {
         let is_argument = self.argument(&name.text).is_some() || self.argument(ARGS).is_none();
         if matches!(&base.kind, ExprKind::Name(base) if base == ARGS) && is_argument {

@@ -39,8 +39,8 @@ fn note(provider: &str, name: &str, arguments: &str) -> Vec<u8> {
     note
 }
 
-/// A program with the functions `serve` and `_ZN4core4mainE`, with `malloc` from a library, with `copy`, which stands
-/// for several functions, and with the static probe `store:request`, which passes two values.
+/// A program with the functions `serve` and `_ZN4core4mainE`, with `malloc` from a library, with `copy`,
+/// which stands for several functions, and with the static probe `store:request`, which passes two values.
 pub fn program() -> Vec<u8> {
     let mut names = vec![0];
     let symbols = [

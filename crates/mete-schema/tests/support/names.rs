@@ -13,7 +13,8 @@ use mete_schema::{Schema, Source};
 const HEADERS: [&str; 4] =
     ["../mete-kernel/bpf", "../mete-trace/include", "../mete-log/include", "../mete-probe/include"];
 
-/// Names that are not in these headers: keywords and types of C++ and Rust, functions and macros of system headers.
+/// Names that are not in these headers: keywords and types of C++ and Rust, functions and macros of system
+/// headers.
 const OTHERS: &str = "\
     alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return co_yield \
     compl concept consteval constexpr constinit const_cast decltype delete dynamic_cast explicit export false friend \
@@ -69,8 +70,8 @@ pub fn nasty(crate_directory: &str, generated: &str) -> Vec<String> {
     names.into_iter().filter(|name| is_taken(name)).collect()
 }
 
-/// Schemata with at most `most` events each. Each event has one of these names, and a field of each kind, with its own
-/// name and with others.
+/// Schemata with at most `most` events each. Each event has one of these names, and a field of each kind,
+/// with its own name and with others.
 pub fn schemata(names: &[String], most: usize) -> Vec<String> {
     const KINDS: [&str; 4] = ["int", "bool", "address", "char"];
     let fields = |nth: usize| -> String {

@@ -54,8 +54,8 @@ pub enum Payer {
     /// No client: the policy is told the time that the client computed.
     #[default]
     Nobody,
-    /// The client that is switched to: the policy is told the switch as time that it used. It has its whole slice after
-    /// that, or a slice shorter than a switch would never let it compute.
+    /// The client that is switched to: the policy is told the switch as time that it used. It has its whole
+    /// slice after that, or a slice shorter than a switch would never let it compute.
     Incoming,
 }
 

@@ -12,8 +12,8 @@ pub struct Estimate {
     pub mean: f64,
     /// The middle sample, or the mean of the two middle ones.
     pub median: f64,
-    /// Half of the interval: the true mean is at most this far from `mean`, with 95 % confidence (Student's t).
-    /// `None` for a single sample, which says nothing about its own spread.
+    /// Half of the interval: the true mean is at most this far from `mean`, with 95 % confidence (Student's
+    /// t). `None` for a single sample, which says nothing about its own spread.
     pub half_width: Option<f64>,
     /// How many samples there are.
     pub samples: usize,

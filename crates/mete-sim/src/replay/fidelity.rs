@@ -1,4 +1,5 @@
-//! How far the replay of the recorded policy is from the recording, and which results of a replay mean something.
+//! How far the replay of the recorded policy is from the recording, and which results of a replay mean
+//! something.
 
 use mete_policy::Nanoseconds;
 use serde::Serialize;
@@ -56,8 +57,8 @@ pub struct Fidelity {
     pub wakes: u64,
     /// Wake-ups in the recording.
     pub recorded_wakes: u64,
-    /// How much the processor's part of all work differs, in percent of all work; of the processor with the largest
-    /// difference.
+    /// How much the processor's part of all work differs, in percent of all work; of the processor with the
+    /// largest difference.
     pub processors_off_percent: f64,
     /// Whether the recording tells the tick; otherwise it is assumed.
     #[serde(skip)]
@@ -76,8 +77,8 @@ fn p99_ns(thread: &ClientReport) -> Option<u64> {
 }
 
 impl Fidelity {
-    /// Compares the replay under the recorded policy with the recording, whose threads are `recorded`. `None` if no
-    /// wait was recorded.
+    /// Compares the replay under the recorded policy with the recording, whose threads are `recorded`. `None`
+    /// if no wait was recorded.
     pub fn of(
         recording: &Recording,
         recorded: &[ClientReport],

@@ -15,8 +15,8 @@ pub enum Op {
         disk: usize,
         /// How many bytes.
         bytes: Distribution,
-        /// It reads where this task's last read ended: the disk needs no positioning unless it has served another
-        /// task since.
+        /// It reads where this task's last read ended: the disk needs no positioning unless it has served
+        /// another task since.
         goes_on: bool,
     },
     /// Ask a remote machine; its answer comes to this port.

@@ -1,5 +1,5 @@
-//! The case studies of the KLogger paper (KLOG-9): each records the kernel with a shipped schema while a program
-//! runs, or reads a recorded trace, and compares the result with the paper's figure.
+//! The case studies of the KLogger paper (KLOG-9): each records the kernel with a shipped schema while a
+//! program runs, or reads a recorded trace, and compares the result with the paper's figure.
 
 mod cdf;
 pub(crate) mod locks;
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use mete_base::progress::Progress;
 use mete_bench::crew::now_ns;
 
-/// The nanoseconds that work takes, by the fastest of some tries, which was not disturbed. Never 0, so that it can be a
-/// divisor.
+/// The nanoseconds that work takes, by the fastest of some tries, which was not disturbed. Never 0, so that
+/// it can be a divisor.
 fn fastest_ns(work: impl Fn()) -> u64 {
     let tries = (0..50).map(|_| {
         let from_ns = now_ns();

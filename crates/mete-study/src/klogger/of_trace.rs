@@ -14,8 +14,8 @@ pub(super) fn open(directory: &Path, schema: &str, events: &[&str]) -> Result<Re
     Ok(recorded)
 }
 
-/// What the study makes of the trace in this directory. There are no claims and no page, because the trace can be of
-/// any program.
+/// What the study makes of the trace in this directory. There are no claims and no page, because the trace
+/// can be of any program.
 pub(super) fn results<S: Study>(directory: &Path, rows: Vec<Row>, files: Vec<StudyFile>) -> StudyResults {
     let mut report = Report::new(format!("mete study {} --trace {}", S::NAME, directory.display()));
     report.rows = rows;

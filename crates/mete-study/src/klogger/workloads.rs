@@ -1,4 +1,5 @@
-//! Real programs that are watched while they run. They are of the paper's kinds (§9.1), as far as they are installed.
+//! Real programs that are watched while they run. They are of the paper's kinds (§9.1), as far as they are
+//! installed.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

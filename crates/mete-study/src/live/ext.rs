@@ -1,5 +1,5 @@
-//! A sleeper with ten hogs in its control group, beside five groups with a hog each, on one processor, under sched_ext: by a
-//! policy inside the kernel, and by one outside it.
+//! A sleeper with ten hogs in its control group, beside five groups with a hog each, on one processor, under
+//! sched_ext: by a policy inside the kernel, and by one outside it.
 
 use std::time::Duration;
 
@@ -17,14 +17,18 @@ const INSIDE: Means = Means::Dealt(By::Ext, "vtrr");
 const OUTSIDE: Means = Means::Dealt(By::Ext, "distributed-vtrr-kernel");
 const MEANS: [Means; 4] =
     [Means::Dealt(By::Cgroup, "vtrr"), INSIDE, OUTSIDE, Means::Dealt(By::Ext, "group-vtrr")];
-/// How late the sleeper may be in the middle and at the 99th percentile, in microseconds, and what a share may be off, in points.
+/// How late the sleeper may be in the middle and at the 99th percentile, in microseconds, and what a share
+/// may be off, in points.
 const MOST_LATE_US: [f64; 2] = [600.0, 1100.0];
 const MOST_POINTS: f64 = 0.5;
 
 pub(crate) struct LiveExt;
 
 impl Study for LiveExt {
-    about!("live-ext", "how late a sleeper runs among hogs under sched_ext: policies inside and outside the kernel");
+    about!(
+        "live-ext",
+        "how late a sleeper runs among hogs under sched_ext: policies inside and outside the kernel"
+    );
     type Found = Vec<OfMeans>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {

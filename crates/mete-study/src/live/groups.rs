@@ -25,7 +25,8 @@ impl Groups {
     pub fn make(number: usize) -> Result<Groups, Reason> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let control = Path::new(ROOT).join("cgroup.subtree_control");
-        fs::write(&control, "+cpu").map_err(Reason::while_trying("have control groups share processor time"))?;
+        fs::write(&control, "+cpu")
+            .map_err(Reason::while_trying("have control groups share processor time"))?;
         let stage = MADE.fetch_add(1, Ordering::Relaxed);
         let mut groups = Groups(Vec::with_capacity(number));
         for domain in 0..number {

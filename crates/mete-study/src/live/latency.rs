@@ -1,5 +1,5 @@
-//! A sleeper with ten hogs in its domain, beside five domains with a hog each, on one processor: how late it runs, and
-//! what its domain has.
+//! A sleeper with ten hogs in its domain, beside five domains with a hog each, on one processor: how late it
+//! runs, and what its domain has.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Policies that rule running processes (VTRR-6, TAVS-9): shares, and how soon a sleeper runs, under the kernel's own
-//! scheduler, under the dispatcher, and under sched_ext.
+//! Policies that rule running processes (VTRR-6, TAVS-9): shares, and how soon a sleeper runs, under the
+//! kernel's own scheduler, under the dispatcher, and under sched_ext.
 
 pub(crate) mod ext;
 mod groups;

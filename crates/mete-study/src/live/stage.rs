@@ -1,4 +1,5 @@
-//! Processes on one processor, some of which compute and some of which sleep and answer, and what each has got.
+//! Processes on one processor, some of which compute and some of which sleep and answer, and what each has
+//! got.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -62,8 +63,8 @@ pub(crate) struct OfMeans {
 }
 
 impl OfMeans {
-    /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends that, and is in
-    /// the report.
+    /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends
+    /// that, and is in the report.
     pub fn in_turns<const N: usize>(
         all: [Means; N],
         rounds: u64,
@@ -102,7 +103,8 @@ impl OfMeans {
         self.runs.iter().filter_map(value).collect()
     }
 
-    /// The greatest difference between a domain's part of a whole run and what it was to have, in percentage points.
+    /// The greatest difference between a domain's part of a whole run and what it was to have, in percentage
+    /// points.
     pub fn points(&self, wanted: &[f64]) -> Vec<f64> {
         self.each(|run| {
             let parts = run.parts()?;
@@ -188,8 +190,8 @@ const MOST_LATE: usize = 4096;
 const WORDS: usize = LATE + MOST_LATE;
 
 impl Run {
-    /// Has the members run for a while under these means. Domains have these shares; under the kernel's own scheduler each
-    /// member has the nice value of its domain.
+    /// Has the members run for a while under these means. Domains have these shares; under the kernel's own
+    /// scheduler each member has the nice value of its domain.
     pub fn of(
         means: Means,
         parts: &[Part],
@@ -226,9 +228,7 @@ impl Run {
             (0..parts.len()).map(|nth| crew.words(nth)[WAKES].load(Ordering::Acquire)).collect();
         let worked = ruler.work();
         let mut run = Run::default();
-        watch(&mut ruler, time, progress, |now| {
-            run.looks.push((now, used(&crew, parts, shares.len())))
-        })?;
+        watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, parts, shares.len()))))?;
         run.work = ruler.work().zip(worked).map(|(after, before)| Work {
             decisions: after.decisions - before.decisions,
             own_ns: after.own_ns.saturating_sub(before.own_ns),
@@ -262,7 +262,8 @@ impl Run {
         (all > 0.0).then(|| used.iter().map(|used| used / all).collect())
     }
 
-    /// The greatest difference of what a domain had and what its part is, in any window of this length, in milliseconds.
+    /// The greatest difference of what a domain had and what its part is, in any window of this length, in
+    /// milliseconds.
     pub fn worst_error_ms(&self, wanted: &[f64], window: Duration) -> Option<f64> {
         let window = window.as_nanos() as u64;
         let errors = self.looks.iter().enumerate().filter_map(|(nth, (begin, before))| {
@@ -366,7 +367,8 @@ fn late(words: &[std::sync::atomic::AtomicU64], since: u64) -> Vec<f64> {
         .collect()
 }
 
-/// What a member does. Between a bare clone and its end it may make system calls, but allocates nothing and takes no lock.
+/// What a member does. Between a bare clone and its end it may make system calls, but allocates nothing and
+/// takes no lock.
 fn play(member: &MemberWords<'_>) {
     let words = member.words();
     let is_sleeper = words[ROLE].load(Ordering::Relaxed) != 0;

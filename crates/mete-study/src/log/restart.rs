@@ -1,8 +1,9 @@
-//! The papers' reader, for comparison (thesis §4.5.2, figure 4.10). It reads the whole file and then checks whether
-//! the index has moved. If so it begins again. One of its two forms first clears the flags of the control register.
+//! The papers' reader, for comparison (thesis §4.5.2, figure 4.10). It reads the whole file and then checks
+//! whether the index has moved. If so it begins again. One of its two forms first clears the flags of the
+//! control register.
 //!
-//! It differs from the thesis only where our layout does. Here the index counts rows forever and is masked to a place
-//! in the file. So the stamp of the row before the index must be compared, too, as in the thesis.
+//! It differs from the thesis only where our layout does. Here the index counts rows forever and is masked to
+//! a place in the file. So the stamp of the row before the index must be compared, too, as in the thesis.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -34,8 +35,8 @@ impl<'a> Restart<'a> {
         Restart { area, file, control, clears, last_stamp: 0 }
     }
 
-    /// Makes one analysis of at most `limit` trials. It calls `begin` at the beginning of each trial, and `each` for
-    /// each new row, also in trials that fail in the end.
+    /// Makes one analysis of at most `limit` trials. It calls `begin` at the beginning of each trial, and
+    /// `each` for each new row, also in trials that fail in the end.
     pub fn analyse(&mut self, limit: u32, mut begin: impl FnMut(), mut each: impl FnMut(&[u64])) -> Analysis {
         let register = self.area.register(self.file);
         let mut trials = 0;
@@ -60,13 +61,14 @@ impl<'a> Restart<'a> {
         Analysis { trials, rows: found.map_or(0, |(rows, _)| rows), is_complete: found.is_some() }
     }
 
-    /// Reads the file once. The answer is the number of new rows and the newest stamp, or `None` if a writer has
-    /// written meanwhile.
+    /// Reads the file once. The answer is the number of new rows and the newest stamp, or `None` if a writer
+    /// has written meanwhile.
     fn trial(&self, each: &mut impl FnMut(&[u64])) -> Option<(u64, u64)> {
         let before = self.position();
         let (mut rows, mut newest) = (0, self.last_stamp);
         let mut words = [0; 4];
-        // The row at the index may be half written. So the trial begins behind it and ends with the row before it.
+        // The row at the index may be half written. So the trial begins behind it and ends with the row
+        // before it.
         for step in 1..self.control.rows() {
             let row = self.row(before.0 + step, &mut words);
             // The stamp is the last entry of a row.

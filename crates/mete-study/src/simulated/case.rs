@@ -103,8 +103,8 @@ fn option(setting: &str) -> String {
 }
 
 impl Outcome {
-    /// A client's part of all processor time, in percent. It includes the switches to the client, which Xen charges
-    /// to it and counts as its own.
+    /// A client's part of all processor time, in percent. It includes the switches to the client, which Xen
+    /// charges to it and counts as its own.
     pub(crate) fn got_percent(&self, client: ClientId) -> Option<f64> {
         self.report.clients.get(client.index()).map(|client| self.had_percent(client))
     }

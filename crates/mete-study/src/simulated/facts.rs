@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::ran::{Measure, Ran, RanCase};
 use crate::study::head;
 
-/// What `studies/simulated.md` lays out: how many runs each case has, the measures that apply to at least one case, and
-/// the cases line by line.
+/// What `studies/simulated.md` lays out: how many runs each case has, the measures that apply to at least one
+/// case, and the cases line by line.
 pub(super) fn facts<B>(found: &Ran<B>, measures: &[Measure]) -> Value {
     // A column without any value would only make the table wider.
     let apply = measures.iter().filter(|of| found.cases.iter().any(|ran| ran.estimate(of).is_some()));

@@ -14,7 +14,8 @@ pub(crate) fn mean_of(label: &str) -> String {
     format!("{label} (mean, 95 %)")
 }
 
-/// The interval as two ends; `None` where there is nothing to draw, because there is one seed or all results are equal.
+/// The interval as two ends; `None` where there is nothing to draw, because there is one seed or all results
+/// are equal.
 pub(crate) fn interval(estimate: Estimate) -> Interval {
     let half = estimate.half_width.filter(|half| *half > 0.0)?;
     Some((estimate.mean - half, estimate.mean + half))
@@ -39,7 +40,8 @@ impl<B> Ran<B> {
         (Series::new(name, points), intervals)
     }
 
-    /// Bars in groups, each series with its name, the case of each group and what is measured of it; with intervals.
+    /// Bars in groups, each series with its name, the case of each group and what is measured of it; with
+    /// intervals.
     pub(crate) fn bars(
         &self,
         title: &str,

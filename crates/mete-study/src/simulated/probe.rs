@@ -1,5 +1,5 @@
-//! Watches one task closely: what it answers, how long its events wait, how much work it does, and whether the boosts
-//! of its virtual processor served it.
+//! Watches one task closely: what it answers, how long its events wait, how much work it does, and whether
+//! the boosts of its virtual processor served it.
 
 use mete_policy::{ClientId, Event, Grant, Nanoseconds, Observation, ProcessorId, Stop};
 use mete_sim::metrics::{Boosts, Latencies};

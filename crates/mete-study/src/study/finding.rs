@@ -11,7 +11,8 @@ pub(crate) type Findings = Vec<(&'static str, Option<Finding>)>;
 /// A time is noisy if the median of its repetitions is more than this many times the least of them.
 const NOISE: f64 = 1.1;
 
-/// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
+/// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for
+/// repetitions.
 const BUSY: f64 = 10.0;
 
 /// What came out of one claim.
@@ -35,8 +36,8 @@ impl Finding {
         if is_noisy { Finding { verdict: Verdict::TooNoisy, ..self } } else { self }
     }
 
-    /// The same finding, without a verdict if its programs had to share the machine with others, which used this
-    /// percentage of all processors.
+    /// The same finding, without a verdict if its programs had to share the machine with others, which used
+    /// this percentage of all processors.
     pub(crate) fn unless_busy(self, others_percent: f64) -> Finding {
         if others_percent <= BUSY {
             return self;
@@ -60,11 +61,11 @@ pub struct ClaimResult {
     pub verdict: Verdict,
 }
 
-/// Whether a measured time allows no verdict, because the median of its repetitions is more than a tenth above the
-/// least of them. Other load only makes repetitions longer. So on a quiet machine, median and least lie close
-/// together. Repetitions of the time that it is compared with are taken in between, and are as noisy. The studies
-/// apply this rule to all measured times. Where the result is what one time adds to another one, they apply it to
-/// both.
+/// Whether a measured time allows no verdict, because the median of its repetitions is more than a tenth
+/// above the least of them. Other load only makes repetitions longer. So on a quiet machine, median and least
+/// lie close together. Repetitions of the time that it is compared with are taken in between, and are as
+/// noisy. The studies apply this rule to all measured times. Where the result is what one time adds to
+/// another one, they apply it to both.
 pub(crate) fn is_noisy(repetitions: &[f64]) -> bool {
     Summary::of(repetitions).is_some_and(|Summary { min, median, .. }| median > NOISE * min)
 }

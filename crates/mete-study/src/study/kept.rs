@@ -94,7 +94,8 @@ impl Kept {
     }
 }
 
-/// What could not be measured. A row's name is `group: what`, and a group that cannot be measured has one reason.
+/// What could not be measured. A row's name is `group: what`, and a group that cannot be measured has one
+/// reason.
 fn absent(report: &Report) -> Vec<Absent> {
     let mut all: Vec<Absent> = Vec::new();
     for row in report.rows.iter().filter(|row| row.median.is_none() && !row.note.is_empty()) {

@@ -7,10 +7,11 @@
 //!                       └─ pictures, data ─▶ *.svg, *.csv
 //! ```
 //!
-//! A `Study` is code that measures, and a folder under `studies/`. No prose is in the code. What the paper says, and
-//! the sentence that tells what came out here, stand in the folder's `claims.toml`. The page is a template,
-//! `page.md`. Both take numbers from what the code found. Those numbers are kept in `results.json`, so a page can be
-//! made again, after its text was changed, without measuring again: see [`StudyEntry::page_of`].
+//! A `Study` is code that measures, and a folder under `studies/`. No prose is in the code. What the paper
+//! says, and the sentence that tells what came out here, stand in the folder's `claims.toml`. The page is a
+//! template, `page.md`. Both take numbers from what the code found. Those numbers are kept in `results.json`,
+//! so a page can be made again, after its text was changed, without measuring again: see
+//! [`StudyEntry::page_of`].
 //!
 //! | module | what it has |
 //! |---|---|
@@ -92,14 +93,16 @@ pub(crate) trait Study {
     /// Everything that was measured. Empty where the study was stopped or the machine cannot do it.
     type Found;
 
-    /// Measures or simulates, and adds the rows to the report. A value that could not be measured has a row that says
-    /// why. Stops early when `progress` says so.
+    /// Measures or simulates, and adds the rows to the report. A value that could not be measured has a row
+    /// that says why. Stops early when `progress` says so.
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found;
 
-    /// What came out of each claim in `claims.toml`, by its id. A claim without a finding is shown as not measured.
+    /// What came out of each claim in `claims.toml`, by its id. A claim without a finding is shown as not
+    /// measured.
     fn findings(found: &Self::Found) -> Findings;
 
-    /// The values that the page's text needs besides the findings, under the names by which `page.md` calls them.
+    /// The values that the page's text needs besides the findings, under the names by which `page.md` calls
+    /// them.
     fn facts(found: &Self::Found) -> Value;
 
     /// The pictures.
@@ -121,8 +124,8 @@ pub(crate) fn head(report: &Report) -> String {
     format!("# {}\n# {}\n", report.title, report.machine.line())
 }
 
-/// Measures one item after the other until the study is stopped. The answer has the results of those that could be
-/// measured.
+/// Measures one item after the other until the study is stopped. The answer has the results of those that
+/// could be measured.
 pub(crate) fn measure_each<I, T>(
     what: &str,
     items: impl ExactSizeIterator<Item = I>,
@@ -138,7 +141,8 @@ pub(crate) fn measure_each<I, T>(
     all.into_iter().flatten().collect()
 }
 
-/// The same, up to the first item that cannot be measured. It is for items of which each asks for more than the last.
+/// The same, up to the first item that cannot be measured. It is for items of which each asks for more than
+/// the last.
 pub(crate) fn measure_until_failure<I, T>(
     what: &str,
     items: impl ExactSizeIterator<Item = I>,
@@ -208,8 +212,8 @@ impl StudyEntry {
         page::render(self.texts.page, &kept, &claim_results)
     }
 
-    /// The pictures that can be drawn again from the folder's data, because measuring again would give another
-    /// result. `file` gives the text of a file of the folder.
+    /// The pictures that can be drawn again from the folder's data, because measuring again would give
+    /// another result. `file` gives the text of a file of the folder.
     pub fn redraw(&self, file: &dyn Fn(&str) -> Option<String>) -> Vec<StudyFile> {
         let kept = KeptRows::of(self.name, file);
         if kept.is_empty() { Vec::new() } else { (self.redrawn)(&kept) }

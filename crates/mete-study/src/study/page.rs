@@ -1,7 +1,7 @@
 //! Pages and sentences from templates, in the language of Jinja.
 //!
-//! A page begins with `{% extends "page.md" %}`, which is `studies/page.md` and lays out what all pages have in common:
-//! the prose first, then claims, pictures and tables. Filters for numbers:
+//! A page begins with `{% extends "page.md" %}`, which is `studies/page.md` and lays out what all pages have
+//! in common: the prose first, then claims, pictures and tables. Filters for numbers:
 //!
 //! | filter | a number | no value |
 //! |---|---|---|
@@ -51,8 +51,8 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// The number that a value is; `None` for a value that is not there. JSON has no infinite numbers and keeps them as
-/// nothing.
+/// The number that a value is; `None` for a value that is not there. JSON has no infinite numbers and keeps
+/// them as nothing.
 fn number(value: &Value) -> Option<f64> {
     f64::try_from(value.clone()).ok()
 }

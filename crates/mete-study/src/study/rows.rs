@@ -1,5 +1,6 @@
-//! Rows and curves that a folder keeps, read back from comma-separated values. Pictures of measured studies are drawn
-//! again from them, because measuring again would give another result. Simulated studies are simulated again instead.
+//! Rows and curves that a folder keeps, read back from comma-separated values. Pictures of measured studies
+//! are drawn again from them, because measuring again would give another result. Simulated studies are
+//! simulated again instead.
 
 use std::collections::HashMap;
 

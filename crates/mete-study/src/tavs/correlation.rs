@@ -1,5 +1,5 @@
-//! Whether boosts serve the task that they are for: by inspection window (figure 12), and by the width of portmap
-//! counters (figure 13; TAVS paper, §5.2).
+//! Whether boosts serve the task that they are for: by inspection window (figure 12), and by the width of
+//! portmap counters (figure 13; TAVS paper, §5.2).
 
 use mete_sim::metrics::Boosts;
 use serde_json::json;
@@ -13,9 +13,9 @@ const AT_ONCE: &str = "block at once, window";
 const LATE: &str = "block late, window";
 const AT_ONCE_NC: &str = "block at once, NC";
 const LATE_NC: &str = "block late, NC";
-/// The lines of figure 13. There are two kernels: a priority kernel like the paper's Linux 2.6.18, and one that
-/// prefers the task that has used the processor least. For each there are both readings of what packets for several
-/// ports teach (§3.5.2, §3.5.3).
+/// The lines of figure 13. There are two kernels: a priority kernel like the paper's Linux 2.6.18, and one
+/// that prefers the task that has used the processor least. For each there are both readings of what packets
+/// for several ports teach (§3.5.2, §3.5.3).
 const BITS: &str = "network, bits";
 const SLICE_BITS: &str = "network, by driver slice, bits";
 const FAIR_BITS: &str = "network, fair kernel, bits";
@@ -132,8 +132,8 @@ fn network(line: &'static str) -> Case {
     Case::new(line, scenario!("tavs-correlation", "network"), "credit-tavs", ("mixed", "server-0"))
 }
 
-/// Figure 12, for reads that are sent late, for which the paper has its window (§3.5.1), and for reads that are sent
-/// at once. `holds` gets the means with the narrowest window and with this one.
+/// Figure 12, for reads that are sent late, for which the paper has its window (§3.5.1), and for reads that
+/// are sent at once. `holds` gets the means with the narrowest window and with this one.
 fn windows(found: &Ran, measure: &Measure, window: u8, holds: fn(f64, f64) -> bool) -> Option<Finding> {
     let (at_once, late) = (found.means(AT_ONCE, WINDOWS, measure)?, found.means(LATE, WINDOWS, measure)?);
     let of =

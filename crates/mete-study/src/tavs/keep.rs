@@ -1,5 +1,5 @@
-//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless the domain
-//! keeps its place in the run queue: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
+//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless
+//! the domain keeps its place in the run queue: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
 
 use serde_json::json;
 

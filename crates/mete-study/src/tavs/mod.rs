@@ -1,8 +1,8 @@
 //! The studies of the TAVS paper (TAVS-8): scenarios of a host with a driver domain, run over several seeds
 //! with parts of the credit scheduler and of TAVS switched on and off.
 //!
-//! Each study is a [`Plan`](crate::simulated::Plan): its cases, what is measured of them, what came out of the paper's
-//! claims, and the paper's figures.
+//! Each study is a [`Plan`](crate::simulated::Plan): its cases, what is measured of them, what came out of
+//! the paper's claims, and the paper's figures.
 
 pub(crate) mod belief;
 pub(crate) mod correlation;

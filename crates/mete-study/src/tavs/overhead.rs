@@ -22,8 +22,8 @@ const LOOKED_UP_NS: [u32; 2] = [0, 1000];
 const PAPERS_PERCENT: f64 = 0.06;
 /// The greatest quotient of our value and the paper's that counts as the same order of magnitude.
 const LIKE: f64 = 3.0;
-/// How often the calls of a run are timed with tracking and without. That is often enough that the interval of the
-/// median does not end with the least and the greatest sample.
+/// How often the calls of a run are timed with tracking and without. That is often enough that the interval
+/// of the median does not end with the least and the greatest sample.
 const ROUNDS: usize = 21;
 
 /// The guest is alone and ends with hackbench, so its processor time is the time that passes.
@@ -42,8 +42,8 @@ impl Plan for Overhead {
     about!("tavs-overhead", "what it costs that tasks and ports are tracked (section 5.5)");
     const SEEDS: u64 = 3;
     const MEASURES: &'static [Measure] = &[TIME, THROUGHPUT];
-    /// How much longer a switch takes the policy with tracking, in nanoseconds, round by round. Nothing if it could not
-    /// be measured.
+    /// How much longer a switch takes the policy with tracking, in nanoseconds, round by round. Nothing if it
+    /// could not be measured.
     type Besides = Vec<f64>;
 
     fn cases() -> Vec<Case> {
@@ -117,8 +117,8 @@ fn throughput_stays(found: &Ran<Vec<f64>>) -> Option<Finding> {
     Some(Finding::new(json!({ "without": without, "with": with }), with > 0.999 * without))
 }
 
-/// How much longer the policy takes for a call of hackbench with tracking than without, round by round. Nearly all
-/// calls are switches of tasks.
+/// How much longer the policy takes for a call of hackbench with tracking than without, round by round.
+/// Nearly all calls are switches of tasks.
 ///
 /// # Errors
 ///
@@ -157,8 +157,8 @@ mod tests {
             watched.ran_ns
         };
         let [without, with_10, with_300] = [0, 10, 300].map(time);
-        // Tracking delays the guest's slices and ticks a little, so events meet them at other places and a few
-        // switches differ.
+        // Tracking delays the guest's slices and ticks a little, so events meet them at other places and a
+        // few switches differ.
         let (small, large) = ((with_10 - without).as_millis_f64(), (with_300 - without).as_millis_f64());
         assert!((large / small - 30.0).abs() < 1.0, "{small} and {large}");
     }

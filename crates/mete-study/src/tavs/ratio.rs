@@ -1,4 +1,5 @@
-//! PBratio, the part of its time that a mixed domain may spend boosted: figures 11 and 20 (TAVS paper, §5.1, §5.5).
+//! PBratio, the part of its time that a mixed domain may spend boosted: figures 11 and 20 (TAVS paper, §5.1,
+//! §5.5).
 
 use mete_sim::scenario::Shipped;
 use serde_json::json;
@@ -10,7 +11,8 @@ use crate::study::{Finding, Findings, StudyFile, about};
 const BASE: &str = "base";
 const BLOCK: &str = "block";
 const NETWORK: &str = "network";
-/// Cases in which a domain that would continue to run without a boost is not boosted. This is not the paper's rule.
+/// Cases in which a domain that would continue to run without a boost is not boosted. This is not the paper's
+/// rule.
 const SPARING: &str = "network, needless boosts skipped";
 const RATIOS: [f64; 6] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
 /// The size of the reader's files, 128 KiB.

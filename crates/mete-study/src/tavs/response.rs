@@ -1,5 +1,5 @@
-//! Response times of a server that shares its domain with a task that computes: figures 1(a) and 10, and table 1
-//! (TAVS paper, §3.1, §5.1).
+//! Response times of a server that shares its domain with a task that computes: figures 1(a) and 10, and
+//! table 1 (TAVS paper, §3.1, §5.1).
 
 use mete_plot::{self as plot, Axis};
 use mete_policy::ClientId;

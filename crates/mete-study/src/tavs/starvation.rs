@@ -7,15 +7,15 @@ use super::{BASELINE, INHERITANCE, counted_a_second, driver_percent, mbit_per_s,
 use crate::simulated::{Case, Measure, Plan, Ran, scenario};
 use crate::study::{Finding, Findings, StudyFile, about};
 
-/// The same with a driver that hands on each packet by itself. This is one reading of the paper's words that the
-/// driver is preempted "whenever delivering received I/O events to the requesting domain" (§4.1.1). By default the
-/// driver hands on all packets that it finds, as that of Linux does.
+/// The same with a driver that hands on each packet by itself. This is one reading of the paper's words that
+/// the driver is preempted "whenever delivering received I/O events to the requesting domain" (§4.1.1). By
+/// default the driver hands on all packets that it finds, as that of Linux does.
 const ALONE: &str = "baseline, each packet by itself";
 const ALONE_INHERITANCE: &str = "priority inheritance, each packet by itself";
 const BY_ITSELF: &str = "driver.batch=1";
 
-/// Other assumptions about what the paper leaves open: what a packet costs the driver and the domain, whether the
-/// host sees events for packets that were sent, how use is charged, and the parameters of TCP.
+/// Other assumptions about what the paper leaves open: what a packet costs the driver and the domain, whether
+/// the host sees events for packets that were sent, how use is charged, and the parameters of TCP.
 struct Variant {
     /// The names of the lines: with the driver's default, and with each packet by itself.
     line: &'static str,

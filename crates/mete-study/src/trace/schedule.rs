@@ -1,4 +1,5 @@
-//! Which process had a processor from when to when. Each such run is an effective quantum of the paper (§9.1).
+//! Which process had a processor from when to when. Each such run is an effective quantum of the paper
+//! (§9.1).
 
 use std::collections::HashMap;
 
@@ -28,9 +29,9 @@ impl Run {
     }
 }
 
-/// Pairs the events of each processor. A run that began before the trace, ended after it or has a gap in it is left
-/// out, because its length is not known. A run that only the recorder interrupts goes on afterwards, as if there were
-/// no recorder.
+/// Pairs the events of each processor. A run that began before the trace, ended after it or has a gap in it
+/// is left out, because its length is not known. A run that only the recorder interrupts goes on afterwards,
+/// as if there were no recorder.
 #[derive(Debug, Default)]
 pub struct Runs {
     /// The id of the recorder's process, if it is known.

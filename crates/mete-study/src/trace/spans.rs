@@ -73,8 +73,8 @@ impl Span {
     }
 }
 
-/// Pairs beginnings and ends. On one processor, an interrupt may lie within another one, but not within one of its
-/// own kind.
+/// Pairs beginnings and ends. On one processor, an interrupt may lie within another one, but not within one
+/// of its own kind.
 #[derive(Debug, Default)]
 pub struct Spans {
     open: HashMap<u32, Vec<(InterruptKind, u64)>>,
@@ -97,8 +97,8 @@ impl Spans {
         let (kind, is_begin) = InterruptKind::of(seen.name())?;
         let open = self.open.entry(seen.processor).or_default();
         if is_begin {
-            // An open interrupt of the same kind has lost its end, as can happen where recording begins. It must go,
-            // because it could only be paired with an end that belongs to another beginning.
+            // An open interrupt of the same kind has lost its end, as can happen where recording begins. It
+            // must go, because it could only be paired with an end that belongs to another beginning.
             open.retain(|(of, _)| *of != kind);
             open.push((kind, seen.time_ns));
             return None;

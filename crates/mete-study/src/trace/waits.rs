@@ -37,8 +37,8 @@ pub struct Waits {
     open: HashMap<Key, Open>,
 }
 
-/// Process id, processor and lock. A task waits for a lock only once at a time. The processor tells idle tasks apart,
-/// which share the id 0; for other tasks it is 0, because they can migrate.
+/// Process id, processor and lock. A task waits for a lock only once at a time. The processor tells idle
+/// tasks apart, which share the id 0; for other tasks it is 0, because they can migrate.
 type Key = (i32, u32, u64);
 
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,5 @@
-//! The studies of the VTRR paper (VTRR-4 to VTRR-6): how fair proportional-share policies are, and what they cost.
+//! The studies of the VTRR paper (VTRR-4 to VTRR-6): how fair proportional-share policies are, and what they
+//! cost.
 
 pub(crate) mod cost;
 pub(crate) mod error;

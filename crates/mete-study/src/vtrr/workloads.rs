@@ -62,8 +62,8 @@ impl Study for Workloads {
     }
 }
 
-/// A client's work in the page's table: how many units, and the times from one to the next. `None` for a client that has
-/// not done two units.
+/// A client's work in the page's table: how many units, and the times from one to the next. `None` for a
+/// client that has not done two units.
 fn line(ran: &RanWorkload, client: &Client) -> Option<Value> {
     let Summary { median, min, max, .. } = Summary::of(&client.intervals_ms())?;
     Some(json!({
@@ -184,8 +184,8 @@ impl Client {
         self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]).as_millis_f64()).collect()
     }
 
-    /// The jitter of the work: the standard deviation of the time from one unit to the next. It is meaningful here,
-    /// because simulated times have no outliers by disturbed measurements.
+    /// The jitter of the work: the standard deviation of the time from one unit to the next. It is meaningful
+    /// here, because simulated times have no outliers by disturbed measurements.
     fn jitter_ms(&self) -> f64 {
         let intervals = self.intervals_ms();
         // A client without two units of work has no interval; its jitter counts as 0.

@@ -4,8 +4,8 @@
 //!     mete record --schema stopwatch -o trace -- target/release/examples/stopwatch 1000
 //!     mete show trace
 //!
-//! `events.rs` is what `mete schema generate rust stopwatch` prints. Without a recorder, the program does the same work
-//! and records nothing. Compiled with `--cfg mete_disable`, it has no code for recording.
+//! `events.rs` is what `mete schema generate rust stopwatch` prints. Without a recorder, the program does the
+//! same work and records nothing. Compiled with `--cfg mete_disable`, it has no code for recording.
 
 use std::hint::black_box;
 use std::sync::LazyLock;

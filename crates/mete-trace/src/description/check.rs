@@ -8,14 +8,15 @@ use super::layout::{Description, EventLayout, FieldLayout};
 use super::marks;
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 
-/// The rule for names. It keeps them from steering a terminal, and from being code or markup in any format that a
-/// trace is converted to.
+/// The rule for names. It keeps them from steering a terminal, and from being code or markup in any format
+/// that a trace is converted to.
 const NO_NAME: &str = "names are C identifiers of at most 64 letters";
 
 /// Why a description is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
-    /// Another event has the number or the name, the number is reserved, or the name breaks the rule for names.
+    /// Another event has the number or the name, the number is reserved, or the name breaks the rule for
+    /// names.
     #[error("event {name:?} (number {id}): {what}")]
     Event {
         /// The event's name.
@@ -49,8 +50,8 @@ impl Description {
             let what = if !is_name(&event.name) {
                 NO_NAME
             } else if event.id >= FIRST_RESERVED && !marks::is_mark(event) {
-                // A reserved number is accepted only with exactly the mark's layout: programs that read marks rely on
-                // it.
+                // A reserved number is accepted only with exactly the mark's layout: programs that read marks
+                // rely on it.
                 "numbers from 65520 on are reserved"
             } else if !ids.insert(event.id) {
                 "another event has this number"

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::missed::MissedRuns;
 use super::switches::Switches;
 
-/// The most stretches of missed runs that a description lists. If there are more, neighbours are joined, so that no run
-/// is left out.
+/// The most stretches of missed runs that a description lists. If there are more, neighbours are joined, so
+/// that no run is left out.
 const MOST_LISTED: usize = 1000;
 
 /// How a trace was recorded.
@@ -21,9 +21,9 @@ pub struct Circumstances {
     pub not_locked: Option<String>,
     /// Bytes that a flight recorder kept, if it was one. Older records are not in the trace.
     pub flight_bytes: Option<u64>,
-    /// How often the kernel left out a program that would have recorded something, because an interrupt came to the
-    /// program's place while the program was already running there. What the program would have recorded has no serial
-    /// number. So this is a loss that no gap shows.
+    /// How often the kernel left out a program that would have recorded something, because an interrupt came
+    /// to the program's place while the program was already running there. What the program would have
+    /// recorded has no serial number. So this is a loss that no gap shows.
     #[serde(default)]
     pub missed_runs: u64,
     /// Between which moments these runs were, in order, as far as the recorder looked while it recorded.
@@ -48,14 +48,15 @@ pub struct FlushThread {
     pub scheduling: String,
     /// Whether it was bound to its processor, or why not.
     pub placement: String,
-    /// The last fault in the buffer: a program wrote something into it that is no record. What the recorder threw away
-    /// because of it shows as a gap. The faulty program may have determined the size of that gap.
+    /// The last fault in the buffer: a program wrote something into it that is no record. What the recorder
+    /// threw away because of it shows as a gap. The faulty program may have determined the size of that gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub garbled: Option<String>,
 }
 
 impl Circumstances {
-    /// Keeps the missed runs that may have been in this time. A run with no known stretch may have been at any time.
+    /// Keeps the missed runs that may have been in this time. A run with no known stretch may have been at
+    /// any time.
     pub(crate) fn narrow(&mut self, from: Option<Ticks>, until: Option<Ticks>) {
         let outside = self.missed.iter().filter(|missed| !missed.overlaps(from, until));
         let left_out: u64 = outside.map(|missed| missed.runs).sum();

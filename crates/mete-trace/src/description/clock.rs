@@ -1,4 +1,5 @@
-//! The trace's clock: readings of it beside the system's clocks, and the line that turns ticks into nanoseconds.
+//! The trace's clock: readings of it beside the system's clocks, and the line that turns ticks into
+//! nanoseconds.
 
 use mete_log::Ticks;
 use mete_log::clock::{Anchor, Calibration};
@@ -59,9 +60,9 @@ impl ClockAnchor {
 pub struct Clock {
     /// Which clock.
     pub source: ClockSource,
-    /// Readings at the beginning and the end, on every processor. A straight line through the first and the last
-    /// reading turns ticks into nanoseconds. The distance of the other readings from that line tells how well the
-    /// processors' clocks agree.
+    /// Readings at the beginning and the end, on every processor. A straight line through the first and the
+    /// last reading turns ticks into nanoseconds. The distance of the other readings from that line tells how
+    /// well the processors' clocks agree.
     pub anchors: Vec<ClockAnchor>,
 }
 
@@ -82,8 +83,8 @@ impl Clock {
         }
     }
 
-    /// The largest distance of a reading from the line, in nanoseconds: the error to expect when times of different
-    /// processors are compared. `None` if there are fewer than two readings.
+    /// The largest distance of a reading from the line, in nanoseconds: the error to expect when times of
+    /// different processors are compared. `None` if there are fewer than two readings.
     pub fn alignment_error_ns(&self) -> Option<u64> {
         let convert = self.converter()?;
         self.anchors.iter().map(|anchor| convert.ns(anchor.ticks).abs_diff(anchor.monotonic_ns)).max()

@@ -6,7 +6,8 @@ use rustix::fs::Mode;
 
 /// The name of the description.
 pub const FILE_NAME: &str = "description.json";
-/// The name of the description that was replaced by the current one. It is read if the current one cannot be read.
+/// The name of the description that was replaced by the current one. It is read if the current one cannot be
+/// read.
 pub const FORMER_FILE_NAME: &str = "description.before.json";
 /// The name of a description that is still being written.
 pub const NEW_FILE_NAME: &str = "description.json.new";

@@ -16,8 +16,8 @@ pub struct Description {
 /// The layout of one event's records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventLayout {
-    /// The event's number in the records' headers. Numbers from `0xfff0` on belong to the recorder's marks; only marks
-    /// that have fields are listed.
+    /// The event's number in the records' headers. Numbers from `0xfff0` on belong to the recorder's marks;
+    /// only marks that have fields are listed.
     pub id: u16,
     /// The event's name.
     pub name: String,
@@ -78,7 +78,8 @@ impl FieldKind {
 }
 
 impl FieldLayout {
-    /// Bytes from the beginning of the record to the end of the field. No overflow: both numbers have 16 bits.
+    /// Bytes from the beginning of the record to the end of the field. No overflow: both numbers have 16
+    /// bits.
     pub(super) fn end(&self) -> usize {
         usize::from(self.offset) + usize::from(self.bytes)
     }

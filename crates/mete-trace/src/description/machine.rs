@@ -23,7 +23,8 @@ pub struct Machine {
     /// Those threads that had another name or process when the recorder looked first: as they were then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads_before: Vec<ThreadName>,
-    /// Names of addresses that occur in records, in the order of the addresses: those of the kernel's own data.
+    /// Names of addresses that occur in records, in the order of the addresses: those of the kernel's own
+    /// data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbols: Vec<AddressName>,
 }

@@ -1,4 +1,5 @@
-//! The recorder's own events that have fields: their layouts, and the words of a mark that an event is switched.
+//! The recorder's own events that have fields: their layouts, and the words of a mark that an event is
+//! switched.
 
 use super::layout::{Description, EventLayout, FieldKind, FieldLayout};
 use crate::record::{HEADER_BYTES, MISSED_RUNS, SWITCHED_OFF, SWITCHED_ON};

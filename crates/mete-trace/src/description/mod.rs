@@ -1,7 +1,7 @@
 //! What a trace says about itself: `description.json` in its directory.
 //!
-//! The recorder writes this file when recording begins and again when it ends. A trace whose recorder was killed
-//! keeps the first version, which is enough to read it.
+//! The recorder writes this file when recording begins and again when it ends. A trace whose recorder was
+//! killed keeps the first version, which is enough to read it.
 //!
 //! | module | what it describes |
 //! |---|---|

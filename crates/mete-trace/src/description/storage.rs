@@ -50,8 +50,8 @@ pub enum DescriptionFileError {
 }
 
 impl TraceDescription {
-    /// Writes the description into a directory. At any moment the directory has a whole description or none, also if
-    /// the machine stops.
+    /// Writes the description into a directory. At any moment the directory has a whole description or none,
+    /// also if the machine stops.
     ///
     /// # Errors
     ///
@@ -72,8 +72,8 @@ impl TraceDescription {
                 Ok(())
             }
             Err(source) => {
-                // The unfinished file is of no use. If it cannot be removed, the first error is still the one to
-                // report.
+                // The unfinished file is of no use. If it cannot be removed, the first error is still the one
+                // to report.
                 let _ = folder.remove(NEW_FILE_NAME);
                 Err(DescriptionFileError::File { what: "write", path: directory.join(FILE_NAME), source })
             }
@@ -96,7 +96,8 @@ impl TraceDescription {
         }
     }
 
-    /// Reads the description that was replaced. What was known when recording began is enough to read a trace.
+    /// Reads the description that was replaced. What was known when recording began is enough to read a
+    /// trace.
     pub(crate) fn read_former(directory: &Path) -> Option<TraceDescription> {
         TraceDescription::read_file(&directory.join(FORMER_FILE_NAME)).ok()
     }
@@ -121,8 +122,8 @@ impl TraceDescription {
     }
 }
 
-/// The beginning of a regular file. A caller that asks for one byte beyond its limit sees whether the limit is
-/// exceeded.
+/// The beginning of a regular file. A caller that asks for one byte beyond its limit sees whether the limit
+/// is exceeded.
 fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular::open(path)?.take(most).read_to_end(&mut bytes)?;
@@ -136,9 +137,9 @@ fn replace(folder: &Folder, bytes: &[u8]) -> io::Result<()> {
     folder.rename(NEW_FILE_NAME, FILE_NAME)
 }
 
-/// Not a [draft](mete_base::draft), although that is written in the same way. The unfinished file has a fixed name,
-/// by which a directory is known in which nothing was recorded; between the sync and the rename, the old description
-/// gets its second name; and the directory is one that is held open, not a path.
+/// Not a [draft](mete_base::draft), although that is written in the same way. The unfinished file has a fixed
+/// name, by which a directory is known in which nothing was recorded; between the sync and the rename, the
+/// old description gets its second name; and the directory is one that is held open, not a path.
 fn write_synced(folder: &Folder, bytes: &[u8]) -> io::Result<()> {
     // A file that a killed recorder has left is of no use, and may belong to any user.
     let _ = folder.remove(NEW_FILE_NAME);
@@ -149,15 +150,15 @@ fn write_synced(folder: &Folder, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Keeps the old description under a second name. Without it, one damaged file would leave blocks that no description
-/// belongs to. Where it cannot be kept there is no second description.
+/// Keeps the old description under a second name. Without it, one damaged file would leave blocks that no
+/// description belongs to. Where it cannot be kept there is no second description.
 fn keep_former(folder: &Folder) {
     let _ = folder.remove(FORMER_FILE_NAME);
     let _ = linkat(folder, FILE_NAME, folder, FORMER_FILE_NAME, AtFlags::empty());
 }
 
-/// Makes the names in a directory, and the directory's own name, survive a stop of the machine. Not every file system
-/// can do that. The content of the files is safe in any case.
+/// Makes the names in a directory, and the directory's own name, survive a stop of the machine. Not every
+/// file system can do that. The content of the files is safe in any case.
 fn sync_directory(folder: &Folder) {
     for directory in
         [folder.open().ok(), folder.folder("..").and_then(|above| above.open()).ok()].into_iter().flatten()

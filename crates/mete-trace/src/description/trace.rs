@@ -25,7 +25,8 @@ pub struct TraceDescription {
     pub version: u32,
     /// The recording's number, in hexadecimal: every block carries it.
     pub recording: String,
-    /// Whether recording was stopped in order. If not, `completeness` is empty, and only the blocks tell what is there.
+    /// Whether recording was stopped in order. If not, `completeness` is empty, and only the blocks tell what
+    /// is there.
     pub finished: bool,
     /// Bytes of each block.
     pub block_bytes: u32,
@@ -47,8 +48,8 @@ pub struct TraceDescription {
 /// One processor's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceFile {
-    /// The processor. Files of programs' own events, beside the kernel's files, have the numbers after the last
-    /// processor's.
+    /// The processor. Files of programs' own events, beside the kernel's files, have the numbers after the
+    /// last processor's.
     pub processor: u32,
     /// The file's name, in the trace's directory.
     pub name: String,

@@ -1,5 +1,5 @@
-//! The flush thread moves one processor's records from its buffer into blocks, and the blocks to where they are kept
-//! (KLogger §5.2).
+//! The flush thread moves one processor's records from its buffer into blocks, and the blocks to where they
+//! are kept (KLogger §5.2).
 //!
 //! ```text
 //!   the low-water mark is reached, or half of it when the thread looks by itself,
@@ -11,10 +11,10 @@
 //!                 └────────── until everything that was there is out ◀───────┘
 //! ```
 //!
-//! The thread copies records out of the buffer before it checks and sums them, and it writes blocks from the copy.
-//! KLogger writes from the buffer itself. But a producer can still change the buffer then, and the checksum of the
-//! block would not match its content. The thread copies while the records are in the cache. That costs less than
-//! writing them.
+//! The thread copies records out of the buffer before it checks and sums them, and it writes blocks from the
+//! copy. KLogger writes from the buffer itself. But a producer can still change the buffer then, and the
+//! checksum of the block would not match its content. The thread copies while the records are in the cache.
+//! That costs less than writing them.
 
 mod link;
 mod writer;
@@ -41,14 +41,16 @@ use crate::record::{DUMP_BEGIN, DUMP_FINISH, Head};
 use crate::symbols::AddressCollector;
 use crate::thread;
 
-/// How long a record may wait in the buffer before it is written, and then again in an open block: a second together.
+/// How long a record may wait in the buffer before it is written, and then again in an open block: a second
+/// together.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// How long the end of a recording waits for producers that are in the middle of a record.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// One processor's flush thread.
 ///
-/// Its methods get the [`Consumer`] of the buffer at which it works, because the consumer borrows from `buffers`.
+/// Its methods get the [`Consumer`] of the buffer at which it works, because the consumer borrows from
+/// `buffers`.
 pub(crate) struct Flusher<B> {
     pub buffers: Arc<B>,
     /// Hands over the buffers with which to go on.
@@ -69,8 +71,8 @@ pub(crate) struct Flusher<B> {
 pub(crate) struct FlushProgress {
     /// The serial number at which the current buffer began.
     serial: u64,
-    /// The number of events that had occurred when the last flush was over. As long as there are no more, the buffer
-    /// holds only the flush's own marks, and there is nothing to flush.
+    /// The number of events that had occurred when the last flush was over. As long as there are no more, the
+    /// buffer holds only the flush's own marks, and there is nothing to flush.
     quiet_serial: u64,
     last_flush: Instant,
 }
@@ -126,7 +128,8 @@ impl<B: Buffers> Flusher<B> {
         let mut pace = Pace::new(buffer.capacity());
         let (mut looked, mut taken) = (Instant::now(), buffer.reserved().words);
         while !self.is_over() {
-            // The calls are read before the thread looks: a call that comes after the look ends the sleep at once.
+            // The calls are read before the thread looks: a call that comes after the look ends the sleep at
+            // once.
             let calls = buffer.calls().load(Ordering::Acquire);
             // The requests, too: a later request is not answered by a flush that began before it.
             let requests = self.link.requests.load(Ordering::Acquire);
@@ -184,8 +187,8 @@ impl<B: Buffers> Flusher<B> {
         self.report_flush(consumer);
     }
 
-    /// Writes an event that tells of a flush. A mark that finds no room is a loss like any other: its serial number is
-    /// missing.
+    /// Writes an event that tells of a flush. A mark that finds no room is a loss like any other: its serial
+    /// number is missing.
     fn put_mark(&self, buffer: Buffer<'_>, event: u16) {
         // Gathered events are older than this moment, so a mark would be out of order among them.
         if self.buffers.is_gathered(self.processor as usize) {
@@ -244,8 +247,9 @@ impl<B: Buffers> Flusher<B> {
         self.link.report().anchors.push(ClockAnchor::now(self.clock, self.place()));
     }
 
-    /// Empties the buffer for good. Producers should have stopped. The thread waits for a producer that is in the
-    /// middle of a record. It gives up a record that is never completed, and everything after that record.
+    /// Empties the buffer for good. Producers should have stopped. The thread waits for a producer that is in
+    /// the middle of a record. It gives up a record that is never completed, and everything after that
+    /// record.
     fn empty(&mut self, consumer: &mut Consumer<'_>) {
         self.flush(consumer, false);
         let begun = Instant::now();
@@ -264,14 +268,15 @@ impl<B: Buffers> Flusher<B> {
     }
 }
 
-/// Sleeps until there is a reason to look at the buffer: a call that `calls` does not count, or the time is over.
+/// Sleeps until there is a reason to look at the buffer: a call that `calls` does not count, or the time is
+/// over.
 fn sleep(buffer: Buffer<'_>, calls: u32, time: Duration) {
     let limit = futex::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
     match futex::wait(buffer.calls(), futex::Flags::empty(), calls, Some(&limit)) {
         // Every way in which this ends is a reason to look: a call, a change, the time, a signal.
         Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
-        // The memory of an eBPF map belongs to no file, and no futex can be in it. No producer calls from there,
-        // either.
+        // The memory of an eBPF map belongs to no file, and no futex can be in it. No producer calls from
+        // there, either.
         Err(_) => std::thread::sleep(time),
     }
 }

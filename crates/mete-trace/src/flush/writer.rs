@@ -22,8 +22,8 @@ pub(crate) struct BlockWriter {
     link: Arc<FlushLink>,
     /// When the first record came into the open block.
     opened: Option<Instant>,
-    /// Whether a block is closed when it has waited long, full or not. What is in a file survives the recorder. What is
-    /// in memory does not, and there small blocks would displace large ones.
+    /// Whether a block is closed when it has waited long, full or not. What is in a file survives the
+    /// recorder. What is in memory does not, and there small blocks would displace large ones.
     closes_early: bool,
 }
 
@@ -58,12 +58,14 @@ impl BlockWriter {
         }
     }
 
-    /// Closes the last block, with records or without: it says that the recording ends after `occurred` events.
+    /// Closes the last block, with records or without: it says that the recording ends after `occurred`
+    /// events.
     pub fn seal_last(&mut self, occurred: u64) {
         self.pending.push(Arc::new(self.builder.seal_last(occurred)));
     }
 
-    /// Writes the closed blocks; false if that fails. The blocks are kept then, and the next call tries again.
+    /// Writes the closed blocks; false if that fails. The blocks are kept then, and the next call tries
+    /// again.
     pub fn write(&mut self) -> bool {
         if self.builder.is_full() {
             self.seal();
@@ -80,7 +82,8 @@ impl BlockWriter {
         self.pending.is_empty()
     }
 
-    /// Writes as many blocks as there is room for, after `error` has shown that there is no room for all of them.
+    /// Writes as many blocks as there is room for, after `error` has shown that there is no room for all of
+    /// them.
     fn write_singly(&mut self, error: &io::Error) -> usize {
         let refused = self.pending.iter().position(|block| self.sink.take(slice::from_ref(block)).is_err());
         refused
@@ -97,7 +100,8 @@ impl BlockWriter {
         self.pending[..taken].iter().for_each(|block| report.note(block));
     }
 
-    /// Tells the sink that a watched event has come: what is kept now, and what follows, must not be let go soon.
+    /// Tells the sink that a watched event has come: what is kept now, and what follows, must not be let go
+    /// soon.
     pub fn hold(&mut self) {
         self.sink.hold();
     }

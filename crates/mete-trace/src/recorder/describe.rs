@@ -53,8 +53,8 @@ impl<B: Buffers> Recorder<B> {
     /// Brings the description in memory up to date.
     pub(super) fn update(&mut self, finished: bool) {
         let reports = self.reports();
-        // The flush threads' readings are in the description already if this is not the first update. They are taken
-        // out and added again, so that each is there once.
+        // The flush threads' readings are in the description already if this is not the first update. They
+        // are taken out and added again, so that each is there once.
         let own = self
             .trace
             .clock
@@ -64,7 +64,8 @@ impl<B: Buffers> Recorder<B> {
         let anchors = own.chain(reports.iter().flat_map(|report| &report.anchors)).copied().collect();
         self.trace.clock.anchors = anchors;
         self.trace.finished = finished;
-        // A flight recorder's accounts are of all that it has recorded, and a dump has only the newest part of it.
+        // A flight recorder's accounts are of all that it has recorded, and a dump has only the newest part
+        // of it.
         let has_all = finished && self.options.keeps_all();
         self.trace.completeness = if has_all { self.accounts() } else { Vec::new() };
         self.trace.circumstances.flush_threads = reports.into_iter().map(how_it_ran).collect();

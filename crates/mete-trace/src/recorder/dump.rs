@@ -10,8 +10,8 @@ use crate::memory::Buffers;
 use crate::sink::{FileSink, Flight, Sink};
 
 impl<B: Buffers> Recorder<B> {
-    /// What a flight recorder's memory holds, by file: the accounts that a dump of it would have. Other recorders keep
-    /// nothing in memory, and the list is empty.
+    /// What a flight recorder's memory holds, by file: the accounts that a dump of it would have. Other
+    /// recorders keep nothing in memory, and the list is empty.
     pub fn kept(&self) -> Vec<Account> {
         let flights = self.flights.iter().enumerate();
         flights.map(|(file, flight)| flight.account(file as u32, self.buffers.programs_of(file))).collect()
@@ -63,7 +63,8 @@ impl<B: Buffers> Recorder<B> {
             let path = directory.path.join(name);
             written.map_err(|source| RecordError::Create { what: "write", path, source })?;
         }
-        // Released only when all files are written: after a failed dump, a second one still finds the held blocks.
+        // Released only when all files are written: after a failed dump, a second one still finds the held
+        // blocks.
         self.flights.iter().for_each(Flight::release);
         Ok(self.trace.write_into(&directory.folder, &directory.path)?)
     }

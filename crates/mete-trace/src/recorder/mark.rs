@@ -1,4 +1,5 @@
-//! The recorder's own events among those of the producers: events that are switched, and runs that the kernel left out.
+//! The recorder's own events among those of the producers: events that are switched, and runs that the kernel
+//! left out.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,9 @@ use crate::thread;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl<B: Buffers> Recorder<B> {
-    /// Marks on every processor that events, given by their numbers, are switched. Call this before they are switched
-    /// off, and after they are switched on. Buffers in which [events are gathered](Buffers::is_gathered) get no mark.
+    /// Marks on every processor that events, given by their numbers, are switched. Call this before they are
+    /// switched off, and after they are switched on. Buffers in which
+    /// [events are gathered](Buffers::is_gathered) get no mark.
     pub fn mark_switched(&mut self, events: &[u16], on: bool) {
         for event in events {
             let Some(layout) = self.layout(|layout| layout.id == *event).cloned() else { continue };
@@ -38,8 +40,8 @@ impl<B: Buffers> Recorder<B> {
         }
         for name in &self.trace.circumstances.switches.off_at_first {
             if let Some(layout) = self.layout(|layout| layout.name == *name) {
-                // Gathered events are marked, too: nothing is in their buffers yet that a mark could be out of order
-                // with.
+                // Gathered events are marked, too: nothing is in their buffers yet that a mark could be out
+                // of order with.
                 self.mark_switch(layout, false, |_| true);
             }
         }
@@ -52,15 +54,16 @@ impl<B: Buffers> Recorder<B> {
         }
     }
 
-    /// Looks how often the kernel has left out programs so far. If that is more than at the look before, a mark says
-    /// between which two moments the new runs were, and the description lists them. Returns the number of new runs.
+    /// Looks how often the kernel has left out programs so far. If that is more than at the look before, a
+    /// mark says between which two moments the new runs were, and the description lists them. Returns the
+    /// number of new runs.
     ///
     /// # Errors
     ///
     /// Those of `count`.
     pub fn look_for_missed_runs<E>(&mut self, count: impl FnOnce() -> Result<u64, E>) -> Result<u64, E> {
-        // Read before counting: a run that is left out during the count is found by this look or by the next one, and
-        // is not before the `since` of either.
+        // Read before counting: a run that is left out during the count is found by this look or by the next
+        // one, and is not before the `since` of either.
         let before = self.options.clock.now();
         let runs = count()?.saturating_sub(self.trace.circumstances.missed_runs);
         let since = std::mem::replace(&mut self.looked, before);
@@ -89,8 +92,8 @@ impl<B: Buffers> Recorder<B> {
         self.trace.description.events.iter().find(|layout| of(layout))
     }
 
-    /// Puts a mark into a buffer. A mark that finds no room is a loss like any other, and the description still says
-    /// what happened.
+    /// Puts a mark into a buffer. A mark that finds no room is a loss like any other, and the description
+    /// still says what happened.
     fn put(&self, buffer: usize, id: u16, words: &[u64]) {
         let buffer = self.buffers.buffer(buffer);
         let producer = Producer::new(buffer);

@@ -36,8 +36,8 @@ use crate::sink::{FileSink, Flight, Sink};
 use crate::symbols::{AddressCollector, Addresses};
 use crate::thread;
 
-/// A running recording. If it is dropped without [`Recorder::stop`], it ends its threads and keeps what they wrote. The
-/// description then says that the recording was not finished.
+/// A running recording. If it is dropped without [`Recorder::stop`], it ends its threads and keeps what they
+/// wrote. The description then says that the recording was not finished.
 #[derive(Debug)]
 pub struct Recorder<B: Buffers> {
     buffers: Arc<B>,
@@ -64,8 +64,8 @@ struct FlushHandle<B> {
 
 /// How long a flush thread may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The time between the first two readings of the clocks. It determines the accuracy of the clock's rate in a trace
-/// whose recorder was killed: about one part in ten thousand.
+/// The time between the first two readings of the clocks. It determines the accuracy of the clock's rate in a
+/// trace whose recorder was killed: about one part in ten thousand.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 impl<B: Buffers> Recorder<B> {
@@ -194,7 +194,8 @@ impl<B: Buffers> Recorder<B> {
         self.threads.iter().map(|thread| thread.link.seen.load(Ordering::Relaxed)).sum()
     }
 
-    /// Changes the low-water mark: flushes are due when less than `percent` of a buffer is free (KLogger §4.3).
+    /// Changes the low-water mark: flushes are due when less than `percent` of a buffer is free (KLogger
+    /// §4.3).
     pub fn set_low_water(&self, percent: u8) {
         (0..self.buffers.processors()).for_each(|nth| self.buffers.buffer(nth).set_low_water(percent));
     }
@@ -203,16 +204,17 @@ impl<B: Buffers> Recorder<B> {
     ///
     /// # Errors
     ///
-    /// [`RecordError::NoAnswer`] if a thread does not return from its disk, [`RecordError::Write`] if its disk refuses,
-    /// as a full one does.
+    /// [`RecordError::NoAnswer`] if a thread does not return from its disk, [`RecordError::Write`] if its
+    /// disk refuses, as a full one does.
     pub fn flush(&self) -> Result<(), RecordError> {
         self.await_all(&self.ask_all())
     }
 
-    /// Goes on with other buffers, one for one. The content of the old ones is written first, and serial numbers go on.
+    /// Goes on with other buffers, one for one. The content of the old ones is written first, and serial
+    /// numbers go on.
     ///
-    /// No producer may write into an old or a new buffer during the call. If one does, its events are not in the trace,
-    /// and not known to be lost. A buffer that is the same as before is left alone.
+    /// No producer may write into an old or a new buffer during the call. If one does, its events are not in
+    /// the trace, and not known to be lost. A buffer that is the same as before is left alone.
     ///
     /// # Errors
     ///
@@ -258,28 +260,28 @@ impl<B: Buffers> Recorder<B> {
         refused.map_or(Ok(()), |why| Err(RecordError::Write { processor, why }))
     }
 
-    /// Stops the flush threads after they have emptied their buffers. Returns what each of them has written and what
-    /// not. This is known also if [`Recorder::stop`] cannot write the last description afterwards.
+    /// Stops the flush threads after they have emptied their buffers. Returns what each of them has written
+    /// and what not. This is known also if [`Recorder::stop`] cannot write the last description afterwards.
     pub fn settle(&mut self) -> Vec<Account> {
         self.end_threads();
         self.accounts()
     }
 
-    /// Removes a trace that gives way to this one: the recording has begun for certain. Until this is called, or until
-    /// the recording is stopped, [`Recorder::discard`] puts the old trace back.
+    /// Removes a trace that gives way to this one: the recording has begun for certain. Until this is called,
+    /// or until the recording is stopped, [`Recorder::discard`] puts the old trace back.
     pub fn remove_former(&mut self) {
         self.directory.iter_mut().for_each(Directory::remove_former);
     }
 
-    /// Ends the recording and removes its trace, and the directories that were made for it. The trace of something that
-    /// never ran would only be in the way of the next one.
+    /// Ends the recording and removes its trace, and the directories that were made for it. The trace of
+    /// something that never ran would only be in the way of the next one.
     pub fn discard(mut self) {
         self.end_threads();
         self.directory.iter().for_each(|directory| self.remove(directory));
     }
 
-    /// Removes an unfinished trace: it is of no use, and it may occupy exactly the space that is missing. What cannot
-    /// be removed stays, because the reason why there is no trace is the more important error.
+    /// Removes an unfinished trace: it is of no use, and it may occupy exactly the space that is missing.
+    /// What cannot be removed stays, because the reason why there is no trace is the more important error.
     fn remove(&self, directory: &Directory) {
         let blocks = self.trace.files.iter().map(|file| file.name.as_str());
         directory.remove(blocks.chain([FILE_NAME, FORMER_FILE_NAME]));
@@ -287,8 +289,8 @@ impl<B: Buffers> Recorder<B> {
 
     /// Stops the flush threads after they have emptied their buffers, and writes the last description.
     ///
-    /// Producers should have stopped before. What they record later is not in the trace, and not known to be lost. What
-    /// could not be written is `unwritten` in its account.
+    /// Producers should have stopped before. What they record later is not in the trace, and not known to be
+    /// lost. What could not be written is `unwritten` in its account.
     ///
     /// # Errors
     ///

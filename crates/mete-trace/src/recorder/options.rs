@@ -26,9 +26,9 @@ pub struct Options {
     pub domains: Vec<String>,
     /// Names of the events that are off at first, for the description.
     pub off_at_first: Vec<String>,
-    /// Numbers of events whose occurrences are counted for [`Recorder::seen`](crate::Recorder::seen). When one occurs,
-    /// a flight recorder holds what it has until it is dumped, and the same amount again of what follows. Later records
-    /// are not kept.
+    /// Numbers of events whose occurrences are counted for [`Recorder::seen`](crate::Recorder::seen). When
+    /// one occurs, a flight recorder holds what it has until it is dumped, and the same amount again of what
+    /// follows. Later records are not kept.
     pub watched: Vec<u16>,
 }
 

@@ -114,8 +114,8 @@ pub fn record(event: u16, serial: u64, time: u64, fields: &[u64]) -> Vec<u64> {
     words
 }
 
-/// Writes one processor's file of these records, whose serial numbers must rise. `occurred` events occurred in all.
-/// Returns the number of blocks.
+/// Writes one processor's file of these records, whose serial numbers must rise. `occurred` events occurred
+/// in all. Returns the number of blocks.
 pub fn write_file(directory: &Path, processor: u32, records: &[(u64, Vec<u64>)], occurred: u64) -> usize {
     let mut builder = Builder::new(RECORDING, processor, BLOCK_BYTES);
     let mut blocks = Vec::new();

@@ -38,7 +38,8 @@ impl WeightFile {
         // The root of version 1 has such a file, too.
         let path = paths.into_iter().find(|path| path.exists() && !is_root(group));
         let path = path.ok_or_else(|| why_none(group))?;
-        // The processes that put weights back run in another directory, so a relative path would mean nothing to them.
+        // The processes that put weights back run in another directory, so a relative path would mean nothing
+        // to them.
         let path = fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let found = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(WeightFile { path, device: found.dev(), inode: found.ino() })
@@ -79,7 +80,8 @@ impl WeightFile {
         self.open(OFlags::RDONLY).is_ok()
     }
 
-    /// Opens this file. Its path may come from a journal, and another file may be there by now: that one is not opened.
+    /// Opens this file. Its path may come from a journal, and another file may be there by now: that one is
+    /// not opened.
     fn open(&self, access: OFlags) -> io::Result<File> {
         match self.open_at(&self.path, access) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

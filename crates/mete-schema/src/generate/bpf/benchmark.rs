@@ -1,8 +1,8 @@
 //! Programs that log an event with dummy data, to measure what logging costs (paper §4.4).
 //!
-//! The kernel runs such a program a given number of times in a row, and reports how long that took. The program writes
-//! the same record by the same code as the programs at the points. What those do before, to find out what is to be
-//! logged, is not part of it.
+//! The kernel runs such a program a given number of times in a row, and reports how long that took. The
+//! program writes the same record by the same code as the programs at the points. What those do before, to
+//! find out what is to be logged, is not part of it.
 
 use std::fmt::Write;
 

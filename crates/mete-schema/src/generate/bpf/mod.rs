@@ -12,14 +12,14 @@
 //! | `METE_STATIC_ARGUMENT(ctx, n)` | value n of a static probe, from 0; defined in `usdt.h` |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
-//! `METE_BEGIN` gives NULL if there is no room, or if the event is off. Only schemata with static probes include
-//! `usdt.h`.
+//! `METE_BEGIN` gives NULL if there is no room, or if the event is off. Only schemata with static probes
+//! include `usdt.h`.
 //!
-//! That file also includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared
-//! with only those members that are read. The loader finds where the members lie (CO-RE).
+//! That file also includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are
+//! declared with only those members that are read. The loader finds where the members lie (CO-RE).
 //!
-//! Programs do not write the header: a reader of the buffer takes its first word as the sign that the record is
-//! complete.
+//! Programs do not write the header: a reader of the buffer takes its first word as the sign that the record
+//! is complete.
 
 mod benchmark;
 mod spare;
@@ -45,8 +45,8 @@ use value::Writer;
 ///
 /// # Errors
 ///
-/// Points for which no program can be made: `probe`, which is not a place in the kernel, and tracepoints whose records
-/// were not described. Values that lie behind too many pointers.
+/// Points for which no program can be made: `probe`, which is not a place in the kernel, and tracepoints
+/// whose records were not described. Values that lie behind too many pointers.
 pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Result<String, Problems> {
     let points = schema.points.iter().zip(&checked.points);
     let refused = points.filter_map(|(point, checked)| refusal(point, checked));
@@ -85,8 +85,8 @@ fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
     Some(Problem::new(point.span, title, label).help(help.to_owned()))
 }
 
-/// The most pointers that the loader library's macro follows, where the kernel does not let a program follow them
-/// itself.
+/// The most pointers that the loader library's macro follows, where the kernel does not let a program follow
+/// them itself.
 const MOST_POINTERS: usize = 9;
 
 /// Values that lie behind too many pointers.
@@ -144,8 +144,8 @@ fn name(nth: usize) -> String {
     format!("mete_at_{nth}")
 }
 
-/// Switches off the warnings that a user's expressions may cause. The expressions have been checked, and their style is
-/// the user's choice.
+/// Switches off the warnings that a user's expressions may cause. The expressions have been checked, and
+/// their style is the user's choice.
 const QUIET: &str = "\
 #pragma clang diagnostic ignored \"-Wparentheses-equality\"
 #pragma clang diagnostic ignored \"-Wtautological-compare\"
@@ -153,8 +153,8 @@ const QUIET: &str = "\
 
 ";
 
-/// The indexes of the points at each place. They share one program, because a second program at the same place would
-/// cost more than the work of the first one.
+/// The indexes of the points at each place. They share one program, because a second program at the same
+/// place would cost more than the work of the first one.
 fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     // In the schema's order, so that the same schema always gives the same text.
     let mut order: Vec<(&Target, Vec<usize>)> = Vec::new();
@@ -167,8 +167,8 @@ fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     order
 }
 
-/// The section, which tells the loader the kind of program. It has no path and no symbol of a user's program: the
-/// recorder attaches there itself, so that code that was compiled for one program serves for all.
+/// The section, which tells the loader the kind of program. It has no path and no symbol of a user's program:
+/// the recorder attaches there itself, so that code that was compiled for one program serves for all.
 fn section(target: &Target) -> Option<String> {
     match target {
         Target::TpBtf(name) => Some(format!("tp_btf/{name}")),
@@ -184,9 +184,9 @@ fn section(target: &Target) -> Option<String> {
     }
 }
 
-/// The kind of program that runs at a place. Newer kernels (6.12.117 is one) assume that an address which a module's
-/// tracepoint passes may be NULL, and refuse programs that follow it without a check. So programs at such a tracepoint
-/// read by a helper, which gives 0 for NULL.
+/// The kind of program that runs at a place. Newer kernels (6.12.117 is one) assume that an address which a
+/// module's tracepoint passes may be NULL, and refuse programs that follow it without a check. So programs at
+/// such a tracepoint read by a helper, which gives 0 for NULL.
 fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
     match target {
         Target::TpBtf(name) if kernel.is_of_module(name) => Cow::Owned(Target::RawTracepoint(name.clone())),
@@ -194,7 +194,8 @@ fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
     }
 }
 
-/// Whether the kernel knows the types of a program's arguments, and lets the program follow them by plain loads.
+/// Whether the kernel knows the types of a program's arguments, and lets the program follow them by plain
+/// loads.
 fn is_direct(target: &Target) -> bool {
     matches!(target, Target::TpBtf(_) | Target::Fentry(_) | Target::Fexit(_))
 }
@@ -221,7 +222,8 @@ fn field(argument: &Typed) -> String {
     }
 }
 
-/// All events that one run of a program logs share one time stamp, because reading a clock costs as much as a record.
+/// All events that one run of a program logs share one time stamp, because reading a clock costs as much as a
+/// record.
 const HERE: &str = "\tstruct mete_here here = {};\n\n";
 
 fn program(
@@ -253,8 +255,8 @@ fn program(
     text.push_str("\treturn 0;\n}\n\n");
 }
 
-/// An argument as a variable of its type, which cuts off the upper bits of the word: those of a small argument are
-/// undefined.
+/// An argument as a variable of its type, which cuts off the upper bits of the word: those of a small
+/// argument are undefined.
 fn loaded(writer: &Writer<'_>, word: &str, argument: &Typed) -> String {
     let Typed { name, kind, .. } = argument;
     match kind {

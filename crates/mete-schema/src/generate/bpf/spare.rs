@@ -1,6 +1,6 @@
-//! Avoids calls of the kernel's helpers. An argument or the structure of the running thread gives the same answer at
-//! the price of a load, where a call costs some seven times as much. The helper that finds the running thread is still
-//! called; the kernel inlines that call where it can.
+//! Avoids calls of the kernel's helpers. An argument or the structure of the running thread gives the same
+//! answer at the price of a load, where a call costs some seven times as much. The helper that finds the
+//! running thread is still called; the kernel inlines that call where it can.
 
 use crate::kernel::{KernelTypes, Type};
 use crate::known::KnownValue;

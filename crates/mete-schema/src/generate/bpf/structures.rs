@@ -57,9 +57,9 @@ impl<'a> Structures<'a> {
         text
     }
 
-    /// Types for the members that are enumerations, one for each size. The loader does not match a member that is a
-    /// number in the program but an enumeration in the kernel. Of an enumeration without a name it compares nothing
-    /// else.
+    /// Types for the members that are enumerations, one for each size. The loader does not match a member
+    /// that is a number in the program but an enumeration in the kernel. Of an enumeration without a name it
+    /// compares nothing else.
     fn enumerations(&self) -> String {
         let mut used = BTreeMap::new();
         for (id, members) in &self.members {
@@ -104,8 +104,8 @@ impl<'a> Structures<'a> {
         let _ = writeln!(text, "{} {};\n", self.head(id), self.body(id, "\t"));
     }
 
-    /// Declares what must be declared before a structure that contains this one. A nameless structure itself is
-    /// declared where it is used, but named structures in it are not.
+    /// Declares what must be declared before a structure that contains this one. A nameless structure itself
+    /// is declared where it is used, but named structures in it are not.
     fn declare_inner(&self, id: TypeId, text: &mut String, done: &mut BTreeSet<TypeId>) {
         if !self.is_nameless(id) {
             return self.declare(id, text, done);

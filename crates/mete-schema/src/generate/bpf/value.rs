@@ -56,8 +56,8 @@ impl Writer<'_> {
         format!("({} {} {})", self.side(left, right), operator.sign(), self.side(right, left))
     }
 
-    /// One side of an operator. Beside a pointer it becomes a pointer without a type, so that pointers to different
-    /// types can be compared.
+    /// One side of an operator. Beside a pointer it becomes a pointer without a type, so that pointers to
+    /// different types can be compared.
     fn side(&self, value: &Value, other: &Value) -> String {
         match (&other.kind, value.constant) {
             // 0 is C's own null pointer, whatever its type.
@@ -117,8 +117,8 @@ impl Writer<'_> {
         format!("BPF_CORE_READ_BITFIELD{probed}({}, {field})", self.value(pointer))
     }
 
-    /// Whether plain loads can read a value. They can read the running thread everywhere, because the kernel knows its
-    /// type.
+    /// Whether plain loads can read a value. They can read the running thread everywhere, because the kernel
+    /// knows its type.
     fn reads_directly(&self, value: &Value) -> bool {
         match &value.node {
             Node::Member(base, _) | Node::Index(base, _) => self.reads_directly(base),
@@ -157,7 +157,8 @@ impl Writer<'_> {
         match (&value.node, &value.kind) {
             (Node::KnownValue(KnownValue::Comm), _) => format!("bpf_get_current_comm({to}, {letters});"),
             (_, Type::Text(there)) => self.copy(&to, letters, (*there).min(u32::from(letters)), value),
-            // Behind an address. Cleared before, because the helper writes nothing behind the end of the text.
+            // Behind an address. Cleared before, because the helper writes nothing behind the end of the
+            // text.
             _ => format!(
                 "__builtin_memset({to}, 0, {letters});\n\t\t\t\tbpf_probe_read_kernel_str({to}, {letters}, {});",
                 self.value(value)

@@ -9,7 +9,8 @@ use mete_measure::Verdict;
 
 /// The paper's highest degree of parallelism.
 const MOST: usize = 32;
-/// The factor by which spinning has to grow from 1 to 32 at once. In the paper it more than doubles from four on.
+/// The factor by which spinning has to grow from 1 to 32 at once. In the paper it more than doubles from four
+/// on.
 const GROWS: f64 = 2.0;
 /// The paper's “little more than 6 %” (§8.1); then the factor by which our value may be more or less.
 const NETWORK_PERCENT: f64 = 6.0;
@@ -36,8 +37,8 @@ fn unless_busy(finding: Finding, others_percent: f64) -> Finding {
     }
 }
 
-/// With the highest parallelism the web server spins for more than 20 % of the time, make for more than 15 %. If one of
-/// them is missing, the sentence shows the other one, and there is no verdict.
+/// With the highest parallelism the web server spins for more than 20 % of the time, make for more than 15 %.
+/// If one of them is missing, the sentence shows the other one, and there is no verdict.
 fn spinning(web: Option<&Waited>, make: Option<&Waited>) -> Option<Finding> {
     let [web, make] = [web, make].map(|waited| waited.map(|waited| waited.spinning));
     let holds = web.zip(make).map(|(web, make)| web > 20.0 && make > 15.0);

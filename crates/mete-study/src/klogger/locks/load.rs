@@ -71,9 +71,9 @@ impl LockLoad {
         symbols: &Symbols,
         progress: &dyn Progress,
     ) -> Result<Waited, Reason> {
-        // A load whose processes wake each other tens of thousands of times a second can make other sessions of a
-        // fair kernel wait. This thread needs the priority to end in time, and sleeps nearly always. Where it may not
-        // have the priority, the measurement ends late.
+        // A load whose processes wake each other tens of thousands of times a second can make other sessions
+        // of a fair kernel wait. This thread needs the priority to end in time, and sleeps nearly always.
+        // Where it may not have the priority, the measurement ends late.
         let _urgent = Realtime::begin(LIMIT).ok();
         // The recording is prepared before the load starts, because its threads have no such priority.
         let session = ScratchRecording::begin("locking", &LOCKING)?;
@@ -92,8 +92,8 @@ impl LockLoad {
     }
 }
 
-/// Percent of all processors' time that is used while no load of this study runs. The use beside a load is not
-/// measured: for that, each switch would have to be recorded, which would change the result.
+/// Percent of all processors' time that is used while no load of this study runs. The use beside a load is
+/// not measured: for that, each switch would have to be recorded, which would change the result.
 fn busy(progress: &dyn Progress) -> Result<f64, Reason> {
     let before = Busy::now()?;
     pause(BEFORE, progress);

@@ -109,7 +109,8 @@ fn rows(name: &str, waited: &Waited) -> Vec<Row> {
     rows
 }
 
-/// Percent of all processors' time that was spent spinning with the numbers of processes that are [`COMPARED`].
+/// Percent of all processors' time that was spent spinning with the numbers of processes that are
+/// [`COMPARED`].
 fn compared(curves: &[Curve], load: &str) -> [Option<f64>; 2] {
     let curve = curves.iter().find(|curve| curve.load == load);
     COMPARED.map(|parallel| Some(curve?.at(parallel)?.spinning))

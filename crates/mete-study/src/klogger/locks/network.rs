@@ -1,6 +1,6 @@
-//! A load on the network like the paper's Netperf (KLogger paper, §8.1), which is not among Debian's free packages.
-//! It consists of pairs of sockperf processes, a server and a client each, which exchange messages over TCP on the
-//! loopback device.
+//! A load on the network like the paper's Netperf (KLogger paper, §8.1), which is not among Debian's free
+//! packages. It consists of pairs of sockperf processes, a server and a client each, which exchange messages
+//! over TCP on the loopback device.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ use mete_trace::Symbols;
 
 use crate::trace::{Wait, WaitKind, Waits};
 
-/// The number of parts of the time that is watched. With nine samples or more, the interval of a median does not end
-/// with the least and the greatest sample.
+/// The number of parts of the time that is watched. With nine samples or more, the interval of a median does
+/// not end with the least and the greatest sample.
 const PARTS: u32 = 10;
 /// The number of locks that rows name.
 const SHOWN: usize = 8;
@@ -111,7 +111,8 @@ fn sums(all: &[Wait], watched: &Watched, symbols: &Symbols) -> Waited {
     }
 }
 
-/// The kernel's name for a lock. For a lock in memory that the kernel has allocated, it is the kind of the lock.
+/// The kernel's name for a lock. For a lock in memory that the kernel has allocated, it is the kind of the
+/// lock.
 fn name(wait: &Wait, symbols: &Symbols) -> String {
     const PER_PROCESSOR: u32 = 16;
     const MUTEX: u32 = 32;

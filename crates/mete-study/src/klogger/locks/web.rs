@@ -1,4 +1,5 @@
-//! A web server under load (KLogger paper, §8.1): nginx and ab from Debian's packages, over the loopback network.
+//! A web server under load (KLogger paper, §8.1): nginx and ab from Debian's packages, over the loopback
+//! network.
 
 use std::fs;
 

@@ -70,8 +70,8 @@ fn event(samples: &Samples<Logger>, (logger, base): (Logger, Logger), name: &str
     if row.median.is_some() { row.note(about(logger)) } else { row }
 }
 
-/// Our logger in the same place, and the variant that it is measured against. `None` for our own loggers and for what
-/// is measured without a logger.
+/// Our logger in the same place, and the variant that it is measured against. `None` for our own loggers and
+/// for what is measured without a logger.
 fn ours(logger: Logger) -> Option<(Logger, Logger)> {
     match logger {
         Ftrace | Perf | Bpftrace | Printk => Some((Kernel, SlowCall)),

@@ -67,8 +67,8 @@ fn line(cost: &LoggerCost) -> Value {
     json!({ "name": cost.name, "ns": median, "q1": q1, "q3": q3, "times": times })
 }
 
-/// The reason why LTTng's modules are missing. The paper's LTT was a part of the kernel; its successor consists of
-/// modules.
+/// The reason why LTTng's modules are missing. The paper's LTT was a part of the kernel; its successor
+/// consists of modules.
 fn lttng_modules() -> String {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let place = format!("/lib/modules/{release}");

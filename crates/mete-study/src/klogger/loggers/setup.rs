@@ -19,7 +19,8 @@ use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome
 
 /// Events of a piece: see [`PIECES`].
 const EVENTS: u64 = 2_000;
-/// Pieces of a repetition. Their median counts, because another task that gets the processor disturbs only one piece.
+/// Pieces of a repetition. Their median counts, because another task that gets the processor disturbs only
+/// one piece.
 const PIECES: u64 = 15;
 /// Events of a piece for loggers in programs, which take less time for each.
 const OWN_EVENTS: u64 = 20_000;

@@ -1,4 +1,5 @@
-//! Migrations and processor share of a player beside a growing number of hogs (KLogger paper, §9.2, figure 6).
+//! Migrations and processor share of a player beside a growing number of hogs (KLogger paper, §9.2, figure
+//! 6).
 
 mod player;
 mod run;
@@ -32,7 +33,8 @@ const SHOWN: usize = 12;
 const UNSURE: u32 = 5;
 /// Migrations a second by which repeated runs differ: two or three in a run.
 const UNSURE_MOVES: f64 = 1.0;
-/// Few hogs; then many, which are more than the processors have room for (§9.2: 4 to 7, and 10, with four processors).
+/// Few hogs; then many, which are more than the processors have room for (§9.2: 4 to 7, and 10, with four
+/// processors).
 const FEW: RangeInclusive<usize> = 1..=3;
 const MANY: RangeInclusive<usize> = 6..=usize::MAX;
 

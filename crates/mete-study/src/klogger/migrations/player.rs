@@ -1,4 +1,5 @@
-//! A player like the paper's (§9.2): one process decodes frames, another one shows them, and hogs compute beside them.
+//! A player like the paper's (§9.2): one process decodes frames, another one shows them, and hogs compute
+//! beside them.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,7 +17,8 @@ const SHOW_NS: u64 = 9_000_000;
 
 /// The number of shared words of each member.
 const WORDS: usize = 8;
-/// A word of the display: one more than the number of the newest decoded frame. The display waits until it changes.
+/// A word of the display: one more than the number of the newest decoded frame. The display waits until it
+/// changes.
 const DECODED: usize = 0;
 /// A word of the display: the number of frames that should have been shown by now.
 const DUE: usize = 1;
@@ -128,8 +130,8 @@ fn show(member: &MemberWords<'_>) {
 
 /// The lower half of a word, on which a futex can wait.
 fn half(word: &AtomicU64) -> &AtomicU32 {
-    // SAFETY: the first half of a live word on a machine whose lowest byte comes first; all accesses are atomic, and
-    // the kernel alone looks at the half.
+    // SAFETY: the first half of a live word on a machine whose lowest byte comes first; all accesses are
+    // atomic, and the kernel alone looks at the half.
     unsafe { &*std::ptr::from_ref(word).cast::<AtomicU32>() }
 }
 
@@ -141,8 +143,8 @@ fn wake(word: &AtomicU64) {
 fn wait(word: &AtomicU64, value: u64) {
     let time = rustix::thread::Timespec { tv_sec: 0, tv_nsec: FRAME_NS as i64 };
     let none = rustix::thread::futex::Flags::empty();
-    // The kernel returns at once if the word has changed. Any other early return is harmless: the caller looks
-    // again.
+    // The kernel returns at once if the word has changed. Any other early return is harmless: the caller
+    // looks again.
     let _ = rustix::thread::futex::wait(half(word), none, value as u32, Some(&time));
 }
 

@@ -14,7 +14,8 @@ use crate::trace::{INTERRUPTS, InterruptKind, Runs, Span, Spans, Usage};
 
 /// The pause between two stretches.
 const PAUSE: Duration = Duration::from_millis(50);
-/// In a recorded trace, windows of an iteration's length stand for iterations. This is the greatest number of them.
+/// In a recorded trace, windows of an iteration's length stand for iterations. This is the greatest number of
+/// them.
 const MOST_WINDOWS: u64 = 10_000_000;
 
 /// The results: distributions of the length of iterations in microseconds.
@@ -35,8 +36,8 @@ pub(crate) struct Lengths {
     pub lost: u64,
 }
 
-/// Runs and records this number of stretches of iterations, with a real-time priority on one processor. Stops early
-/// when `progress` says so.
+/// Runs and records this number of stretches of iterations, with a real-time priority on one processor. Stops
+/// early when `progress` says so.
 pub(super) fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Lengths, Reason> {
     let processor = processor::quietest();
     let _pinned = Pinned::to(processor)?;

@@ -1,5 +1,5 @@
-//! The kernel's noise: how long a loop that should take a millisecond does take (KLogger paper, §10.1, figures 8
-//! to 10).
+//! The kernel's noise: how long a loop that should take a millisecond does take (KLogger paper, §10.1,
+//! figures 8 to 10).
 
 mod iterations;
 mod lengths;
@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and without
-    /// interrupts up to `longer_clean` us more.
+    /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and
+    /// without interrupts up to `longer_clean` us more.
     fn verdicts(longer: f64, longer_clean: f64, others: f64) -> Vec<Verdict> {
         let of = |most: f64| Distribution::of(vec![1_000.0, 1_000.0 + most / 2.0, 1_000.0 + most]);
         let (noisy, clean) = (of(longer), of(longer_clean));

@@ -73,8 +73,8 @@ fn slowest(tails: &[Series]) -> String {
     plot::lines_on_one_another("Its slowest two percent", "us", &up, &tails)
 }
 
-/// The percentages of a tail that take longer. No iteration takes longer than the longest one, and the logarithm of
-/// zero does not exist.
+/// The percentages of a tail that take longer. No iteration takes longer than the longest one, and the
+/// logarithm of zero does not exist.
 fn longer(of: &Series) -> Series {
     let tail = of.points.iter().filter(|(_, percent)| *percent >= TAIL);
     Series::new(
@@ -83,8 +83,8 @@ fn longer(of: &Series) -> Series {
     )
 }
 
-/// The distance of each curve from the first one, which is zero everywhere. It shows the difference of curves that
-/// otherwise look like one.
+/// The distance of each curve from the first one, which is zero everywhere. It shows the difference of curves
+/// that otherwise look like one.
 fn taken_off(series: &[Series]) -> String {
     let up = Axis::linear("us less than with all of it");
     let less: Vec<_> = series.iter().map(|of| less(&series[0], of)).collect();

@@ -38,7 +38,8 @@ impl Study for Quanta {
         })
     }
 
-    /// There is no verdict on a program that shared the processors with others, because the others ended its quanta.
+    /// There is no verdict on a program that shared the processors with others, because the others ended its
+    /// quanta.
     fn findings(all: &Self::Found) -> Findings {
         vec![
             ("interactive", interactive(all)),

@@ -149,7 +149,8 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// Process ids of a program, its child and a stranger. No machine has such ids, so no process has a name for them.
+    /// Process ids of a program, its child and a stranger. No machine has such ids, so no process has a name
+    /// for them.
     const PROGRAM: i64 = 5_000_007;
     const CHILD: i64 = 5_000_008;
     const STRANGER: i64 = 5_000_009;

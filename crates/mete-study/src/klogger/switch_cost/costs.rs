@@ -24,13 +24,14 @@ const GAPS: usize = 8_192;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SwitchCosts {
     pub processes: usize,
-    /// Nanoseconds from the last instant of the process that leaves to its SCHEDOUT: entering the kernel and choosing
-    /// the next process.
+    /// Nanoseconds from the last instant of the process that leaves to its SCHEDOUT: entering the kernel and
+    /// choosing the next process.
     pub choosing: Distribution,
-    /// Nanoseconds from a SCHEDIN to the first instant of the process that comes: switching to it and leaving the
-    /// kernel.
+    /// Nanoseconds from a SCHEDIN to the first instant of the process that comes: switching to it and leaving
+    /// the kernel.
     pub switching: Distribution,
-    /// The milliseconds that both took together in a second: those of the gaps that were kept, so a lower bound.
+    /// The milliseconds that both took together in a second: those of the gaps that were kept, so a lower
+    /// bound.
     pub ms_a_second: f64,
     /// Percent of all processors' time that other processes used.
     pub others_percent: f64,
@@ -103,8 +104,8 @@ fn events_by_process(recorded: &Recorded) -> HashMap<i32, Vec<SwitchEvent>> {
     events_of
 }
 
-/// The times of choosing and of switching in a gap. A gap in which a process left and came several times does not show
-/// the cost of any single switch.
+/// The times of choosing and of switching in a gap. A gap in which a process left and came several times does
+/// not show the cost of any single switch.
 fn switch_in(gap: &Gap, events: &[SwitchEvent]) -> Option<(f64, f64)> {
     // The events of a process come in order of time.
     let first = events.partition_point(|(_, time_ns)| *time_ns < gap.from_ns);

@@ -71,8 +71,8 @@ impl Study for SwitchCost {
     }
 }
 
-/// The study of a recorded trace: how often each processor switched, and how long the switch itself took between its
-/// two events.
+/// The study of a recorded trace: how often each processor switched, and how long the switch itself took
+/// between its two events.
 pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     let recorded = of_trace::open(directory, "scheduler", &EVENTS)?;
     let rows = between(&recorded).into_iter().enumerate().map(|(processor, ns)| {
@@ -116,8 +116,8 @@ fn growth(few: &SwitchCosts, many: &SwitchCosts) -> Option<Finding> {
     Some(unless_disturbed(Finding::new(values, many_ns > 2.0 * few_ns), [few, many]))
 }
 
-/// The finding, without a verdict if one of its measurements was disturbed. Both claims depend on the time of choosing,
-/// switch by switch.
+/// The finding, without a verdict if one of its measurements was disturbed. Both claims depend on the time of
+/// choosing, switch by switch.
 fn unless_disturbed(finding: Finding, of: [&SwitchCosts; 2]) -> Finding {
     // Other processes must not have disturbed either of the two numbers that are compared.
     let others_percent = of.iter().map(|costs| costs.others_percent).fold(0.0, f64::max);

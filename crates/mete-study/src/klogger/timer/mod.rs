@@ -55,7 +55,8 @@ impl Study for Timer {
     }
 }
 
-/// The study of a recorded trace. It has the handler alone, because a trace does not say when the programs ran.
+/// The study of a recorded trace. It has the handler alone, because a trace does not say when the programs
+/// ran.
 pub(crate) fn of_trace(directory: &Path) -> Result<StudyResults, Reason> {
     let recorded = of_trace::open(directory, "interrupt", &EVENTS)?;
     let costs = TickCosts::of_handlers(&recorded);

@@ -104,7 +104,8 @@ fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Ve
     watched
 }
 
-/// The costs of the timer interrupts in those gaps of the programs that contain only soft interrupts in addition.
+/// The costs of the timer interrupts in those gaps of the programs that contain only soft interrupts in
+/// addition.
 fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> TickCosts {
     let (mut handler, mut soft, mut away) = (Vec::new(), Vec::new(), Vec::new());
     for (processor, gaps) in watched {
@@ -122,8 +123,8 @@ fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> TickCosts {
     TickCosts { handler, soft, away, ..TickCosts::default() }
 }
 
-/// The time of the one timer interrupt in a gap, and that of all soft interrupts there. `own` are the interrupts of the
-/// gap's processor. A gap with several timer interrupts does not show the cost of one.
+/// The time of the one timer interrupt in a gap, and that of all soft interrupts there. `own` are the
+/// interrupts of the gap's processor. A gap with several timer interrupts does not show the cost of one.
 fn tick_in(gap: &Gap, own: &[&Span]) -> Option<(u64, u64)> {
     let first = own.partition_point(|span| span.to_ns < gap.from_ns);
     let within = own[first..].iter().take_while(|span| span.to_ns <= gap.to_ns);

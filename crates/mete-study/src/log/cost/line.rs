@@ -24,8 +24,8 @@ const PIECES: usize = 9;
 pub(crate) struct CostLine {
     pub source: Source,
     pub partner: Partner,
-    /// Medians in nanoseconds a message, by [`Setting::ALL`]: the whole time for [`Setting::Native`]; for the others
-    /// the time that they add.
+    /// Medians in nanoseconds a message, by [`Setting::ALL`]: the whole time for [`Setting::Native`]; for the
+    /// others the time that they add.
     pub ns: [Option<f64>; 7],
     /// Whether the times are noisy. An added time is noisy if one of the two times behind it is.
     is_noisy: [bool; 7],
@@ -115,8 +115,8 @@ fn rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
     std::iter::once(native).chain(added).collect()
 }
 
-/// The median of some short pieces, most of which are undisturbed. A round trip consists of two messages, with one
-/// row each.
+/// The median of some short pieces, most of which are undisturbed. A round trip consists of two messages,
+/// with one row each.
 pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
     let is_probed = source == Source::Probes && setting != Setting::Native;
     // Without a probe in the loop, the native path has not even the disabled instructions.

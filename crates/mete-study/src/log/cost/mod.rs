@@ -18,8 +18,8 @@ use self::setting::{PARTNERS, Setting, Source, line_name, partner_name};
 use self::setup::LogCostSetup;
 use crate::study::{Finding, Findings, KeptRows, Study, StudyFile, StudyOptions, about};
 
-/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It has no
-/// column for events that are routed to no file.
+/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It
+/// has no column for events that are routed to no file.
 const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
     (
         Partner::OtherAddressSpace,
@@ -108,8 +108,8 @@ fn busy(figure: &PerProcessor, lines: &[CostLine]) -> Option<Value> {
     }))
 }
 
-/// The lines that were measured and those of the thesis, by [`Setting::ALL`]: the native time in full, the others as
-/// what they add.
+/// The lines that were measured and those of the thesis, by [`Setting::ALL`]: the native time in full, the
+/// others as what they add.
 fn table(lines: &[CostLine]) -> Vec<Value> {
     let measured = lines.iter().map(|line| (line.partner, line.source.name(), "ns", line.ns));
     let thesis = THESIS.into_iter().map(|(partner, cycles)| (partner, "thesis", "cycles", cycles));
@@ -129,7 +129,8 @@ fn percents(values: &[Option<f64>; 7]) -> [Option<f64>; 7] {
     percents
 }
 
-/// The cost of a disabled event is less than the noise, so up to a fiftieth of a message's time counts as nothing.
+/// The cost of a disabled event is less than the noise, so up to a fiftieth of a message's time counts as
+/// nothing.
 fn disabled(probes: &CostLine) -> Option<Finding> {
     let (added, native) = (probes.ns(Setting::Disabled)?, probes.ns(Setting::Native)?);
     let finding = Finding::new(json!({ "added_ns": added, "native_ns": native }), added <= native / 50.0);

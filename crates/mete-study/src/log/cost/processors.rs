@@ -26,7 +26,8 @@ pub(crate) struct PerProcessor {
 /// The samples of one setting, by processor.
 type Samples = Vec<Vec<f64>>;
 
-/// Measures one plot and reports its rows. The answer is `None` if not even the native path could be measured.
+/// Measures one plot and reports its rows. The answer is `None` if not even the native path could be
+/// measured.
 pub(super) fn measure(
     report: &mut Report,
     setup: &mut LogCostSetup,

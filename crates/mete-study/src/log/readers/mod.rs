@@ -1,5 +1,5 @@
-//! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins again when a
-//! writer has disturbed it, beside ours, which does not.
+//! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins again
+//! when a writer has disturbed it, beside ours, which does not.
 
 mod reader;
 mod result;
@@ -151,7 +151,8 @@ fn distribution(found: &[ReaderResult], report: &Report) -> String {
     text
 }
 
-/// A reader's results beside a writer at the thesis' pace, which its figures have. `None` without all sizes, because then they do not show where the limit is.
+/// A reader's results beside a writer at the thesis' pace, which its figures have. `None` without all sizes,
+/// because then they do not show where the limit is.
 fn of_all_sizes(
     found: &[ReaderResult],
     scheme: Scheme,

@@ -68,7 +68,8 @@ pub(crate) struct ReaderResult {
     pub starved: usize,
     /// The number of rows that were handed out.
     pub read: u64,
-    /// The number of rows that were written, and of occurrences that became no row because the flags were cleared.
+    /// The number of rows that were written, and of occurrences that became no row because the flags were
+    /// cleared.
     pub written: u64,
     pub unlogged: u64,
 }

@@ -67,7 +67,8 @@ impl ReaderSetup {
         ring::written(&self.scheduler.area(self.there).register(file).index)
     }
 
-    /// Waits until every row of the file is new. Then all readers have the same work, and the writer surely runs.
+    /// Waits until every row of the file is new. Then all readers have the same work, and the writer surely
+    /// runs.
     fn wait_for_a_file(&self, file: FileId, control: Control) -> Result<(), Reason> {
         let from = self.written(file);
         let end = Instant::now() + PATIENCE;
@@ -109,8 +110,8 @@ impl ReaderSetup {
     }
 }
 
-/// Spins for up to the time of a row at the thesis' pace, each time for another time. Without that, an analysis would
-/// always begin just after a row.
+/// Spins for up to the time of a row at the thesis' pace, each time for another time. Without that, an
+/// analysis would always begin just after a row.
 fn wait_a_little() {
     let ticks = clock::ticks().get();
     // A hash of the clock: uniform enough, and up to 511 ns.
@@ -124,8 +125,8 @@ fn wait_a_little() {
 /// Fills a log file with rows.
 fn fill(processor: usize, rows: u32) -> Result<(), Reason> {
     std::thread::spawn(move || {
-        // Where the thread may not run on this processor, the file is not filled, which shows in the rows that are
-        // read.
+        // Where the thread may not run on this processor, the file is not filled, which shows in the rows
+        // that are read.
         let _ = processor::pin(processor);
         loops::row(u64::from(rows));
     })

@@ -1,5 +1,5 @@
-//! The pairs of programs, and what is believed of the tasks of each: with the scenario's IOthreshold (figure 17(b)) and
-//! with one that is raised after 20 s (figure 18). Beliefs are those of seed 1.
+//! The pairs of programs, and what is believed of the tasks of each: with the scenario's IOthreshold (figure
+//! 17(b)) and with one that is raised after 20 s (figure 18). Beliefs are those of seed 1.
 
 use std::ops::Range;
 
@@ -44,8 +44,8 @@ pub(super) const PAIRS: [Pair; 6] = [
 ];
 
 impl Pair {
-    /// Beside the program that computes, without TAVS and with it; beside computing domains only, without inheritance
-    /// and with it.
+    /// Beside the program that computes, without TAVS and with it; beside computing domains only, without
+    /// inheritance and with it.
     pub(super) fn cases(&self) -> [Case; 4] {
         // The program that computes does only one round, which ends within about a second.
         let alone = format!("guest.mixed.task.{}.times=1", self.cpu);
@@ -88,8 +88,8 @@ pub(super) struct Change {
     pub program: Option<&'static str>,
 }
 
-/// After the paper's two changes, wget with other times that a packet takes it. The paper does not give that time;
-/// these range from only copying a packet to writing it to a file.
+/// After the paper's two changes, wget with other times that a packet takes it. The paper does not give that
+/// time; these range from only copying a packet to writing it to a file.
 pub(super) const CHANGES: [Change; 6] = [
     wget("told-wget", None),
     Change { id: "told-svn", pair: pair!("svn", "mencoder"), from_ms: "0.5", to_ms: 2.0, program: None },

@@ -1,5 +1,5 @@
-//! Programs like those of a desktop: what they gain by boosting and by inheritance (figures 16, 17(a) and 19), and
-//! the degrees of belief in their tasks (figures 17(b) and 18; TAVS paper, §5.4).
+//! Programs like those of a desktop: what they gain by boosting and by inheritance (figures 16, 17(a) and
+//! 19), and the degrees of belief in their tasks (figures 17(b) and 18; TAVS paper, §5.4).
 
 mod believed;
 
@@ -159,8 +159,8 @@ fn gain_percent(found: &Ran<Believed>, [before, after]: [&str; 2]) -> Option<f64
     Some(100.0 * (1.0 - found.mean(before, &RATE)? / found.mean(after, &RATE)?))
 }
 
-/// The percentage of the time for which the tasks of a pair are classified rightly; of the two tasks, the smaller
-/// value.
+/// The percentage of the time for which the tasks of a pair are classified rightly; of the two tasks, the
+/// smaller value.
 fn right_percent(pair: &Pair, curves: &[Curve]) -> f64 {
     let parts = curves.iter().map(|curve| {
         let above = curve.part_above(THRESHOLD, SETTLED_S..f64::INFINITY);

@@ -79,7 +79,8 @@ impl Study for VtrrCost {
     }
 }
 
-/// The cost of a linear search for one client. The difference contains only the cost that grows with the clients.
+/// The cost of a linear search for one client. The difference contains only the cost that grows with the
+/// clients.
 fn search_ns(found: &PolicyCosts) -> Option<f64> {
     let [few, many] = [100, PAPERS_MOST].map(|clients| found.ns("wfq-linear", clients));
     Some((many? - few?) / f64::from(PAPERS_MOST - 100))
@@ -92,8 +93,8 @@ fn constant(found: &PolicyCosts) -> Option<Finding> {
     Some(finding.unless_noisy(found.is_noisy("vtrr", 10, PAPERS_MOST)))
 }
 
-/// A linear search takes four times as long with 400 clients as with 100. A part of a decision's cost is the same for
-/// any number.
+/// A linear search takes four times as long with 400 clients as with 100. A part of a decision's cost is the
+/// same for any number.
 fn linear(found: &PolicyCosts) -> Option<Finding> {
     let growth = |policy| Some(found.ns(policy, PAPERS_MOST)? / found.ns(policy, 100)?);
     let (linux, list) = (growth(PAPERS[0])?, growth(PAPERS[1])?);
@@ -127,8 +128,8 @@ fn papers(found: &PolicyCosts) -> String {
     plot::lines_with_intervals(TITLE, &x, &y, &series, &quartiles)
 }
 
-/// All policies, up to the greatest number of clients. With a line for each policy, quartiles at each point would hide the
-/// lines.
+/// All policies, up to the greatest number of clients. With a line for each policy, quartiles at each point
+/// would hide the lines.
 fn all(found: &PolicyCosts) -> String {
     let series: Vec<_> = CATALOG.iter().map(|entry| line(found, entry.name, MOST).0).collect();
     let [x, y] = [CLIENTS_LABEL, "ns, median"].map(Axis::logarithmic);

@@ -59,7 +59,8 @@ impl WatchedSchedule {
         self.stretches(client).into_iter().map(|(from, to)| to - from).sum()
     }
 
-    /// The number of quanta after which the order of clients repeats; `None` if it does not within half of the time.
+    /// The number of quanta after which the order of clients repeats; `None` if it does not within half of
+    /// the time.
     pub(super) fn period(&self) -> Option<usize> {
         let quanta: Vec<ClientId> = self.turns.iter().flat_map(quanta).collect();
         // A period of more than half of the schedule could not be seen to repeat.
