@@ -58,7 +58,7 @@ pub enum ConfigError {
         source: Box<toml::de::Error>,
     },
     /// There is no such means.
-    #[error("{}: there is no means {by:?}: there are {}", path.display(), By::NAMES.join(", "))]
+    #[error("{}: there is no means {by:?}: there are {}", path.display(), By::ALL.map(By::name).join(", "))]
     NoMeans {
         /// The file.
         path: PathBuf,

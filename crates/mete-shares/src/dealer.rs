@@ -31,14 +31,24 @@ pub enum By {
 }
 
 impl By {
-    const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
-    /// The names of all, in their order.
-    pub const NAMES: [&str; 4] = ["auto", "ext", "cgroup", "dispatcher"];
+    /// All of them.
+    pub const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Auto => "auto",
+            By::Ext => "ext",
+            By::Cgroup => "cgroup",
+            By::Dispatcher => "dispatcher",
+        }
+    }
 
     /// The one of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<By> {
-        By::NAMES.iter().position(|known| *known == name).map(|nth| By::ALL[nth])
+        By::ALL.into_iter().find(|by| by.name() == name)
     }
 
     /// Whether it gives shares to control groups only, by no other policy than group VTRR.

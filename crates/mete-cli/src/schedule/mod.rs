@@ -35,7 +35,7 @@ pub struct ScheduleOptions {
     /// By what shares are enforced: ext is sched_ext, cgroup are weights of control groups, dispatcher are
     /// scheduling classes of threads, auto is the first of these that can serve the domains [default: auto]
     #[arg(long, hide_possible_values = true,
-        value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name).unwrap_or_default()))]
+        value_parser = PossibleValuesParser::new(By::ALL.map(By::name)).map(|name| By::named(&name).unwrap_or_default()))]
     by: Option<By>,
     /// A file with domains, their shares, and what --policy, --by and --parameters say: see
     /// docs/recipes/shares.md. What is on the command line comes first
