@@ -92,7 +92,7 @@ fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_compet
     sleep(Duration::from_secs(1));
     let read = || [few.used(), beside.used(), ran(members[0]), ran(members[1])];
     // Where one of the emulated processors stands still for long, a task runs on for as long, and the shares
-    // of such a second are nobody's fault. So one of some stretches of time has to be right; a policy that is
+    // of such a second are no fault of the policy's. So one of some stretches of time has to be right; a policy that is
     // wrong is wrong in each.
     let mut told = Vec::new();
     for _ in 0..4 {

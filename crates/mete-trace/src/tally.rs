@@ -67,7 +67,7 @@ impl Tally {
         }
     }
 
-    /// Counts a gap; so many of its events were recorded and not written. Says whether they may have been in
+    /// Counts a gap, and how many of its events were recorded and not written. Says whether they may have been in
     /// the time.
     pub(crate) fn gap(&mut self, gap: &Gap, unwritten: u64) -> bool {
         let end = gap.first_serial + gap.events;
