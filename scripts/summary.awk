@@ -2,8 +2,8 @@
 # Prints what failed, what was skipped and why, and the closing line.
 #
 # A test that cannot run here prints "SKIPPED: reason" or "SKIPPED: its name: reason" and returns;
-# to cargo it has passed. What the virtual machine says about a test that was skipped on the host
-# replaces what the host said.
+# to cargo it has passed. What the virtual machines say about a test that was skipped on the host
+# replaces what the host said, and a test that ran in one of them was not skipped.
 
 function crashed() {
 	if (running) fail("a test program of stage " stage " ended without a result")
@@ -18,6 +18,7 @@ function fail(what) {
 function skip(name, reason) {
 	if ((stage, name) in seen) return 0
 	seen[stage, name] = 1
+	if (stage ~ /^vm/) skipped_in_vm[name] = 1
 	sub("^" last_part(name) ": ", "", reason)
 	skips++
 	skip_stage[skips] = stage
@@ -58,7 +59,7 @@ function last_part(path) {
 	skip(test_name($0), reason)
 	next
 }
-/^test .* \.\.\. ok$/ && stage == "vm" { ran_in_vm[test_name($0)] = 1; next }
+/^test .* \.\.\. ok$/ && stage ~ /^vm/ { ran_in_vm[test_name($0)]++; next }
 
 /SKIPPED: / && !in_failures {
 	reason = $0
@@ -70,7 +71,7 @@ function last_part(path) {
 		skip(name, reason)
 	} else if (skip(section, reason)) {
 		passed--
-		if (stage == "vm") delete ran_in_vm[section]
+		if (stage ~ /^vm/) ran_in_vm[section]--
 	}
 }
 
@@ -79,7 +80,8 @@ END {
 	if (failed) print "\nFailed:"
 	for (i = 1; i <= failed; i++) print "  " failures[i]
 	for (i = 1; i <= skips; i++) {
-		if (skip_stage[i] != "vm" && (skip_name[i] in ran_in_vm || ("vm", skip_name[i]) in seen)) continue
+		if (ran_in_vm[skip_name[i]] > 0) continue
+		if (skip_stage[i] !~ /^vm/ && skip_name[i] in skipped_in_vm) continue
 		if (!skipped++) print "\nSkipped:"
 		print "  " skip_name[i] ": " skip_reason[i]
 	}

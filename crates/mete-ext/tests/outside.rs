@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, lateness_in, shares, start_with, wait_for_hogs, within};
+use common::{Group, assert_shares, lateness_in, start_with, wait_for_hogs, within};
 use mete_ext::{PolicyScheduler, PolicyStatus, Weight};
 use mete_policy::{CATALOG, by_name};
 
@@ -35,15 +35,12 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     };
     let one = Group::top("mete-one", 200).hogs(1, Some(0));
     let many = Group::top("mete-many", 100).hogs(20, Some(0));
-    let found = shares(&[&one, &many]);
-    println!("{found:?}, {:?}", scheduler.status());
-    assert!(within(5, &found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
     assert!(decides_all(&scheduler.status()), "{:?}", scheduler.status());
     scheduler.set_weight(&many.path, Weight::new(600)).unwrap();
     // The group comes into the queue anew, and has its first turns when a cycle is over.
     sleep(Duration::from_secs(4));
-    let found = shares(&[&one, &many]);
-    assert!(within(5, &found, &[250, 750]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&one, &many], &[250, 750], 5, || scheduler.status());
 }
 
 #[test]
@@ -55,9 +52,7 @@ fn new_1_a_policy_outside_the_kernel_rules_all_processors() {
     };
     let few = Group::top("mete-few", 200).hogs(2, None);
     let many = Group::top("mete-many", 100).hogs(20, None);
-    let found = shares(&[&few, &many]);
-    println!("{found:?}, {:?}", scheduler.status());
-    assert!(within(10, &found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&few, &many], &[666, 333], 10, || scheduler.status());
     assert!(decides_all(&scheduler.status()), "{:?}", scheduler.status());
 }
 

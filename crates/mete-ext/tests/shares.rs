@@ -11,13 +11,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, at_once, lateness_in, shares, start, wait_for_hogs, within};
+use common::{Group, assert_shares, at_once, lateness_in, start, wait_for_hogs, within};
 use mete_ext::{ExtError, GroupScheduler, Weight};
-
-/// Whether shares are as expected to half a point.
-fn close(found: &[u64], expected: &[u64]) -> bool {
-    within(5, found, expected)
-}
 
 #[test]
 fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
@@ -27,8 +22,7 @@ fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
     };
     let one = Group::top("mete-one", 200).hogs(1, Some(0));
     let many = Group::top("mete-many", 100).hogs(20, Some(0));
-    let found = shares(&[&one, &many]);
-    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
     assert_eq!(scheduler.status().ended, None);
     assert!(scheduler.status().decisions > 1000, "{:?}", scheduler.status());
 }
@@ -38,15 +32,12 @@ fn vtrr_7_shares_hold_over_all_processors() {
     let Some((scheduler, _alone)) = start("vtrr_7_shares_hold_over_all_processors") else { return };
     let few = Group::top("mete-few", 200).hogs(2, None);
     let many = Group::top("mete-many", 100).hogs(20, None);
-    let found = shares(&[&few, &many]);
-    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&few, &many], &[666, 333], 5, || scheduler.status());
     drop(few);
     // Of two processors it is due four thirds, but it can use only one.
     let one = Group::top("mete-one", 200).hogs(1, None);
-    let found = shares(&[&one, &many]);
     // What the machine's own tasks use is taken from one processor or from the other.
-    println!("one task and twenty on two processors: {found:?}");
-    assert!(within(10, &found, &[500, 500]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&one, &many], &[500, 500], 10, || scheduler.status());
 }
 
 #[test]
@@ -59,8 +50,7 @@ fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
     let first = Group::new(&outer.path, "first", 200).hogs(1, Some(0));
     let second = Group::new(&outer.path, "second", 100).hogs(5, Some(0));
     let beside = Group::top("mete-beside", 100).hogs(5, Some(0));
-    let found = shares(&[&first, &second, &beside]);
-    assert!(close(&found, &[500, 250, 250]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&first, &second, &beside], &[500, 250, 250], 5, || scheduler.status());
 }
 
 /// The processes of a group that compute, and the time in nanoseconds that one has run.
@@ -91,9 +81,7 @@ fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_compet
     assert!(status.unwrap().success());
     sleep(Duration::from_secs(1));
     let read = || [few.used(), beside.used(), ran(members[0]), ran(members[1])];
-    // Where one of the emulated processors stands still for long, a task runs on for as long, and the shares
-    // of such a second are no fault of the policy's. So one of some stretches of time has to be right; a policy that is
-    // wrong is wrong in each.
+    // One of some stretches of time has to be right, for the reason that is given at assert_shares.
     let mut told = Vec::new();
     for _ in 0..4 {
         let before = at_once(read);
@@ -143,8 +131,7 @@ fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
     let first = Group::top("mete-first", 100).hogs(2, Some(0));
     let second = Group::top("mete-second", 100).hogs(2, Some(0));
     first.set_weight(400);
-    let found = shares(&[&first, &second]);
-    assert!(close(&found, &[800, 200]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&first, &second], &[800, 200], 5, || scheduler.status());
 }
 
 #[test]
@@ -157,11 +144,9 @@ fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
     scheduler.set_weight(&first.path, Weight::new(300)).unwrap();
     // What is written meanwhile waits until the share is taken back.
     first.set_weight(200);
-    let found = shares(&[&first, &second]);
-    assert!(close(&found, &[750, 250]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&first, &second], &[750, 250], 5, || scheduler.status());
     scheduler.set_weight(&first.path, None).unwrap();
-    let found = shares(&[&first, &second]);
-    assert!(close(&found, &[666, 333]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&first, &second], &[666, 333], 5, || scheduler.status());
     let inner = first.path.join("inner");
     fs::create_dir(&inner).unwrap();
     let refused = scheduler.set_weight(&inner, Weight::new(1)).unwrap_err().to_string();
@@ -191,7 +176,7 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
     let all: u64 = used.iter().sum();
     let found: Vec<_> = used.iter().map(|used| used * 1000 / all).collect();
     println!("a sleeper beside ten hogs, and five groups: {found:?}, {median} us, {most} us");
-    assert!(close(&found, &[166; 6]), "{found:?}, {:?}", scheduler.status());
+    assert!(within(5, &found, &[166; 6]), "{found:?}, {:?}", scheduler.status());
     // In its turn it would wait for 6 quanta at least, and for 60 as a rule.
     assert!(median < 1000 && most < 2000, "{median} us, {most} us, {:?}", scheduler.status());
 }
@@ -244,11 +229,9 @@ fn vtrr_7_processors_may_go_and_come() {
     let second = Path::new("/sys/devices/system/cpu/cpu1/online");
     fs::write(second, "0").unwrap();
     // All divide the processor that is left.
-    let found = shares(&[&left, &right]);
+    assert_shares(&[&left, &right], &[500, 500], 5, || scheduler.status());
     fs::write(second, "1").unwrap();
-    assert!(close(&found, &[500, 500]), "{found:?}, {:?}", scheduler.status());
-    let found = shares(&[&left, &right]);
-    assert!(close(&found, &[500, 500]), "{found:?}, {:?}", scheduler.status());
+    assert_shares(&[&left, &right], &[500, 500], 5, || scheduler.status());
     assert_eq!(scheduler.status().ended, None);
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram};
 use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
 use mete_log::{DomainId, Entries, FileSpec, Plan, Shape, Stamp};
-use support::{Child, apply, count, kernel, plan, run, wait_until};
+use support::{Child, apply, count, kernel, plan, run, touch, wait_until};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -86,12 +86,20 @@ fn log_2_nothing_is_logged_before_enabling_and_after_disabling() {
     apply(&plan, &kernel);
     let written = |kernel: &Kernel| files.iter().map(|&file| count(kernel, file)).collect::<Vec<_>>();
     let traffic = |kernel: &mut Kernel| {
-        let mut pair = support::ping_pong(50, [0, 0]);
-        kernel.bind(&Principal::Process(pair[0].pid), DomainId::new(1)).unwrap();
-        kernel.bind(&Principal::Process(pair[1].pid), DomainId::new(2)).unwrap();
-        run(&mut pair);
+        let [first, second] = support::ping_pong(50, [0, 0]);
+        // The other two may have all their pages before they are bound.
+        let grows = Child::start(|gate| {
+            touch(1 << 20);
+            gate.tell(0);
+            gate.wait();
+        });
+        let mut children = [first, second, grows];
+        for (child, domain) in children.iter().zip([1, 2, 1]) {
+            kernel.bind(&Principal::Process(child.pid), DomainId::new(domain)).unwrap();
+        }
+        run(&mut children);
         wait_until("a tick", || kernel.attached().len() < 3 || count(kernel, files[4]) > 0);
-        pair.iter_mut().for_each(Child::kill);
+        children.iter_mut().for_each(Child::kill);
     };
     traffic(&mut kernel);
     assert_eq!(written(&kernel), [0; 5]);
