@@ -12,21 +12,24 @@ set -uo pipefail
 cd "$root" || exit
 
 cache=$root/.cache/fuzz
-tools=${CARGO_TARGET_DIR:-$root/target}/tools
 built=${CARGO_TARGET_DIR:-$root/target}/fuzz-build
-programs=$built/$(rustc -vV | sed -n 's/^host: //p')/release
+triple=$(rustc -vV | sed -n 's/^host: //p')
+programs=$built/$triple/release
 seconds=${METE_FUZZ_SECONDS:-60}
 
-install_cargo_fuzz() {
-	export PATH=$tools/bin:$PATH
-	have cargo-fuzz && return
-	say "installing cargo-fuzz into $tools"
-	cargo install --quiet --locked --root "$tools" cargo-fuzz >&2 || give_up "cargo-fuzz could not be installed; see above."
-}
+# What libFuzzer needs of the compiler: counts of what is reached, what values are compared with, and memory that is guarded.
+# These are options that compilers offer to nightly toolchains only. With the first variable the stable one takes them too,
+# so that fuzzing needs no second toolchain.
+instrumented=(
+	-Zsanitizer=address -Cpasses=sancov-module
+	-Cllvm-args=-sanitizer-coverage-{level=4,inline-8bit-counters,pc-table,trace-compares}
+	-Cllvm-args=-simplifycfg-branch-fold-threshold=0 --cfg=fuzzing
+)
 
-# Instrumentation is an option that compilers offer to nightly toolchains only. With this variable the stable one takes
-# it too, so that fuzzing needs no second toolchain.
-build() { RUSTC_BOOTSTRAP=1 cargo fuzz build --target-dir "$built" "$@"; }
+build() {
+	RUSTC_BOOTSTRAP=1 RUSTC_WRAPPER=$root/scripts/fuzz-rustc.sh METE_INSTRUMENTED=${instrumented[*]} cargo build \
+		--manifest-path fuzz/Cargo.toml --release --target "$triple" --target-dir "$built" "${@/#/--bin=}"
+}
 
 # Where a target begins beside what was found before: texts and files of the kind that it reads.
 seeds_of() {
@@ -74,8 +77,7 @@ done
 [ "${1:-}" != -- ] || shift
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd fuzz/fuzz_targets && printf '%s\n' *.rs | sed 's/\.rs$//')
 
-install_cargo_fuzz
-if [ ${#targets[@]} = 1 ]; then build "${targets[0]}"; else build; fi || give_up "the fuzz targets do not build."
+build "${targets[@]}" || give_up "the fuzz targets do not build."
 make_seeds
 export -f run_target seeds_of temporary_directory say
 export cache programs seconds root

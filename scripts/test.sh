@@ -102,47 +102,63 @@ miri() {
 	done
 }
 
-# A virtual machine emulates its processors one after the other on one of the host's. So there are two at a time, and what the
-# first one prints follows behind the others. Both take about as long.
+# A virtual machine emulates its processors one after the other on one of the host's. So there is one machine for each of
+# these at a time, and a machine for each test program, because short pieces of work are shared out most evenly.
 vm() {
-	local beside=$target/test-vm.log pid status
-	# In a group of its own, which can be ended as a whole.
-	set -m
-	vm_beside "$beside" >"$beside.out" 2>&1 &
-	pid=$!
-	set +m
-	# shellcheck disable=SC2064 # the number now
-	trap "kill -- -$pid 2>/dev/null" EXIT
+	local crate job
+	vm_jobs=()
+	trap end_vm_jobs EXIT
 	# Where shares of processor time are asserted, time must not depend on what else the host does.
-	in_vm vm-ext --counted mete-ext
-	in_vm vm-shares --counted mete-shares
-	in_vm vm-modules --modules
-	wait "$pid"
-	status=$?
+	for crate in mete-ext mete-dispatch mete-shares; do
+		each_program "$crate" --counted
+	done
+	each_program mete-kernel
+	vm_beside mete-kernel-modules --modules mete-kernel
+	for job in "${vm_jobs[@]}"; do
+		wait "$job" || worst=$?
+	done
 	trap - EXIT
-	[ "$status" = 0 ] || worst=$status
-	cat "$beside" >>"$log"
-	cat "$beside.out"
 }
 
-# vm_beside LOG
+# each_program CRATE [OPTION…]
+each_program() {
+	local file program
+	for file in "crates/$1"/tests/*.rs; do
+		program=$(basename "$file" .rs)
+		vm_beside "$1-$program" "${@:2}" "$1" "$program"
+	done
+}
+
+# vm_beside NAME [OPTION…] CRATE [PROGRAM]: begins once a processor is free. What it prints follows when it has ended.
 vm_beside() {
-	local log=$1
+	local reason options
+	mapfile -t options < <(printf '%s\n' "$@" | grep -e '^--')
+	if ! reason=$(scripts/vm/run.sh "${options[@]}" --check 2>&1); then
+		skip "vm-$1" "${reason#mete: }"
+		return
+	fi
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 1; done
+	# In a group of its own, which can be ended as a whole.
+	set -m
+	in_vm "$@" &
+	set +m
+	vm_jobs+=($!)
+}
+
+# in_vm NAME [OPTION…] CRATE [PROGRAM]
+in_vm() {
+	local whole=$log printed=$target/vm-$1.out
+	log=$target/vm-$1.log
 	: >"$log"
-	in_vm vm
-	in_vm vm-dispatch --counted mete-dispatch
+	stage "vm-$1" scripts/vm/test.sh "${@:2}" >"$printed" 2>&1
+	# shellcheck disable=SC2016 # expanded by the other shell
+	flock "$whole" sh -c 'cat "$1" >>"$2"; cat "$3"' sh "$log" "$whole" "$printed"
 	exit "$worst"
 }
 
-# in_vm STAGE [OPTION] [CRATE]
-in_vm() {
-	local reason options=("${@:2}")
-	[ $# -lt 3 ] || unset 'options[-1]'
-	if reason=$(scripts/vm/run.sh "${options[@]}" --check 2>&1); then
-		stage "$1" scripts/vm/test.sh "${@:2}"
-	else
-		skip "$1" "${reason#mete: }"
-	fi
+end_vm_jobs() {
+	local job
+	for job in "${vm_jobs[@]}"; do kill -- "-$job" 2>/dev/null; done
 }
 
 # Cargo starts test programs by way of the target's runner.

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs the integration tests of crates in the virtual machine, where fentry, cgroup v2 and
+# Runs the integration tests of a crate in the virtual machine, where fentry, cgroup v2 and
 # sched_ext work on any host. Built here, run inside.
 #
-#   scripts/vm/test.sh [--modules] [--counted] [CRATE…]     default: mete-kernel
+#   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM]]     default: mete-kernel, all programs of its tests
 #
 # --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
 # METE_VM_LIMIT bounds the run inside, in seconds (default 3600: other load on the machine makes
@@ -11,11 +11,11 @@ set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
 
-# The tests that cargo says it built, one path a line; the build's own messages go to stderr.
+# test_programs CRATE [PROGRAM]: those that cargo says it built, one path a line; the build's own messages go to stderr.
 test_programs() {
 	(
 		set -o pipefail
-		cargo test --manifest-path "$root/Cargo.toml" --package "$1" --test '*' --no-run --message-format=json-render-diagnostics |
+		cargo test --manifest-path "$root/Cargo.toml" --package "$1" --test "${2:-*}" --no-run --message-format=json-render-diagnostics |
 			sed -n '/"test":true/s/.*"executable":"\([^"]*\)".*/\1/p'
 	)
 }
@@ -29,9 +29,10 @@ for program; do
 done
 exit $status'
 
+# run_crate CRATE [PROGRAM]
 run_crate() {
 	local programs
-	programs=$(test_programs "$1") || give_up "the tests of $1 do not build"
+	programs=$(test_programs "$@") || give_up "the tests of $1 do not build"
 	[ -n "$programs" ] || give_up "$1 has no integration tests to run"
 	mapfile -t programs <<<"$programs"
 	cd "$root/crates/$1" || exit
@@ -51,8 +52,4 @@ if [ "${1:-}" = --counted ]; then
 	shift
 fi
 [ $# -gt 0 ] || set -- mete-kernel
-worst=0
-for crate; do
-	(run_crate "$crate") || worst=$?
-done
-exit "$worst"
+run_crate "$@"
