@@ -298,13 +298,6 @@ void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	adopt_share(domain);
 }
 
-/* What is handed to set_share(): a cgroup, and a share from outside, or (0) none any more. */
-struct set_share_arguments {
-	__u64 cgroup;
-	__u32 domain; /* its number */
-	__u32 share;
-};
-
 SEC("syscall")
 int set_share(struct set_share_arguments *arguments)
 {

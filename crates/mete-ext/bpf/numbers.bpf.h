@@ -116,6 +116,13 @@ static __always_inline __u32 domain_above(struct cgroup *cgrp)
 	return parent;
 }
 
+/* What is handed to set_share(): a cgroup, and a share from outside, or (0) none any more. */
+struct set_share_arguments {
+	__u64 cgroup;
+	__u32 domain; /* its number */
+	__u32 share;
+};
+
 /* Gives a cgroup a number: 0, or why not. */
 static __always_inline s32 give_domain_number(struct cgroup *cgrp, __u32 *domain)
 {

@@ -33,6 +33,14 @@ pub enum ExtError {
         "the memory of the policy cannot be locked: {0}; raise the limit of locked memory (ulimit -l), or be root"
     )]
     Locked(#[source] std::io::Error),
+    /// The deciding thread has not taken another policy.
+    #[error(
+        "{policy} does not rule: the thread that decides has not come to take it; it is stopped, or the policy before it hangs"
+    )]
+    NotTaken {
+        /// The policy that was to rule.
+        policy: &'static str,
+    },
     /// A directory is no cgroup that can have a share.
     #[error("the control group {}: {why}", path.display())]
     Cgroup {

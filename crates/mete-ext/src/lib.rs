@@ -47,5 +47,5 @@ mod skeleton;
 pub use ended::Ended;
 pub use error::ExtError;
 pub use mete_kernel::Weight;
-pub use outside::{PolicyScheduler, PolicyStatus, QUANTUM};
+pub use outside::{Failure, PolicyScheduler, PolicyStatus, QUANTUM};
 pub use scheduler::{GroupScheduler, Status};

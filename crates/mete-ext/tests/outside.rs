@@ -12,9 +12,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, assert_shares, lateness_in, start_with, wait_for_hogs, within};
+use common::{Group, assert_shares, lateness_in, start_with, wait_for_hogs};
 use mete_ext::{PolicyScheduler, PolicyStatus, Weight};
-use mete_policy::{CATALOG, by_name};
+use mete_policy::{
+    CATALOG, ClientId, Decision, DomainIndex, Entry, Nanoseconds, Observation, Policy, ProcessorId, Setup,
+    Share, Stop, by_name, each_policy_call,
+};
 
 fn policy(name: &str) -> impl FnOnce() -> Result<PolicyScheduler, mete_ext::ExtError> {
     let entry = by_name(name).unwrap();
@@ -73,6 +76,112 @@ fn new_1_every_policy_of_the_catalogue_rules_a_real_machine() {
         assert_eq!(output.stdout, "1\n".repeat(4).into_bytes(), "{}: {status:?}", entry.name);
         assert!(status.ended.is_none() && status.decided > 20, "{}: {status:?}", entry.name);
     }
+}
+
+/// How often the kernel has begun to have a scheduler rule.
+fn beginnings() -> u64 {
+    fs::read_to_string("/sys/kernel/sched_ext/enable_seq").unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn new_1_another_policy_takes_over_without_a_moment_under_the_kernels_own() {
+    let Some((scheduler, _alone)) = start_with(
+        "new_1_another_policy_takes_over_without_a_moment_under_the_kernels_own",
+        policy("group-vtrr"),
+    ) else {
+        return;
+    };
+    let one = Group::top("mete-one", 200).hogs(1, Some(0));
+    let many = Group::top("mete-many", 100).hogs(5, Some(0));
+    [&one, &many].into_iter().for_each(wait_for_hogs);
+    let begun = beginnings();
+    for entry in CATALOG {
+        scheduler.set_policy(entry).unwrap();
+        let before = scheduler.status();
+        assert_eq!((before.policy, &before.ended), (entry.name, &None));
+        sleep(Duration::from_millis(400));
+        let after = scheduler.status();
+        assert!(after.decided - before.decided >= 2, "{}: {before:?}, {after:?}", entry.name);
+        assert_eq!(after.failure, None);
+    }
+    scheduler.set_policy(by_name("group-vtrr").unwrap()).unwrap();
+    assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
+    assert!(decides_all(&scheduler.status()), "{:?}", scheduler.status());
+    assert_eq!(beginnings(), begun, "the same scheduler all the time");
+}
+
+/// A policy that panics at its 5,000th call.
+struct Breaks {
+    inner: Box<dyn Policy + Send>,
+    calls: u32,
+}
+
+macro_rules! passes_on {
+    ($($variant:ident $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        impl Policy for Breaks {
+            fn name(&self) -> &'static str {
+                "breaks"
+            }
+
+            $(fn $call(&mut self, $($argument: $kind),*) -> $answer {
+                self.calls += 1;
+                assert!(self.calls < 5000, "broken on purpose");
+                self.inner.$call($($argument),*)
+            })*
+        }
+    };
+}
+
+each_policy_call!(passes_on);
+
+/// It panics after this number of calls.
+fn breaks(setup: &Setup, calls: u32) -> Box<dyn Policy + Send> {
+    Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls })
+}
+
+const BREAKS: Entry = Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000) };
+const BREAKS_AT_ONCE: Entry = Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1) };
+
+#[test]
+fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
+    let name = "new_1_a_policy_that_panics_is_replaced_by_the_one_before";
+    let Some((scheduler, alone)) = start_with(name, policy("group-vtrr")) else { return };
+    let one = Group::top("mete-one", 200).hogs(1, Some(0));
+    let many = Group::top("mete-many", 100).hogs(5, Some(0));
+    [&one, &many].into_iter().for_each(wait_for_hogs);
+    let begun = beginnings();
+    for entry in [&BREAKS, &BREAKS_AT_ONCE] {
+        scheduler.set_policy(entry).unwrap();
+        let begin = Instant::now();
+        while scheduler.status().failure.is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", scheduler.status());
+            sleep(Duration::from_millis(20));
+        }
+        let status = scheduler.status();
+        let failure = status.failure.clone().unwrap();
+        assert_eq!((failure.policy, failure.message.as_str()), ("breaks", "broken on purpose"));
+        assert_eq!((status.policy, &status.ended), ("group-vtrr", &None));
+        assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
+        // The failure is told until another policy is set.
+        scheduler.set_policy(by_name("group-vtrr").unwrap()).unwrap();
+        assert_eq!(scheduler.status().failure, None);
+    }
+    assert_eq!(beginnings(), begun, "the same scheduler all the time");
+    drop((scheduler, alone));
+    // Where none was before, the kernel's side has tasks run in turn, and says so.
+    let (scheduler, _alone) = start_with(name, || PolicyScheduler::start(&BREAKS)).unwrap();
+    let begin = Instant::now();
+    while scheduler.status().ended.is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", scheduler.status());
+        sleep(Duration::from_millis(20));
+    }
+    let said = scheduler.status().ended.unwrap();
+    assert!(said.message.contains("broken on purpose"), "{said:?}");
+    let before = one.used() + many.used();
+    sleep(Duration::from_secs(1));
+    assert!(one.used() + many.used() > before + 500_000, "{:?}", scheduler.status());
+    drop(scheduler);
+    wait_until_disabled();
 }
 
 /// A policy that rules in a process of its own.

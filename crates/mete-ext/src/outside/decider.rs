@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use mete_kernel::Weight;
-use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, Policy, ProcessorId, Share, Stop};
+use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, ProcessorId, Share, Stop};
 
 use crate::outside::answer::Answer;
 use crate::outside::client::{Client, Clients, share, share_in};
@@ -12,6 +12,7 @@ use crate::outside::reader::Reader;
 use crate::outside::ready::Ready;
 use crate::outside::row::{Row, RowKind};
 use crate::outside::slot::Chosen;
+use crate::outside::swap::Owned;
 
 /// How many clients are put aside at most while a client is sought that may run on a processor.
 const MOST_ASIDE: usize = 64;
@@ -29,7 +30,7 @@ pub(crate) struct DeciderCounts {
 
 /// See the [module](self).
 pub(crate) struct Decider {
-    policy: Box<dyn Policy + Send>,
+    policy: Owned,
     clients: Clients,
     reader: Reader,
     ready: Ready,
@@ -47,7 +48,7 @@ pub(crate) struct Decider {
 }
 
 impl Decider {
-    pub fn new(policy: Box<dyn Policy + Send>, processors: usize) -> Decider {
+    pub fn new(policy: Owned, processors: usize) -> Decider {
         Decider {
             policy,
             clients: Clients::with_room(CLIENTS),
@@ -72,11 +73,42 @@ impl Decider {
         self.reader.release(memory);
         if lost != self.lost {
             self.lost = lost;
-            self.look_at_all(memory, now);
+            self.look_at_domains(memory, now);
+            self.look_at_clients(memory, now);
         }
         self.tick(memory, now);
         self.leave_offline(memory, now);
         self.fill_all(memory, now, own);
+    }
+
+    /// Has another policy decide from now on. It is told what there is, as if all of it had come at this moment. A
+    /// client that runs is taken for blocked until it stops.
+    pub fn adopt(&mut self, memory: &Memory, policy: Owned, now: Nanoseconds) -> Owned {
+        let before = std::mem::replace(&mut self.policy, policy);
+        let processors = self.chosen.len();
+        for processor in 0..processors {
+            memory.take_back(processor);
+        }
+        self.chosen.fill(None);
+        self.aside.clear();
+        self.ready = Ready::of(processors);
+        self.next_tick = None;
+        self.weights.fill(0);
+        self.look_at_domains(memory, now);
+        for number in ClientId::first(CLIENTS as u32) {
+            if let Some(client) = self.clients.get(number) {
+                client.is_ready = false;
+                client.is_away = true;
+                client.can_run = false;
+                client.told = client.used;
+                let (domain, weight, allowed) = (client.domain, client.weight, client.allowed);
+                let share = self.share_in(weight, domain);
+                self.policy.add(number, domain, share, now);
+                self.policy.set_allowed(number, allowed);
+            }
+        }
+        self.look_at_clients(memory, now);
+        before
     }
 
     /// What it knows of a client, for tests.
@@ -222,9 +254,14 @@ impl Decider {
 
     fn change_domain(&mut self, memory: &Memory, number: DomainIndex, time: Nanoseconds) {
         let Some(known) = self.weights.get_mut(number.index()) else { return };
-        let weight = memory.domain(number).map_or(0, |view| view.weight);
+        let view = memory.domain(number);
+        let weight = view.map_or(0, |view| view.weight.max(1));
         let before = std::mem::replace(known, weight);
-        let Some(view) = memory.domain(number) else { return };
+        let Some(view) = view else { return };
+        // Policies take one that they do not know for the root. It may have the greater number.
+        if self.weights.get(view.parent.index()) == Some(&0) {
+            self.change_domain(memory, view.parent, time);
+        }
         self.policy.add_domain(number, view.parent, share(weight));
         if before == 0 || before == weight {
             return;
@@ -332,11 +369,13 @@ impl Decider {
         true
     }
 
-    /// After rows were lost, all clients are looked at.
-    fn look_at_all(&mut self, memory: &Memory, now: Nanoseconds) {
+    fn look_at_domains(&mut self, memory: &Memory, now: Nanoseconds) {
         for domain in (0..DOMAINS).map(DomainIndex::at) {
             self.change_domain(memory, domain, now);
         }
+    }
+
+    fn look_at_clients(&mut self, memory: &Memory, now: Nanoseconds) {
         for number in ClientId::first(CLIENTS as u32) {
             self.look_at(memory, number, now);
         }

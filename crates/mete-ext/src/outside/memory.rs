@@ -1,4 +1,4 @@
-//! The memory that the kernel's side and the policy's side share (`bpf/outside.bpf.c`, `bpf/rows.bpf.h`,
+//! The memory that the kernel's side and the policy's side share (`bpf/clients.bpf.h`, `bpf/rows.bpf.h`,
 //! `bpf/answers.bpf.h`).
 
 use std::io;
@@ -125,10 +125,12 @@ pub(crate) struct Memory {
     answers: SharedNumbers<SharedAnswer>,
     processors: SharedNumbers<SharedProcessor>,
     state: SharedNumbers<SharedState>,
-    ending: SharedNumbers<AtomicU32>,
+    /// `.bss`, as far as it is of interest.
+    numbers: SharedNumbers<AtomicU32>,
 }
 
-const _: () = assert!(offset_of!(types::bss, exit_kind) == 0);
+/// Where `exit_kind` lies among the numbers of `.bss`.
+const EXIT_KIND: usize = offset_of!(types::bss, exit_kind) / size_of::<u32>();
 
 /// What is known of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +190,7 @@ impl Memory {
             answers: SharedNumbers::of(&maps.bss_answers, PROCESSORS)?,
             processors: SharedNumbers::of(&maps.bss_processors, PROCESSORS)?,
             state: SharedNumbers::of(&maps.bss_shared, 1)?,
-            ending: SharedNumbers::of(&maps.bss, 1)?,
+            numbers: SharedNumbers::of(&maps.bss, EXIT_KIND + 1)?,
         })
     }
 
@@ -304,7 +306,7 @@ impl Memory {
 
     /// Whether the kernel has ended the scheduler.
     pub fn has_ended(&self) -> bool {
-        self.ending.all()[0].load(Ordering::Relaxed) != 0
+        self.numbers.all()[EXIT_KIND].load(Ordering::Relaxed) != 0
     }
 
     pub fn counts(&self) -> KernelCounts {
@@ -349,7 +351,7 @@ pub(crate) mod kernels_side {
                 answers: SharedNumbers::of(file(size_of::<types::bss_answers>())?, PROCESSORS)?,
                 processors: SharedNumbers::of(file(size_of::<types::bss_processors>())?, PROCESSORS)?,
                 state: SharedNumbers::of(file(size_of::<types::bss_shared>())?, 1)?,
-                ending: SharedNumbers::of(file(size_of::<u32>())?, 1)?,
+                numbers: SharedNumbers::of(file(size_of::<types::bss>())?, EXIT_KIND + 1)?,
             })
         }
 

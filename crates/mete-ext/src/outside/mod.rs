@@ -24,14 +24,16 @@ mod reader;
 mod ready;
 mod row;
 mod slot;
+mod swap;
 mod thread;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
 
 use libbpf_rs::Link;
 use mete_kernel::{Weight, load_skeleton};
@@ -42,12 +44,16 @@ use crate::check::check;
 use crate::ended::Ended;
 use crate::outside::decider::Decider;
 use crate::outside::memory::{CLIENTS, DOMAINS, Memory, PROCESSORS};
+pub use crate::outside::swap::Failure;
 use crate::outside::thread::{Locked, Shared, run};
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
 use crate::{ExtError, group};
 
 /// The policy's quantum: what it gives a client at a time, as a rule.
 pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
+
+/// In this time the deciding thread takes another policy. Where nothing else happens, it decides once a second.
+const TAKES_ANOTHER: Duration = Duration::from_secs(5);
 
 /// A policy outside the kernel, which rules all ordinary tasks while this lives.
 ///
@@ -62,12 +68,24 @@ pub struct PolicyScheduler {
     shared: Arc<Shared>,
     memory: Arc<Memory>,
     skeleton: OutsideSkel<'static>,
+    setup: Setup,
+    policies: Mutex<Policies>,
     _locked: Locked,
+}
+
+/// The policy that was set last, and the one that takes its place if it fails. Locked for as long as a change takes.
+struct Policies {
+    ruling: Entry,
+    before: Entry,
 }
 
 /// What the scheduler has done since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyStatus {
+    /// The policy that rules.
+    pub policy: &'static str,
+    /// The policy that was set last, if it has failed; the one before has taken its place.
+    pub failure: Option<Failure>,
     /// Clients that the policy chose.
     pub decisions: u64,
     /// Decisions that were carried out.
@@ -113,7 +131,7 @@ impl PolicyScheduler {
             seed: 0,
         };
         let decider = Decider::new((policy.make)(&setup), processors as usize);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::of(policy.name));
         let (hands_over, takes_over) = sync_channel(1);
         let (says_thread, hears_thread) = sync_channel(1);
         let of_thread = Arc::clone(&shared);
@@ -137,6 +155,8 @@ impl PolicyScheduler {
             shared,
             memory,
             skeleton,
+            setup,
+            policies: Mutex::new(Policies { ruling: *policy, before: *policy }),
             _locked: locked,
         })
     }
@@ -152,12 +172,38 @@ impl PolicyScheduler {
         group::set_weight(&progs.set_share, &maps.domains_of_cgroups, cgroup, weight)
     }
 
+    /// Has another policy rule, without a moment in which none does. It is told all tasks and groups anew: what they
+    /// had before does not count. If it panics, the policy that rules now takes its place, anew, too.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError::NotTaken`] if the deciding thread does not take it within some seconds. The policy that rules goes
+    /// on then.
+    pub fn set_policy(&self, policy: &Entry) -> Result<(), ExtError> {
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ruling, _) = self.shared.swap.state();
+        let spare = if ruling == policies.ruling.name { policies.ruling } else { policies.before };
+        self.shared.swap.offer((policy.make)(&self.setup), (spare.make)(&self.setup));
+        let begin = Instant::now();
+        while self.shared.swap.is_offered() {
+            if begin.elapsed() > TAKES_ANOTHER && self.shared.swap.withdraw() {
+                return Err(ExtError::NotTaken { policy: policy.name });
+            }
+            sleep(Duration::from_millis(1));
+        }
+        *policies = Policies { ruling: *policy, before: spare };
+        Ok(())
+    }
+
     /// What the scheduler has done since it started, and whether it still rules.
     #[must_use]
     pub fn status(&self) -> PolicyStatus {
         let counts = self.memory.counts();
         let of_thread = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
+        let (policy, failure) = self.shared.swap.state();
         PolicyStatus {
+            policy,
+            failure,
             decisions: of_thread(&self.shared.decisions),
             decided: counts.decided,
             late: counts.late,
@@ -179,9 +225,10 @@ impl PolicyScheduler {
         if exit.exit_kind != 0 {
             return Some(Ended::of(&exit.exit_reason, &exit.exit_message, &dump.exit_dump));
         }
+        let failure = || self.shared.swap.state().1.map(|failure| format!("{failure}; "));
         self.shared.has_ended.load(Ordering::Acquire).then(|| Ended {
             reason: "the thread of the policy has ended".into(),
-            message: "all tasks run in turn".into(),
+            message: format!("{}all tasks run in turn", failure().unwrap_or_default()),
             dump: String::new(),
         })
     }

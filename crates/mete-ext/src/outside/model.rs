@@ -4,6 +4,7 @@ use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup};
 
 use crate::outside::decider::Decider;
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
+use crate::outside::swap::Owned;
 use crate::skeleton::outside::types::{self, row_kind};
 
 const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
@@ -28,6 +29,17 @@ struct Task {
     runs: u64,
 }
 
+fn make(policy: &Entry, processors: usize, seed: u64) -> Owned {
+    let setup = Setup {
+        clients: CLIENTS as u32,
+        domains: DOMAINS as u16,
+        processors: processors as u16,
+        quantum_ns: QUANTUM,
+        seed,
+    };
+    (policy.make)(&setup)
+}
+
 struct Machine {
     memory: Memory,
     decider: Decider,
@@ -43,13 +55,6 @@ struct Machine {
 
 impl Machine {
     fn new(policy: &Entry, tasks: usize, processors: usize, seed: u64) -> Machine {
-        let setup = Setup {
-            clients: CLIENTS as u32,
-            domains: DOMAINS as u16,
-            processors: processors as u16,
-            quantum_ns: QUANTUM,
-            seed,
-        };
         let memory = Memory::of_nothing().unwrap();
         memory.set_online((1 << processors) - 1);
         (0..3).for_each(|number| memory.set_domain(number, 0, 100 + 50 * number));
@@ -62,7 +67,7 @@ impl Machine {
             allowed: u64::MAX,
         };
         let mut machine = Machine {
-            decider: Decider::new((policy.make)(&setup), processors),
+            decider: Decider::new(make(policy, processors, seed), processors),
             memory,
             tasks: vec![Task { view, used: 0, runs: 0 }; tasks],
             running: vec![None; processors],
@@ -279,6 +284,26 @@ fn new_1_no_task_is_forgotten_in_random_histories_of_every_policy() {
                 machine.decided,
                 machine.late
             );
+        }
+    }
+}
+
+#[test]
+fn new_1_no_task_is_forgotten_when_another_policy_takes_over() {
+    for seed in 1..=24 {
+        let (tasks, processors) = (2 + seed as usize % 12, 1 + seed as usize % 3);
+        let mut machine = Machine::new(&CATALOG[0], tasks, processors, seed * 0x9e37_79b9);
+        for nth in 0..CATALOG.len() {
+            for _ in 0..500 {
+                machine.step();
+            }
+            let policy = &CATALOG[(nth * 7 + seed as usize) % CATALOG.len()];
+            // Rows that were not read yet tell of what the new policy knows already.
+            machine.decider.adopt(&machine.memory, make(policy, processors, seed), machine.now);
+            for _ in 0..500 {
+                machine.step();
+            }
+            machine.settle(&format!("{} seed {seed} part {nth}", policy.name));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The thread in which a policy outside the kernel decides.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,12 +11,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::outside::decider::Decider;
 use crate::outside::memory::Memory;
+use crate::outside::swap::{Owned, Swap};
 
 /// After how many rounds it reads how much it has used itself.
 const BETWEEN_OWN: u64 = 64;
 
 /// What this thread and the scheduler's owner share.
-#[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub stops: AtomicBool,
     /// The thread has ended, though it was not told to.
@@ -23,9 +24,22 @@ pub(crate) struct Shared {
     pub decisions: AtomicU64,
     pub preempted: AtomicU64,
     pub own_ns: AtomicU64,
+    pub swap: Swap,
 }
 
 impl Shared {
+    /// For a policy of this name.
+    pub fn of(policy: &'static str) -> Shared {
+        Shared {
+            stops: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            decisions: AtomicU64::new(0),
+            preempted: AtomicU64::new(0),
+            own_ns: AtomicU64::new(0),
+            swap: Swap::of(policy),
+        }
+    }
+
     fn tell(&self, decider: &Decider) {
         self.decisions.store(decider.counts.decisions, Ordering::Relaxed);
         self.preempted.store(decider.counts.preempted, Ordering::Relaxed);
@@ -75,6 +89,8 @@ impl Drop for SayEnd {
 
 /// Decides until it is to stop, or the kernel has ended the scheduler. It never sleeps: the kernel's side
 /// lets it run when there is something to decide, after it has yielded.
+///
+/// A policy that panics is replaced by the one before; without one, the thread ends.
 pub(crate) fn run(mut decider: Decider, memory: &Memory, shared: Arc<Shared>) {
     let said = SayEnd(shared);
     let shared = &said.0;
@@ -82,14 +98,53 @@ pub(crate) fn run(mut decider: Decider, memory: &Memory, shared: Arc<Shared>) {
     while !shared.stops.load(Ordering::Acquire) && !memory.has_ended() {
         memory.begin_round();
         // Only now: rows up to this time are there.
-        decider.round(memory, now(ClockId::Monotonic), sched_getcpu());
+        let time = now(ClockId::Monotonic);
+        let next = match attempt(|| decider.round(memory, time, sched_getcpu())) {
+            Ok(()) => shared.swap.take(),
+            Err(message) => match shared.swap.take_spare(message) {
+                Some(spare) => Some(spare),
+                None => return,
+            },
+        };
         shared.tell(&decider);
+        if let Some(policy) = next {
+            if !adopt(&mut decider, memory, policy, &shared.swap) {
+                return;
+            }
+            // What the new policy decides is due at once.
+            continue;
+        }
         if rounds.is_multiple_of(BETWEEN_OWN) {
             shared.own_ns.store(now(ClockId::ThreadCPUTime).get(), Ordering::Relaxed);
         }
         rounds += 1;
         std::thread::yield_now();
     }
+}
+
+/// Has a policy rule, or, if it fails at once, its spare; `false` if that does not either.
+fn adopt(decider: &mut Decider, memory: &Memory, mut policy: Owned, swap: &Swap) -> bool {
+    loop {
+        match attempt(|| decider.adopt(memory, policy, now(ClockId::Monotonic))) {
+            Ok(before) => {
+                swap.retire(before);
+                return true;
+            }
+            Err(message) => match swap.take_spare(message) {
+                Some(spare) => policy = spare,
+                None => return false,
+            },
+        }
+    }
+}
+
+/// What a policy does, or its last words if it panics.
+fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // After a panic another policy is told all anew, and nothing that the old one left half done is used.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".into())
+    })
 }
 
 fn now(clock: ClockId) -> Nanoseconds {

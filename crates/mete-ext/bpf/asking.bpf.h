@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* How the deciding thread comes to decide, and how what it has decided comes to be carried out. */
+#ifndef METE_ASKING_BPF_H
+#define METE_ASKING_BPF_H
+
+#include "clients.bpf.h"
+
+/* Has the policy decide soon on a task that waits on this processor: on an idle one, or in place of what runs here. */
+static __always_inline void ask_policy(__u32 processor, int may_interrupt)
+{
+	__u64 others;
+
+	want_decision();
+	/* It reads all rows before it yields. */
+	if (shared.is_deciding)
+		return;
+	if (shared.idle & bit_of(processor)) {
+		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
+		return;
+	}
+	others = shared.idle;
+	if (others) {
+		scx_bpf_kick_cpu(lowest_bit(others), SCX_KICK_IDLE);
+		return;
+	}
+	if (may_interrupt) {
+		processor_at(processor)->is_asked = 1;
+		scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
+	}
+}
+
+/* The policy's answers are carried out on other processors. */
+static __always_inline void kick_others(__u32 own)
+{
+	__u64 preempts = shared.preempts & ~bit_of(own);
+	__u64 wakes = shared.wakes ? __sync_lock_test_and_set(&shared.wakes, 0) & ~bit_of(own) : 0;
+	__u32 nth;
+
+	if (!(wakes | preempts))
+		return;
+	bpf_for(nth, 0, PROCESSORS)
+	{
+		if (preempts >> (nth & 63) & 1)
+			scx_bpf_kick_cpu(nth, SCX_KICK_PREEMPT);
+		else if (wakes >> (nth & 63) & 1)
+			scx_bpf_kick_cpu(nth, SCX_KICK_IDLE);
+	}
+}
+
+static __always_inline int is_preempted(__u32 processor)
+{
+	if (!(shared.preempts & bit_of(processor)))
+		return 0;
+	return !!(__sync_fetch_and_and(&shared.preempts, ~bit_of(processor)) & bit_of(processor));
+}
+
+/* A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be. */
+static __always_inline void find_processor(__u32 processor, const struct task *task)
+{
+	__u64 idle = shared.idle & task->allowed;
+	__u32 here = bpf_get_smp_processor_id();
+	int is_handed_over = task->is_handed_over && task->allowed & bit_of(here);
+
+	if (rows_are_many(here)) {
+		ask_policy(processor, 1);
+	} else if (waiting.count > 1 || (!idle && !is_handed_over)) {
+		ask_policy(processor, !is_handed_over);
+	} else if (idle) {
+		scx_bpf_kick_cpu(idle & bit_of(processor) ? processor : lowest_bit(idle), SCX_KICK_IDLE);
+	}
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Tasks and cgroups come, change and go: the policy is told. */
+#ifndef METE_MEMBERSHIP_BPF_H
+#define METE_MEMBERSHIP_BPF_H
+
+#include "clients.bpf.h"
+
+void OPERATION(set_weight, struct task_struct *p, u32 weight)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+
+	if (!task || task->activity == ABSENT)
+		return;
+	task->weight = weight;
+	tell_of(p, ROW_CHANGED, client, task);
+}
+
+void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+
+	if (!task || task->activity == ABSENT)
+		return;
+	task->allowed = mask->bits[0];
+	tell_of(p, ROW_CHANGED, client, task);
+}
+
+s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return give_number(p);
+}
+
+/* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
+void OPERATION(enable, struct task_struct *p)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+	struct cgroup *cgrp;
+
+	if (!task || decides(p))
+		return;
+	cgrp = scx_bpf_task_cgroup(p);
+	task->domain = domain_of(cgrp);
+	bpf_cgroup_release(cgrp);
+	task->base_ns = task->ends_ns = p->se.sum_exec_runtime;
+	task->slice_ns = 0;
+	task->allowed = p->cpus_ptr->bits[0];
+	task->weight = p->scx.weight;
+	task->joined++;
+	task->activity = AWAY;
+	tell_of(p, ROW_JOINED, client, task);
+}
+
+static __always_inline void leave(struct task_struct *p)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+
+	if (!task || task->activity == ABSENT)
+		return;
+	take_out(&waiting, client);
+	take_out(&overdue, client);
+	task->activity = ABSENT;
+	tell_of(p, ROW_LEFT, client, task);
+}
+
+/* Its counterpart: another class schedules the task. */
+void OPERATION(disable, struct task_struct *p)
+{
+	leave(p);
+}
+
+void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	if (client_of(p) >= CLIENTS)
+		return;
+	leave(p);
+	take_number_back(p);
+}
+
+s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	__u32 parent = domain_above(cgrp), number;
+	s32 error = give_domain_number(cgrp, &number);
+	struct domain *domain;
+
+	if (error)
+		return error;
+	domain = &domains[masked(number, DOMAINS)];
+	domain->cgroup = cgrp->kn->id;
+	domain->parent = parent;
+	domain->weight = args->weight;
+	domain->set = 0;
+	domain->is_known = 1;
+	tell(ROW_DOMAIN, number, 0, 0);
+	return 0;
+}
+
+/* Nothing is in the domain any more. */
+void OPERATION(cgroup_exit, struct cgroup *cgrp)
+{
+	__u32 number = domain_of(cgrp);
+	struct domain *domain = &domains[masked(number, DOMAINS)];
+
+	if (number == ROOT)
+		return;
+	domain->is_known = 0;
+	domain->cgroup = 0;
+	tell(ROW_DOMAIN, number, 0, 0);
+	bpf_map_push_elem(&free_domains, &number, 0);
+}
+
+/* The kernel takes a task out of its queue before, and puts it back afterwards. */
+void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+
+	if (!task || task->activity == ABSENT)
+		return;
+	task->domain = domain_of(to);
+	tell_of(p, ROW_CHANGED, client, task);
+}
+
+void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	__u32 number = domain_of(cgrp);
+
+	domains[masked(number, DOMAINS)].weight = weight;
+	tell(ROW_DOMAIN, number, 0, 0);
+}
+
+SEC("syscall")
+int set_share(struct set_share_arguments *arguments)
+{
+	struct domain *domain = &domains[masked(arguments->domain, DOMAINS)];
+
+	/* It was removed since its number was looked up, and another one may have the number. */
+	if (domain->cgroup != arguments->cgroup)
+		return -ENOENT;
+	domain->set = arguments->share;
+	tell(ROW_DOMAIN, arguments->domain, 0, 0);
+	want_decision();
+	return 0;
+}
+
+#endif

@@ -1,0 +1,129 @@
+//! How one policy takes the place of another while tasks are scheduled.
+
+use std::fmt;
+use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use mete_policy::Policy;
+
+/// A policy that owns itself.
+pub(crate) type Owned = Box<dyn Policy + Send>;
+
+/// Hands policies from the scheduler's owner to the deciding thread and back.
+///
+/// The deciding thread neither waits nor gives memory back here, but where a policy has failed: the owner makes
+/// policies, and drops those that rule no more.
+pub(crate) struct Swap {
+    places: Mutex<Places>,
+    /// Something lies in `next`. It is looked at before each decision, and the lock is not.
+    is_offered: AtomicBool,
+}
+
+struct Places {
+    /// The policy that is to rule, and a fresh one of the kind that rules until then.
+    next: Option<(Owned, Owned)>,
+    /// What rules if the ruling policy fails.
+    spare: Option<Owned>,
+    /// What ruled, for the owner to drop.
+    past: [Option<Owned>; 2],
+    ruling: &'static str,
+    failure: Option<Failure>,
+    /// One that counts no more, for the owner to drop.
+    told: Option<Failure>,
+}
+
+/// A policy that has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The policy.
+    pub policy: &'static str,
+    /// What it said.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has failed: {}", self.policy, self.message)
+    }
+}
+
+impl Swap {
+    /// For a policy of this name, which rules from the beginning.
+    pub fn of(ruling: &'static str) -> Swap {
+        let places =
+            Places { next: None, spare: None, past: [None, None], ruling, failure: None, told: None };
+        Swap { places: Mutex::new(places), is_offered: AtomicBool::new(false) }
+    }
+
+    // No code that holds the lock can panic, but for a policy's own that is dropped; what is there is whole then.
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The owner's: this policy is to rule, and the spare to take its place if it fails. It replaces an offer that
+    /// was not taken.
+    pub fn offer(&self, policy: Owned, spare: Owned) {
+        let before = {
+            let mut places = self.places();
+            let before = (take(&mut places.past), places.told.take(), places.next.replace((policy, spare)));
+            self.is_offered.store(true, Ordering::Release);
+            before
+        };
+        drop(before);
+    }
+
+    /// The owner's: takes an offer back; `false` if it was taken already.
+    pub fn withdraw(&self) -> bool {
+        let offer = {
+            let mut places = self.places();
+            self.is_offered.store(false, Ordering::Release);
+            places.next.take()
+        };
+        offer.is_some()
+    }
+
+    /// The owner's: whether an offer has not been taken yet.
+    pub fn is_offered(&self) -> bool {
+        self.is_offered.load(Ordering::Acquire)
+    }
+
+    /// The policy that rules, and the one that has failed since a policy was set.
+    pub fn state(&self) -> (&'static str, Option<Failure>) {
+        let places = self.places();
+        (places.ruling, places.failure.clone())
+    }
+
+    /// The deciding thread's: the policy that is to rule, if there is one and it can be had at once.
+    pub fn take(&self) -> Option<Owned> {
+        if !self.is_offered() {
+            return None;
+        }
+        let mut places = match self.places.try_lock() {
+            Ok(places) => places,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let (policy, spare) = places.next.take()?;
+        places.past[0] = places.spare.replace(spare);
+        places.ruling = policy.name();
+        places.told = places.failure.take();
+        self.is_offered.store(false, Ordering::Release);
+        Some(policy)
+    }
+
+    /// The deciding thread's: its policy has failed with these words. What rules in its place, if there is one.
+    pub fn take_spare(&self, message: String) -> Option<Owned> {
+        let mut places = self.places();
+        places.failure = Some(Failure { policy: places.ruling, message });
+        let spare = places.spare.take()?;
+        places.ruling = spare.name();
+        Some(spare)
+    }
+
+    /// The deciding thread's: a policy that rules no more.
+    pub fn retire(&self, policy: Owned) {
+        let before = self.places().past[1].replace(policy);
+        drop(before);
+    }
+}
