@@ -170,7 +170,8 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     // The kernel was asked for. So the last sentence and the exit status say that it is missing.
     let last = said.lines().last().unwrap_or_default();
     assert!(last.contains("lack something that was asked for: the kernel is not logged: "), "{said}");
-    assert_eq!(code, Some(1), "{said}");
+    // Beside other load the two may be faster than they are read. That rows were lost counts for more.
+    assert_eq!(code, Some(if said.contains(" were lost") { 3 } else { 1 }), "{said}");
     let all = objects(&printed);
     let statement = all.iter().find(|object| object["kind"] == "completeness").unwrap();
     assert!(statement["complete"] == false && statement["not_logged"][0].is_string(), "{statement}");

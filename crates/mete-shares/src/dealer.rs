@@ -142,9 +142,35 @@ impl Dealer {
         let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
         self.means.set_share(nth, &changed)?;
         self.domains[nth] = changed;
+        self.count_from_here();
+        Ok(())
+    }
+
+    /// Has another policy of the catalogue decide, where one decides outside the kernel by sched_ext. What domains are
+    /// given counts from here.
+    ///
+    /// # Errors
+    ///
+    /// [`DealError::NotNamed`], [`DealError::NotReplaced`], or [`ExtError::NotTaken`]; the policy goes on then.
+    pub fn set_policy(&mut self, name: &str) -> Result<(), DealError> {
+        let policy = SharePolicy::named(name).ok_or_else(|| DealError::NotNamed { name: name.into() })?;
+        if !self.means.set_policy(policy.entry()?)? {
+            return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });
+        }
+        self.policy = policy;
+        self.count_from_here();
+        Ok(())
+    }
+
+    /// Whether another policy can take over from the one that rules.
+    #[must_use]
+    pub fn can_replace_policy(&self) -> bool {
+        matches!(self.means, Means::Outside(_))
+    }
+
+    fn count_from_here(&mut self) {
         self.before = self.ran();
         self.since = Instant::now();
-        Ok(())
     }
 
     /// The domains, with their shares.

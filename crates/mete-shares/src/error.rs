@@ -5,6 +5,8 @@ use mete_ext::ExtError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::ShareError;
 
+use crate::policy::SharePolicy;
+
 /// Why shares cannot be dealt out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum DealError {
@@ -51,6 +53,22 @@ pub enum DealError {
     /// Another share cannot be this.
     #[error(transparent)]
     NoShare(ShareError),
+    /// There is no policy of that name.
+    #[error("there is no policy {name:?}; there are {}", SharePolicy::names().collect::<Vec<_>>().join(", "))]
+    NotNamed {
+        /// What was written.
+        name: String,
+    },
+    /// Another policy cannot take over from this one.
+    #[error(
+        "{policy} by {by} cannot be replaced while it rules; start mete schedule --policy NAME --by ext for that"
+    )]
+    NotReplaced {
+        /// The policy that rules.
+        policy: &'static str,
+        /// By what it deals.
+        by: &'static str,
+    },
     /// The policy is not in the catalogue.
     #[error("the catalogue of policies lacks the dispatcher's")]
     NoPolicy,

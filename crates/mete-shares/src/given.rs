@@ -24,8 +24,10 @@ pub struct Given {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(tag = "kind", rename = "scheduler")]
 pub struct Did {
-    /// The policy.
+    /// The policy that rules.
     pub policy: &'static str,
+    /// The policy that was set last and has failed, and with which words. By a policy outside the kernel, by sched_ext.
+    pub failed: Option<String>,
     /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`.
     pub by: &'static str,
     /// Why it is not something that keeps shares more closely, if there is a reason.
@@ -83,6 +85,8 @@ impl Did {
                 ..did
             },
             Work::Outside(status) => Did {
+                policy: status.policy,
+                failed: status.failure.as_ref().map(ToString::to_string),
                 decisions: Some(status.decisions),
                 hastened: Some(status.hastened),
                 preempted: Some(status.preempted),

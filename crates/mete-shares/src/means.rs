@@ -92,6 +92,14 @@ impl Means {
         }
     }
 
+    /// Has another policy decide; `false` where the policy cannot be replaced while it rules.
+    pub fn set_policy(&self, policy: &Entry) -> Result<bool, DealError> {
+        match self {
+            Means::Outside(scheduler) => Ok(scheduler.set_policy(policy).map(|()| true)?),
+            Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) => Ok(false),
+        }
+    }
+
     /// Which domains had nothing in them when it started, in sentences.
     pub fn empty_domains(&self) -> &[String] {
         match self {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   shares/web    the share of the domain web: read, or set
+//!   policy        the policy that rules: read, and set where another one can take over
 //!   status        what each domain was to have and has, what was done, in words
 //!   report        the same in objects, a line each, as mete schedule --json prints them at its end
 //! ```
@@ -18,6 +19,8 @@ use crate::{Dealer, Did, Given};
 
 /// The folder of the domains' shares.
 const SHARES: &str = "shares/";
+/// The file with the policy.
+const POLICY: &str = "policy";
 /// The file with objects.
 pub const REPORT: &str = "report";
 
@@ -33,6 +36,8 @@ pub fn mount(at: &Path, dealer: &Dealer, asker: Asker) -> Result<Mounted, MountE
     let notes = directory::prepare(&notes).is_ok().then_some(notes);
     let shares = dealer.domains().iter().map(|domain| format!("{SHARES}{}", domain.spec.name));
     let files = shares.map(|path| File::new(path, Access::Both));
+    let policy = if dealer.can_replace_policy() { Access::Both } else { Access::Read };
+    let files = files.chain([File::new(POLICY, policy)]);
     let reports = [STATUS, REPORT].map(|path| File::new(path, Access::Read));
     Mounted::new(notes.as_deref(), at, files.chain(reports).collect(), asker, keeper::this_program)
 }
@@ -58,6 +63,11 @@ impl ShareParameters {
                 set.map_err(|error| self.refuse(&request.path, share, error.to_string()))
             }
             (Some(domain), None, _) => share_of(dealer, domain),
+            (None, Some(name), POLICY) => {
+                let set = dealer.set_policy(name).map(|()| String::new());
+                set.map_err(|error| self.refuse(POLICY, name, error.to_string()))
+            }
+            (None, None, POLICY) => Ok(format!("{}\n", dealer.did().policy)),
             (None, None, STATUS) => Ok(self.status(dealer)),
             (None, None, REPORT) => Ok(report(dealer)),
             _ => Err(Refusal::value("there is no such file")),
@@ -87,6 +97,7 @@ impl ShareParameters {
             &format!("{:.1} s ago these shares were set", dealer.passed_since_change().as_secs_f64()),
         );
         counted(&did).into_iter().for_each(|(name, value)| line(name, &value));
+        did.failed.iter().for_each(|why| line("failed", why));
         did.ended.iter().for_each(|why| line("ended", why));
         self.refused.iter().for_each(|refused| {
             let _ = writeln!(text, "{REFUSED}{refused}");

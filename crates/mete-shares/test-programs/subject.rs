@@ -27,7 +27,13 @@ fn main() -> Outcome {
 fn deal(mut dealer: Dealer) -> Outcome {
     say(&dealer.to_string())?;
     for line in io::stdin().lock().lines() {
-        if let Some((name, share)) = line?.split_once('=') {
+        let line = line?;
+        if let Some(name) = line.strip_prefix("policy ") {
+            let set = dealer.set_policy(name);
+            say(&set.map_or_else(|error| format!("refused: {error}"), |()| dealer.did().policy.into()))?;
+            continue;
+        }
+        if let Some((name, share)) = line.split_once('=') {
             dealer.set_share(name, share)?;
         }
         let did = dealer.did();

@@ -202,7 +202,18 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     let (mut dealing, said) = Dealing::start("auto:eevdf", &[group.with(3)]);
     assert!(said.contains("eevdf schedules all ordinary tasks from outside the kernel"), "{said}");
     assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
+    assert_eq!(dealing.say("policy stride"), ["stride"]);
+    let refused = dealing.say("policy ablative").join(" ");
+    assert!(
+        refused.starts_with("refused") && refused.contains("there are") && refused.contains("stride"),
+        "{refused}"
+    );
+    assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
     assert_eq!(dealing.end(), "None", "nothing is to be put back");
+    let (mut dealing, _) = Dealing::start("ext", &[group.with(3)]);
+    let refused = dealing.say("policy stride").join(" ");
+    assert!(refused.contains("cannot be replaced"), "{refused}");
+    assert_eq!(dealing.end(), "None");
     let (_, said) = Dealing::start("cgroup:eevdf", &[group.with(3)]);
     assert!(said.starts_with("refused") && said.contains("cannot have eevdf decide"), "{said}");
 }

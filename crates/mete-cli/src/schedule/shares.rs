@@ -152,6 +152,12 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
     let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
     let own = did.own_ns.map(|own| format!("deciding itself took {} ms", milliseconds(own)));
     let parts: Vec<_> = counted.chain(own).collect();
-    let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    output.text(format!("scheduled for {}{did}", seconds(passed)))
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    output.text(format!("scheduled for {}{parts}", seconds(passed)))?;
+    match &did.failed {
+        Some(failed) if did.ended.is_none() => {
+            output.text(format!("{failed}; {} took its place", did.policy))
+        }
+        _ => Ok(()),
+    }
 }
