@@ -66,7 +66,7 @@ pub enum ConfigError {
         by: String,
     },
     /// There is no such policy.
-    #[error("{}: there is no policy {policy:?}: there are {}{}", path.display(), names(), question(policy, SharePolicy::names()))]
+    #[error("{}: there is no policy {policy:?}: there are {}{}", path.display(), SharePolicy::listed(), question(policy, SharePolicy::names()))]
     NoPolicy {
         /// The file.
         path: PathBuf,
@@ -83,10 +83,6 @@ pub enum ConfigError {
         /// What is wrong with it.
         source: ShareError,
     },
-}
-
-fn names() -> String {
-    SharePolicy::names().collect::<Vec<_>>().join(", ")
 }
 
 /// The file as it is written.

@@ -153,7 +153,9 @@ impl Dealer {
     ///
     /// [`DealError::NotNamed`], [`DealError::NotReplaced`], or [`ExtError::NotTaken`]; the policy goes on then.
     pub fn set_policy(&mut self, name: &str) -> Result<(), DealError> {
-        let policy = SharePolicy::named(name).ok_or_else(|| DealError::NotNamed { name: name.into() })?;
+        let policy = SharePolicy::named(name);
+        let policy =
+            policy.ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed() })?;
         if !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });
         }

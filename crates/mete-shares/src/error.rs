@@ -5,8 +5,6 @@ use mete_ext::ExtError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::ShareError;
 
-use crate::policy::SharePolicy;
-
 /// Why shares cannot be dealt out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum DealError {
@@ -54,10 +52,12 @@ pub enum DealError {
     #[error(transparent)]
     NoShare(ShareError),
     /// There is no policy of that name.
-    #[error("there is no policy {name:?}; there are {}", SharePolicy::names().collect::<Vec<_>>().join(", "))]
+    #[error("there is no policy {name:?}; there are {known}")]
     NotNamed {
         /// What was written.
         name: String,
+        /// The names that there are.
+        known: String,
     },
     /// Another policy cannot take over from this one.
     #[error(

@@ -37,6 +37,11 @@ impl SharePolicy {
         CATALOG.iter().map(|entry| entry.name)
     }
 
+    /// The names of all, in one line.
+    pub(crate) fn listed() -> String {
+        SharePolicy::names().collect::<Vec<_>>().join(", ")
+    }
+
     /// Its name in the catalogue.
     #[must_use]
     pub fn name(self) -> &'static str {
