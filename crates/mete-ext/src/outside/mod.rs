@@ -13,6 +13,9 @@
 //! A decision never waits for the policy for more than 10 to 20 ms. Then, and at once when the deciding
 //! thread is stopped or ends, the kernel's side has the tasks run in turn, and counts them
 //! ([`PolicyStatus::undecided`]).
+//!
+//! Another policy can take over while tasks are scheduled ([`PolicyScheduler::set_policy`]). The one before it
+//! comes back if it panics.
 
 mod answer;
 mod client;
