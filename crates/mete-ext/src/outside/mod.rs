@@ -27,6 +27,8 @@ mod reader;
 mod ready;
 mod row;
 mod slot;
+#[cfg(test)]
+mod strict;
 mod swap;
 mod thread;
 

@@ -4,6 +4,7 @@ use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup};
 
 use crate::outside::decider::Decider;
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
+use crate::outside::strict::Strict;
 use crate::outside::swap::Owned;
 use crate::skeleton::outside::types::{self, row_kind};
 
@@ -37,7 +38,7 @@ fn make(policy: &Entry, processors: usize, seed: u64) -> Owned {
         quantum_ns: QUANTUM,
         seed,
     };
-    (policy.make)(&setup)
+    Strict::of((policy.make)(&setup))
 }
 
 struct Machine {

@@ -1,0 +1,104 @@
+//! A policy that is asked and told only what a policy may be asked and told.
+
+use std::collections::HashMap;
+
+use mete_policy::{
+    ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
+};
+
+use crate::outside::swap::Owned;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Blocked,
+    Ready,
+    Picked,
+}
+
+/// Passes on all calls, and panics at one that the policy's owner must not make ([`Policy`]).
+pub(crate) struct Strict {
+    inner: Owned,
+    states: HashMap<ClientId, State>,
+}
+
+impl Strict {
+    pub fn of(inner: Owned) -> Owned {
+        Box::new(Strict { inner, states: HashMap::new() })
+    }
+
+    fn turn(&mut self, client: ClientId, from: State, to: State) {
+        let before = self.states.insert(client, to);
+        assert_eq!(before, Some(from), "{client:?} is to be {to:?}");
+    }
+
+    fn is_known(&self, client: ClientId) {
+        assert!(self.states.contains_key(&client), "{client:?} is not known");
+    }
+}
+
+impl Policy for Strict {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
+        self.inner.add_domain(domain, parent, share);
+    }
+
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
+        self.inner.set_domain_share(domain, share, now);
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
+        assert_eq!(self.states.insert(client, State::Blocked), None, "{client:?} is added twice");
+        self.inner.add(client, domain, share, now);
+    }
+
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
+        assert!(self.states.remove(&client).is_some(), "{client:?} is removed and not known");
+        self.inner.remove(client, now);
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
+        self.is_known(client);
+        self.inner.set_share(client, share, now);
+    }
+
+    fn set_allowed(&mut self, client: ClientId, processors: u64) {
+        self.is_known(client);
+        self.inner.set_allowed(client, processors);
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        self.turn(client, State::Blocked, State::Ready);
+        self.inner.wake(client, now)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        let decision = self.inner.pick(processor, now)?;
+        self.turn(decision.client, State::Ready, State::Picked);
+        Some(decision)
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        let to = if stop == Stop::Blocked { State::Blocked } else { State::Ready };
+        self.turn(client, State::Picked, to);
+        self.inner.ran(client, ran_ns, stop, now);
+    }
+
+    fn tick_ns(&self) -> Option<Nanoseconds> {
+        self.inner.tick_ns()
+    }
+
+    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
+        self.inner.tick(processor, now)
+    }
+
+    fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
+        self.inner.observe(observation, now)
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.inner.counters(each);
+    }
+}
