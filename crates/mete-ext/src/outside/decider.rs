@@ -68,6 +68,8 @@ impl Decider {
         let lost = memory.lost(self.chosen.len());
         while let Some(row) = self.reader.next(memory, now) {
             self.counts.rows += 1;
+            // In the order of time: after the row, the client that ran at the tick may have left.
+            self.tick(memory, row.time);
             self.see(memory, row);
         }
         self.reader.release(memory);
@@ -408,7 +410,7 @@ impl Decider {
         }
     }
 
-    /// The policy's periodic interrupt, for each processor. One that was missed is not made up for.
+    /// The policy's periodic interrupt, for each processor, if it is due. One that was missed is not made up for.
     fn tick(&mut self, memory: &Memory, now: Nanoseconds) {
         let Some(period) = self.policy.tick_ns().filter(|period| !period.is_zero()) else { return };
         if *self.next_tick.get_or_insert(now) > now {

@@ -257,11 +257,10 @@ impl Machine {
         let never = all.into_iter().filter(|task| self.tasks[*task].runs == before[*task]);
         let never: Vec<_> = never.map(|task| (task, self.tasks[task])).collect();
         // Policies that do not know bounds may always find others for the processor of a bound task, and one
-        // that does may, if its group has its share elsewhere. The kernel's side has such a task run after a
-        // second. Under the credit schedulers others wait for as long on several processors, too; why is not
-        // known. They run after five seconds.
-        let may_wait = |task: &Task| task.view.allowed != u64::MAX || about.starts_with("credit");
-        if let Some((number, task)) = never.into_iter().find(|(_, task)| !may_wait(task)) {
+        // that does may, if its group has its share elsewhere. The kernel's side has such a task run after two
+        // seconds.
+        let is_bound = |task: &Task| task.view.allowed != u64::MAX;
+        if let Some((number, task)) = never.into_iter().find(|(_, task)| !is_bound(task)) {
             panic!("{about}: {number} never runs: {task:?}, {}", self.decider.about(ClientId::at(number)));
         }
     }
