@@ -7,8 +7,10 @@ mod common;
 
 use std::collections::HashMap;
 use std::fs;
+use std::hint::spin_loop;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -110,10 +112,26 @@ fn new_1_another_policy_takes_over_without_a_moment_under_the_kernels_own() {
     assert_eq!(beginnings(), begun, "the same scheduler all the time");
 }
 
-/// A policy that panics at its 5,000th call.
+/// A policy that panics at its 5,000th call, or hangs there.
 struct Breaks {
     inner: Box<dyn Policy + Send>,
     calls: u32,
+    hangs: bool,
+}
+
+/// As long as this is set.
+static HANGS: AtomicBool = AtomicBool::new(false);
+
+impl Breaks {
+    fn count(&mut self) {
+        self.calls += 1;
+        if self.calls >= 5000 {
+            assert!(self.hangs, "broken on purpose");
+            while HANGS.load(Ordering::Relaxed) {
+                spin_loop();
+            }
+        }
+    }
 }
 
 macro_rules! passes_on {
@@ -124,8 +142,7 @@ macro_rules! passes_on {
             }
 
             $(fn $call(&mut self, $($argument: $kind),*) -> $answer {
-                self.calls += 1;
-                assert!(self.calls < 5000, "broken on purpose");
+                self.count();
                 self.inner.$call($($argument),*)
             })*
         }
@@ -134,13 +151,17 @@ macro_rules! passes_on {
 
 each_policy_call!(passes_on);
 
-/// It panics after this number of calls.
-fn breaks(setup: &Setup, calls: u32) -> Box<dyn Policy + Send> {
-    Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls })
+/// It panics, or hangs, after this number of calls.
+fn breaks(setup: &Setup, calls: u32, hangs: bool) -> Box<dyn Policy + Send> {
+    Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls, hangs })
 }
 
-const BREAKS: Entry = Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000) };
-const BREAKS_AT_ONCE: Entry = Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1) };
+const BREAKS: Entry =
+    Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000, false) };
+const BREAKS_AT_ONCE: Entry =
+    Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1, false) };
+const HANGS_AFTER_A_WHILE: Entry =
+    Entry { name: "hangs", about: "after a while", make: |setup| breaks(setup, 5000, true) };
 
 #[test]
 fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
@@ -182,6 +203,33 @@ fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
     assert!(one.used() + many.used() > before + 500_000, "{:?}", scheduler.status());
     drop(scheduler);
     wait_until_disabled();
+}
+
+#[test]
+fn new_1_a_policy_that_hangs_costs_fairness_and_not_the_machine() {
+    let Some((scheduler, _alone)) =
+        start_with("new_1_a_policy_that_hangs_costs_fairness_and_not_the_machine", policy("group-vtrr"))
+    else {
+        return;
+    };
+    let hogs = Group::top("mete-hogs", 100).hogs(3, None);
+    wait_for_hogs(&hogs);
+    HANGS.store(true, Ordering::Relaxed);
+    scheduler.set_policy(&HANGS_AFTER_A_WHILE).unwrap();
+    let begin = Instant::now();
+    while scheduler.status().undecided < 100 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", scheduler.status());
+        sleep(Duration::from_millis(20));
+    }
+    let before = hogs.used();
+    let refused = scheduler.set_policy(by_name("stride").unwrap()).unwrap_err().to_string();
+    assert!(refused.contains("hangs"), "{refused}");
+    // It waited for five seconds. The thread that hangs has one of two processors for half of them.
+    assert!(hogs.used() - before > 5_000_000, "{:?}", scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
+    drop(scheduler);
+    wait_until_disabled();
+    HANGS.store(false, Ordering::Relaxed);
 }
 
 /// A policy that rules in a process of its own.

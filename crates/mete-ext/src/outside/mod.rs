@@ -59,6 +59,8 @@ pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
 
 /// In this time the deciding thread takes another policy. Where nothing else happens, it decides once a second.
 const TAKES_ANOTHER: Duration = Duration::from_secs(5);
+/// In this time the deciding thread ends, unless its policy hangs.
+const ENDS: Duration = Duration::from_secs(2);
 
 /// A policy outside the kernel, which rules all ordinary tasks while this lives.
 ///
@@ -243,8 +245,13 @@ impl Drop for PolicyScheduler {
     fn drop(&mut self) {
         self.link.take();
         self.shared.stops.store(true, Ordering::Release);
-        // An error means that the policy has panicked, which was printed then.
-        self.thread.take().map(JoinHandle::join);
+        let begin = Instant::now();
+        let hangs = |thread: &JoinHandle<()>| !thread.is_finished() && begin.elapsed() < ENDS;
+        while self.thread.as_ref().is_some_and(hangs) {
+            sleep(Duration::from_millis(1));
+        }
+        // A thread whose policy hangs goes on by itself, with what it uses; it schedules nothing any more.
+        self.thread.take().filter(JoinHandle::is_finished).map(JoinHandle::join);
     }
 }
 
