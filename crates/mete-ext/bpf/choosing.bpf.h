@@ -53,7 +53,10 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 
 	if (!task)
 		return 0;
-	if (is_of_generation(answer, task->generation)) {
+	/* The generation is that of its last wait: it may have run, or left, since. */
+	if (is_of_generation(answer, task->generation) &&
+	    (task->activity == WAITING || task->activity == INTERRUPTED ||
+	     (holder->task && client == holder->client))) {
 		task->slice_ns = answer_slice_ns(answer);
 		processor->decided++;
 		/* It goes on: nothing is moved, and the kernel keeps it. */

@@ -54,7 +54,10 @@ static __always_inline __u32 domain_of(struct cgroup *cgrp)
 	return number ? masked(*number, DOMAINS) : ROOT;
 }
 
-/* Gives a task a number, and a dispatch queue that it has alone: 0, or why not. */
+/*
+ * Gives a task a number, and a dispatch queue that it has alone: 0, or why not. The queue stays when the task has ended, for the
+ * next one of that number: the kernel ends a scheduler that names a queue that is gone, as a decision may that comes late.
+ */
 static __always_inline s32 give_number(struct task_struct *p)
 {
 	__u32 client;
@@ -63,7 +66,7 @@ static __always_inline s32 give_number(struct task_struct *p)
 	if (bpf_map_pop_elem(&free_clients, &client))
 		return -E2BIG;
 	error = scx_bpf_create_dsq(client, -1);
-	if (error) {
+	if (error && error != -EEXIST) {
 		bpf_map_push_elem(&free_clients, &client, 0);
 		return error;
 	}
@@ -77,7 +80,6 @@ static __always_inline void take_number_back(struct task_struct *p)
 	__u32 client = client_of(p);
 
 	p->scx.dsq_vtime = 0;
-	scx_bpf_destroy_dsq(client);
 	bpf_map_push_elem(&free_clients, &client, 0);
 }
 

@@ -48,6 +48,7 @@ enum {
 
 #define ENOENT 2
 #define E2BIG 7
+#define EEXIST 17
 #define ENOMEM 12
 
 /* What an open-coded loop of the kernel keeps on the stack. */
@@ -166,7 +167,6 @@ struct sched_ext_ops {
 };
 
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
-void scx_bpf_destroy_dsq(u64 dsq_id) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
