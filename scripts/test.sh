@@ -150,6 +150,7 @@ in_vm() {
 	local whole=$log printed=$target/vm-$1.out
 	log=$target/vm-$1.log
 	: >"$log"
+	worst=0
 	stage "vm-$1" scripts/vm/test.sh "${@:2}" >"$printed" 2>&1
 	# shellcheck disable=SC2016 # expanded by the other shell
 	flock "$whole" sh -c 'cat "$1" >>"$2"; cat "$3"' sh "$log" "$whole" "$printed"

@@ -189,6 +189,7 @@ static __always_inline void go_on(struct processor *processor, const struct hold
 		return;
 	if (waiting.count)
 		processor->extended++;
+	processor->is_turn_of_policy = 1;
 	holder->task->ends_ns = holder->p->se.sum_exec_runtime + OWN_SLICE_NS;
 	holder->p->scx.slice = OWN_SLICE_NS;
 }

@@ -83,6 +83,8 @@ static __always_inline void wake_idle(void)
 
 static int look(void *map, int *key, struct looker *looker)
 {
+	__u64 since = shared.pending_since_ns;
+
 	if (++shared.looks >= LOOKS_A_SECOND) {
 		shared.looks = 0;
 		shared.seconds++;
@@ -90,7 +92,7 @@ static int look(void *map, int *key, struct looker *looker)
 		/* The deciding thread runs now and then, so that it does not seem to be forgotten. */
 		want_decision();
 		wake_idle();
-	} else if (shared.is_pending && bpf_ktime_get_ns() - shared.pending_since_ns > DEADLINE_NS) {
+	} else if (shared.is_pending && (__s64)(bpf_ktime_get_ns() - since) > (__s64)DEADLINE_NS) {
 		shared.is_stalled = 1;
 		wake_idle();
 	}

@@ -95,6 +95,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 		find_processor(processor, task);
 	else if (!shared.is_pending && shared.idle & task->allowed)
 		ask_policy(processor, 0);
+	/* The kernel does not come by select_cpu for a task that is bound to one processor. */
+	task->is_handed_over = 0;
 }
 
 void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
@@ -126,6 +128,9 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		if (waiting.count && have_decided())
 			return;
 	}
+	/* Nothing else is to run here, so a policy that was late may go on. */
+	if (!has_decided && shared.is_pending && move_to_local(POLICY_QUEUE))
+		return;
 	__sync_fetch_and_or(&shared.idle, bit_of(cpu));
 }
 
