@@ -2,8 +2,8 @@
 /*
  * What a policy outside the kernel answers: for each processor the task that runs next.
  *
- * An answer is one number, so that it is there or not. It names the generation of the task that it is about: one that was
- * decided before the task ran, left or came back is late.
+ * An answer is one number, so it is taken as a whole. It names the generation of the task that it is about: one that was decided
+ * before the task came back is late. So is one about a task that does not wait.
  *
  *	bit 63		it is an answer
  *	bits 36 to 62	the slice in microseconds
