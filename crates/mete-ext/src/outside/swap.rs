@@ -12,11 +12,11 @@ pub(crate) type Owned = Box<dyn Policy + Send>;
 
 /// Hands policies from the scheduler's owner to the deciding thread and back.
 ///
-/// The deciding thread neither waits nor gives memory back here, but where a policy has failed: the owner makes
-/// policies, and drops those that rule no more.
+/// The owner makes policies and drops those that rule no more. The deciding thread asks for an offer without
+/// waiting; it waits for the lock, which is held for moments, only when a policy has taken over or failed.
 pub(crate) struct Swap {
     places: Mutex<Places>,
-    /// Something lies in `next`. It is looked at before each decision, and the lock is not.
+    /// Something lies in `next`. So the lock is left alone in all rounds without an offer.
     is_offered: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ impl Swap {
         Swap { places: Mutex::new(places), is_offered: AtomicBool::new(false) }
     }
 
-    // No code that holds the lock can panic, but for a policy's own that is dropped; what is there is whole then.
+    // What is there is whole also after a panic of a policy's own code, its name, under the lock.
     fn places(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
