@@ -12,9 +12,7 @@ set -uo pipefail
 cd "$root" || exit
 
 cache=$root/.cache/fuzz
-built=${CARGO_TARGET_DIR:-$root/target}/fuzz-build
 triple=$(rustc -vV | sed -n 's/^host: //p')
-programs=$built/$triple/release
 seconds=${METE_FUZZ_SECONDS:-60}
 
 # What libFuzzer needs of the compiler: counts of what is reached, what values are compared with, and memory that is guarded.
@@ -25,6 +23,10 @@ instrumented=(
 	-Cllvm-args=-sanitizer-coverage-{level=4,inline-8bit-counters,pc-table,trace-compares}
 	-Cllvm-args=-simplifycfg-branch-fold-threshold=0 --cfg=fuzzing
 )
+
+# Cargo does not know these options, nor where they are left out, so what was built with others lies elsewhere.
+built=${CARGO_TARGET_DIR:-$root/target}/fuzz-build-$({ echo "${instrumented[*]}" && cat scripts/fuzz-rustc.sh; } | cksum | cut -d' ' -f1)
+programs=$built/$triple/release
 
 build() {
 	RUSTC_BOOTSTRAP=1 RUSTC_WRAPPER=$root/scripts/fuzz-rustc.sh METE_INSTRUMENTED=${instrumented[*]} cargo build \

@@ -5,8 +5,8 @@
 #
 # METE_STAGE_LIMIT bounds the processor time of each stage, in seconds (default 3600). A stage also ends when it uses no
 # processor time for METE_STAGE_STILL seconds (default 900). Time that passes does not count, because other load on the
-# machine makes everything take longer. METE_TEST_SUDO=1 runs the test programs, not the build, as root by a sudo that
-# asks nothing.
+# machine makes everything take longer; a virtual machine is bounded by the clock, too (METE_VM_LIMIT, scripts/vm/test.sh).
+# METE_TEST_SUDO=1 runs the test programs, not the build, as root by a sudo that asks nothing.
 # shellcheck disable=SC2329 # the stages are called by name
 set -uo pipefail
 # shellcheck source=scripts/env.sh
@@ -16,7 +16,7 @@ cd "$root" || exit
 target=${CARGO_TARGET_DIR:-$root/target}
 log=$target/test.log
 summary=$target/test-summary.txt
-worst=0
+failed=0
 
 used_by() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" -v ticks="$(getconf CLK_TCK)" -f scripts/processor-time.awk; }
 
@@ -55,8 +55,9 @@ stage() {
 	status=${PIPESTATUS[0]}
 	printf '\nmete: the stage took %s s\n' $((SECONDS - began)) | tee -a "$log"
 	[ "$status" = 0 ] && return
-	worst=$status
-	[ "$status" = 143 ] && status="limit reached"
+	failed=1
+	# 143: its processor time is used up; 124: a virtual machine's time.
+	case $status in 143 | 124) status="limit reached" ;; esac
 	printf '== %s == failed with status: %s\n' "$name" "${status// /-}" | tee -a "$log"
 }
 
@@ -115,7 +116,7 @@ vm() {
 	each_program mete-kernel
 	vm_beside mete-kernel-modules --modules mete-kernel
 	for job in "${vm_jobs[@]}"; do
-		wait "$job" || worst=$?
+		wait "$job" || failed=1
 	done
 	trap - EXIT
 }
@@ -150,11 +151,11 @@ in_vm() {
 	local whole=$log printed=$target/vm-$1.out
 	log=$target/vm-$1.log
 	: >"$log"
-	worst=0
+	failed=0
 	stage "vm-$1" scripts/vm/test.sh "${@:2}" >"$printed" 2>&1
 	# shellcheck disable=SC2016 # expanded by the other shell
 	flock "$whole" sh -c 'cat "$1" >>"$2"; cat "$3"' sh "$log" "$whole" "$printed"
-	exit "$worst"
+	exit "$failed"
 }
 
 end_vm_jobs() {
@@ -182,4 +183,4 @@ for name; do
 	esac
 done
 awk -f scripts/summary.awk "$log" | tee "$summary"
-exit "$worst"
+exit "$failed"
