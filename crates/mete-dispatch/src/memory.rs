@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mete_kernel::{AtomicNumbers, SharedNumbers};
+use mete_kernel::{SharedNumbers, mirror};
 use mete_policy::{ClientId, Nanoseconds};
 
 use crate::skeleton::{DispatchSkel, types};
@@ -15,45 +15,24 @@ pub(crate) const MOST_CLIENTS: usize = size_of::<types::bss_clients>() / size_of
 /// The most processors.
 pub(crate) const MOST_PROCESSORS: usize = size_of::<types::bss_processors>() / size_of::<types::processor>();
 
-/// `struct client`, of which both sides read what the other one writes.
-#[repr(C)]
-struct Client {
+// Both sides read what the other one writes.
+mirror!(Client of types::client {
     account: AtomicU64,
     joined_ns: AtomicU64,
     processor: AtomicU32,
     is_chosen: AtomicU32,
     activity: AtomicU32,
-    unused: AtomicU32,
-}
+    end: AtomicU32 as unused,
+});
 
-/// `struct processor`.
-#[repr(C)]
-struct Processor {
+mirror!(Processor of types::processor {
     rest_ns: AtomicU64,
     since_ns: AtomicU64,
     client: AtomicU32,
     is_told: AtomicU32,
-}
+});
 
-const _: () = assert!(
-    size_of::<Client>() == size_of::<types::client>()
-        && size_of::<Processor>() == size_of::<types::processor>()
-        && offset_of!(types::bss, lost) == 0
-        && offset_of!(Client, account) == offset_of!(types::client, account)
-        && offset_of!(Client, joined_ns) == offset_of!(types::client, joined_ns)
-        && offset_of!(Client, processor) == offset_of!(types::client, processor)
-        && offset_of!(Client, is_chosen) == offset_of!(types::client, is_chosen)
-        && offset_of!(Client, activity) == offset_of!(types::client, activity)
-        && offset_of!(Processor, client) == offset_of!(types::processor, client)
-        && offset_of!(Processor, since_ns) == offset_of!(types::processor, since_ns)
-        && offset_of!(Processor, rest_ns) == offset_of!(types::processor, rest_ns)
-        && offset_of!(Processor, is_told) == offset_of!(types::processor, is_told)
-);
-
-// SAFETY: it is laid out as C does it, and consists of atomic numbers.
-unsafe impl AtomicNumbers for Client {}
-// SAFETY: the same.
-unsafe impl AtomicNumbers for Processor {}
+const _: () = assert!(offset_of!(types::bss, lost) == 0);
 
 /// The clients' and the processors' accounts.
 ///

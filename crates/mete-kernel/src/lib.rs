@@ -73,5 +73,5 @@ pub use kernel::{
 pub use load::load_skeleton;
 pub use map::Mapping;
 pub use numbers::{AtomicNumbers, SharedNumbers};
-pub use privilege::check_capabilities;
+pub use privilege::{check_capabilities, check_pid_namespace};
 pub use weight::Weight;

@@ -4,7 +4,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 use crate::Mapping;
 
@@ -16,9 +16,43 @@ use crate::Mapping;
 pub unsafe trait AtomicNumbers: Sync {}
 
 // SAFETY: it is one.
+unsafe impl AtomicNumbers for AtomicU8 {}
+// SAFETY: it is one.
+unsafe impl AtomicNumbers for AtomicI32 {}
+// SAFETY: it is one.
 unsafe impl AtomicNumbers for AtomicU32 {}
 // SAFETY: it is one.
 unsafe impl AtomicNumbers for AtomicU64 {}
+// SAFETY: it consists of them.
+unsafe impl<T: AtomicNumbers, const N: usize> AtomicNumbers for [T; N] {}
+
+/// Defines a structure that a program writes as atomic numbers, and checks that each lies where it lies in
+/// the skeleton's type. `as unused` marks bytes between two numbers.
+///
+/// ```ignore
+/// mirror!(SharedRow of types::row {
+///     time_ns: AtomicU64,
+///     number: AtomicU32,
+///     rest: AtomicU32 as unused,
+/// });
+/// ```
+#[macro_export]
+macro_rules! mirror {
+    ($name:ident of $kernels:ty { $($field:ident: $number:ty $(as $its:ident)?,)* }) => {
+        #[repr(C)]
+        struct $name { $($field: $number,)* }
+
+        const _: () = assert!(size_of::<$name>() == size_of::<$kernels>());
+        $($crate::mirror!(@check $name ($kernels) $field $($its)?);)*
+
+        // SAFETY: it is laid out as C does it, and consists of atomic numbers.
+        unsafe impl $crate::AtomicNumbers for $name where $($number: $crate::AtomicNumbers),* {}
+    };
+    (@check $name:ident ($kernels:ty) $field:ident) => {
+        const _: () = assert!(::std::mem::offset_of!($name, $field) == ::std::mem::offset_of!($kernels, $field));
+    };
+    (@check $name:ident ($kernels:ty) $field:ident unused) => {};
+}
 
 /// An array of them in a map. The mapping keeps the memory, whether or not the program is still loaded.
 #[derive(Debug)]
@@ -33,9 +67,11 @@ impl<T: AtomicNumbers> SharedNumbers<T> {
     ///
     /// # Errors
     ///
-    /// The kernel's answer.
+    /// The kernel's answer; it maps no more than the map has. [`io::ErrorKind::InvalidInput`] for more than there can
+    /// be.
     pub fn of(map: impl AsFd, count: usize) -> io::Result<SharedNumbers<T>> {
-        let mapping = Mapping::of(map, count * size_of::<T>())?;
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::InvalidInput)?;
+        let mapping = Mapping::of(map, bytes)?;
         Ok(SharedNumbers { mapping, count, of: PhantomData })
     }
 

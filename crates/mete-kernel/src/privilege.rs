@@ -28,7 +28,11 @@ pub fn check_capabilities() -> Result<(), KernelError> {
 
 /// Checks that this is the first pid namespace, because the kernel's programs know tasks by their numbers
 /// there.
-pub(crate) fn check_pid_namespace() -> Result<(), KernelError> {
+///
+/// # Errors
+///
+/// [`KernelError::PidNamespace`] if it is not.
+pub fn check_pid_namespace() -> Result<(), KernelError> {
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     // The first pid namespace has this inode number in every kernel.
     let is_first = own.to_str() == Some("pid:[4026531836]");
