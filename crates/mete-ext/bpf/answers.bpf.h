@@ -4,23 +4,27 @@
  *
  * An answer is one number, so it is taken as a whole. It names the generation of the task that it is about: one that was decided
  * before the task came back is late. So is one about a task that does not wait.
- *
- *	bit 63		it is an answer
- *	bits 36 to 62	the slice in microseconds
- *	bits 14 to 35	the generation's last bits
- *	bits 0 to 13	the task's number
  */
 #ifndef METE_ANSWERS_BPF_H
 #define METE_ANSWERS_BPF_H
 
 #include "numbers.bpf.h"
 
-#define GENERATION_BITS 22
-#define SLICE_BITS 27
+/* Where the parts are, from the lowest bit on. The one that is left says that it is an answer. */
+enum answer_bits {
+	CLIENT_BITS = 14,
+	GENERATION_BITS = 22, /* the last ones of the generation */
+	SLICE_BITS = 27, /* in microseconds */
+	GENERATION_AT = CLIENT_BITS,
+	SLICE_AT = GENERATION_AT + GENERATION_BITS,
+};
+
+_Static_assert(1u << CLIENT_BITS == CLIENTS && SLICE_AT + SLICE_BITS == 63, "an answer is one number");
 
 /* A line of the cache for each. */
 struct answer {
 	__u64 bits;
+	enum answer_bits parts[0]; /* none: so that Rust is told of the type */
 } __attribute__((aligned(64)));
 
 struct answer answers[PROCESSORS] SEC(".bss.answers");
@@ -40,12 +44,12 @@ static __always_inline __u32 answer_client(__u64 answer)
 
 static __always_inline int is_of_generation(__u64 answer, __u32 generation)
 {
-	return !((answer >> 14 ^ generation) & ((1u << GENERATION_BITS) - 1));
+	return !((answer >> GENERATION_AT ^ generation) & ((1u << GENERATION_BITS) - 1));
 }
 
 static __always_inline __u64 answer_slice_ns(__u64 answer)
 {
-	return (answer >> 36 & ((1u << SLICE_BITS) - 1)) * 1000;
+	return (answer >> SLICE_AT & ((1u << SLICE_BITS) - 1)) * 1000;
 }
 
 #endif

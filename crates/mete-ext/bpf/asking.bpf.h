@@ -8,25 +8,17 @@
 /* Has the policy decide soon on a task that waits on this processor: on an idle one, or in place of what runs here. */
 static __always_inline void ask_policy(__u32 processor, int may_interrupt)
 {
-	__u64 others;
+	__u64 idle;
 
 	want_decision();
 	/* It reads all rows before it yields. */
 	if (shared.is_deciding)
 		return;
-	if (shared.idle & bit_of(processor)) {
-		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
-		return;
-	}
-	others = shared.idle;
-	if (others) {
-		scx_bpf_kick_cpu(lowest_bit(others), SCX_KICK_IDLE);
-		return;
-	}
-	if (may_interrupt) {
-		processor_at(processor)->is_asked = 1;
+	idle = shared.idle;
+	if (idle)
+		wake_processor(idle & bit_of(processor) ? processor : lowest_bit(idle));
+	else if (may_interrupt)
 		scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
-	}
 }
 
 /* The policy's answers are carried out on other processors. */
@@ -43,7 +35,7 @@ static __always_inline void kick_others(__u32 own)
 		if (preempts >> (nth & 63) & 1)
 			scx_bpf_kick_cpu(nth, SCX_KICK_PREEMPT);
 		else if (wakes >> (nth & 63) & 1)
-			scx_bpf_kick_cpu(nth, SCX_KICK_IDLE);
+			wake_processor(nth);
 	}
 }
 
@@ -66,7 +58,7 @@ static __always_inline void find_processor(__u32 processor, const struct task *t
 	} else if (waiting.count > 1 || (!idle && !is_handed_over)) {
 		ask_policy(processor, !is_handed_over);
 	} else if (idle) {
-		scx_bpf_kick_cpu(idle & bit_of(processor) ? processor : lowest_bit(idle), SCX_KICK_IDLE);
+		wake_processor(idle & bit_of(processor) ? processor : lowest_bit(idle));
 	}
 }
 

@@ -20,13 +20,10 @@ struct holder {
 	int has_slice; /* something of its slice is left, and nothing takes it away */
 };
 
-static __always_inline struct holder holder_of(struct task_struct *previous, struct processor *processor,
-					       int was_preempted)
+static __always_inline struct holder holder_of(struct task_struct *previous, int was_preempted)
 {
 	struct holder holder = { previous, 0, CLIENTS, 0 };
-	int was_asked = processor->is_asked;
 
-	processor->is_asked = 0;
 	/* The kernel queues it again only after dispatch, if nothing gives it another slice here. */
 	if (!previous || decides(previous) || !(previous->scx.flags & SCX_TASK_QUEUED))
 		return holder;
@@ -35,12 +32,8 @@ static __always_inline struct holder holder_of(struct task_struct *previous, str
 	if (!holder.task || holder.task->activity != RUNNING ||
 	    previous->se.sum_exec_runtime + LEAST_LEFT_NS >= holder.task->ends_ns)
 		return holder;
-	if (was_preempted)
-		return holder;
-	holder.has_slice = was_asked;
-	/* It has given way by itself: what takes its slice away otherwise has asked. */
-	if (!was_asked)
-		holder.task->ends_ns = 0;
+	/* What else takes a slice away wants the deciding thread to run, and may come late: it has run already, and another client here. */
+	holder.has_slice = !was_preempted && !holder.task->has_yielded;
 	return holder;
 }
 
@@ -64,6 +57,7 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 			task->ends_ns = holder->p->se.sum_exec_runtime + task->slice_ns;
 			holder->p->scx.slice = task->slice_ns;
 			task->slice_ns = 0;
+			task->has_yielded = 0;
 			return 1;
 		}
 		if (move_to_local(client))
@@ -71,7 +65,7 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 		processor->decided--;
 	}
 	processor->late++;
-	tell(ROW_MISSED, client, answer >> 14, 0);
+	tell(ROW_MISSED, client, answer >> GENERATION_AT, 0);
 	return 0;
 }
 
@@ -95,18 +89,20 @@ static __always_inline int take_only(struct processor *processor)
 /* A task that waits runs next, in turn; of those that have waited for long, or of all. */
 static __always_inline int take_in_turn(struct processor *processor, int only_overdue)
 {
-	__u32 tries, client;
+	__u32 tries, client, first = CLIENTS;
 
 	if (!(only_overdue ? overdue.count : waiting.count))
 		return 0;
 	/* One that may not run here is passed over. */
 	for (tries = 0; CAN_LOOP && tries < 64; tries++) {
 		client = only_overdue ? first_overdue(processor->cursor) : first_waiting(processor->cursor);
-		if (client >= CLIENTS)
+		if (client >= CLIENTS || client == first)
 			return 0;
 		processor->cursor = masked(client + 1, CLIENTS);
 		if (move_to_local(client))
 			return 1;
+		if (first >= CLIENTS)
+			first = client;
 	}
 	return 0;
 }
@@ -190,6 +186,7 @@ static __always_inline void go_on(struct processor *processor, const struct hold
 	if (waiting.count)
 		processor->extended++;
 	processor->is_turn_of_policy = 1;
+	holder->task->has_yielded = 0;
 	holder->task->ends_ns = holder->p->se.sum_exec_runtime + OWN_SLICE_NS;
 	holder->p->scx.slice = OWN_SLICE_NS;
 }

@@ -12,9 +12,10 @@
 /* The dispatch queue of the deciding thread. */
 #define POLICY_QUEUE CLIENTS
 
-/* The thread in which the policy decides. */
-const volatile __s32 policy_thread;
-const volatile __u32 processor_count = 1;
+/* The thread in which the policy decides. The policy's side sets it, and sets another one if that one hangs. 0: it has ended. */
+struct deciding {
+	__s32 thread;
+} __attribute__((aligned(64))) deciding SEC(".bss.deciding");
 
 enum activity {
 	ABSENT, /* not a client */
@@ -38,6 +39,7 @@ struct task {
 	__u32 queued_in; /* the second in which it began to wait */
 	__u32 is_resumed; /* it goes on after it was interrupted, by the same decision */
 	__u32 is_handed_over; /* the task that woke it is about to wait itself */
+	__u32 has_yielded; /* it gives way by itself */
 };
 
 struct domain {
@@ -52,7 +54,6 @@ struct processor {
 	__u32 interrupted; /* one more than the number of the client that the policy has interrupted; or 0 */
 	__u32 cursor; /* where the kernel's side has come to in its turn */
 	__u32 has_run; /* a client has run here since the processor last asked for a decision */
-	__u32 is_asked; /* what runs was asked to give way, for the deciding thread */
 	__u32 is_turn_of_policy; /* a task has run by turn while the policy was late: now the deciding thread may go on */
 	__u64 decided; /* answers that were carried out */
 	__u64 late; /* those that could not be: the task had left, or it came too late */
@@ -100,7 +101,7 @@ static __always_inline __u64 bit_of(__u32 processor)
 
 static __always_inline int decides(const struct task_struct *p)
 {
-	return p->pid == policy_thread;
+	return p->pid == deciding.thread;
 }
 
 static __always_inline void tell_of(const struct task_struct *p, enum row_kind kind, __u32 client,
@@ -109,13 +110,27 @@ static __always_inline void tell_of(const struct task_struct *p, enum row_kind k
 	tell(kind, client, task->generation, p->se.sum_exec_runtime - task->base_ns);
 }
 
+/*
+ * A processor that is idle looks for work. If it finds none, it says again that it is idle; one that a task of a higher class has
+ * taken meanwhile does not, and is not taken for idle again.
+ */
+static __always_inline void wake_processor(__u32 processor)
+{
+	__sync_fetch_and_and(&shared.idle, ~bit_of(processor));
+	scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
+}
+
 /* Something is to be decided, from now on. */
 static __always_inline void want_decision(void)
 {
 	if (shared.is_pending)
 		return;
 	shared.pending_since_ns = bpf_ktime_get_ns();
-	shared.is_pending = 1;
+	/*
+	 * An exchange: the wish is there before is_deciding is read. The deciding thread says first that it yields, and reads the wish
+	 * then. So one of both sees the other.
+	 */
+	__sync_lock_test_and_set(&shared.is_pending, 1);
 }
 
 #endif

@@ -5,19 +5,20 @@
 
 #include "scx.h"
 
-/* enum scx_exit_kind, and a sentence. */
-__u32 exit_kind;
-char exit_reason[128];
-char exit_message[256];
-/* What the kernel found then, with what the scheduler says of itself in it. */
-char exit_dump[32768] SEC(".bss.dump");
+struct ending {
+	__u32 kind; /* enum scx_exit_kind, when the rest is there; before, 0 */
+	char reason[128];
+	char message[256];
+	char dump[32768]; /* what the kernel found then, with what the scheduler says of itself in it */
+} ending SEC(".bss.ending");
 
 void OPERATION(ended, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
-	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
-	bpf_probe_read_kernel_str(exit_dump, sizeof(exit_dump), info->dump);
-	exit_kind = info->kind;
+	bpf_probe_read_kernel_str(ending.reason, sizeof(ending.reason), info->reason);
+	bpf_probe_read_kernel_str(ending.message, sizeof(ending.message), info->msg);
+	bpf_probe_read_kernel_str(ending.dump, sizeof(ending.dump), info->dump);
+	/* An exchange, so that all before it is seen by the one that sees this. */
+	__sync_lock_test_and_set(&ending.kind, info->kind);
 }
 
 #endif

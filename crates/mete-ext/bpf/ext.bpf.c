@@ -326,7 +326,7 @@ s32 SLEEPABLE(init)
 		processor->ahead.first = processor->ahead.last = DVTRR_NONE;
 	}
 	domains[DVTRR_ROOT].is_known = 1;
-	return begin_sweeps();
+	return begin_timer(sweep, SWEEP_NS);
 }
 
 SEC(".struct_ops.link")
@@ -355,7 +355,7 @@ struct sched_ext_ops mete = {
 	.init = (void *)init,
 	.exit = (void *)ended,
 	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
-	/* The kernel ends the scheduler when a task has waited longer than this. See sweep.bpf.h for those that come near it. */
+	/* The kernel ends the scheduler when a task has waited longer than this. See patience.bpf.h. */
 	.timeout_ms = 20000,
 	.name = "mete_group_vtrr",
 };

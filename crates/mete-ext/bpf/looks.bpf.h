@@ -4,28 +4,17 @@
 #define METE_LOOKS_BPF_H
 
 #include "clients.bpf.h"
+#include "patience.bpf.h"
+#include "timer.bpf.h"
 
 /* How late a decision may be; looked at as often. */
 #define DEADLINE_NS (10ull * 1000 * 1000)
 #define LOOKS_A_SECOND 100
 /*
- * How many seconds a task waits before it goes ahead, whatever the policy decides: well below the kernel's timeout. One that is bound
- * to some processors waits less, because a policy that does not know bounds may always find others for these.
+ * A task that is bound to some processors goes ahead sooner than LONG_WAIT says, because a policy that does not know bounds may always
+ * find others for these.
  */
-#define LONG_WAIT 5
 #define LONG_WAIT_BOUND 2
-#define HASTENED_AT_ONCE 64
-
-struct looker {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct looker);
-} lookers SEC(".maps");
 
 /* How many tasks were put in line in this second. Not a variable of the loop: the verifier would follow each value. */
 __u32 put_in_line;
@@ -34,8 +23,10 @@ static __always_inline void check_wait(__u32 client)
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
 	__u32 most = shared.online & ~task->allowed ? LONG_WAIT_BOUND : LONG_WAIT;
+	__u32 waited = shared.seconds - task->queued_in;
 
-	if (shared.seconds - task->queued_in < most || put_in_line >= HASTENED_AT_ONCE)
+	if (waited < most || (put_in_line >= HASTENED_AT_ONCE && waited < TOO_LONG_WAIT) ||
+	    is_in(&overdue, client))
 		return;
 	put_in_line++;
 	put_in(&overdue, client);
@@ -77,11 +68,11 @@ static __always_inline void wake_idle(void)
 	bpf_for(nth, 0, PROCESSORS)
 	{
 		if (idle >> (nth & 63) & 1)
-			scx_bpf_kick_cpu(nth, SCX_KICK_IDLE);
+			wake_processor(nth);
 	}
 }
 
-static int look(void *map, int *key, struct looker *looker)
+static int look(void *map, int *key, struct timed *timed)
 {
 	__u64 since = shared.pending_since_ns;
 
@@ -92,29 +83,13 @@ static int look(void *map, int *key, struct looker *looker)
 		/* The deciding thread runs now and then, so that it does not seem to be forgotten. */
 		want_decision();
 		wake_idle();
-	} else if (shared.is_pending && (__s64)(bpf_ktime_get_ns() - since) > (__s64)DEADLINE_NS) {
+	}
+	if (shared.is_pending && (__s64)(bpf_ktime_get_ns() - since) > (__s64)DEADLINE_NS) {
 		shared.is_stalled = 1;
 		wake_idle();
 	}
-	bpf_timer_start(&looker->timer, DEADLINE_NS, 0);
+	go_on_after(timed, DEADLINE_NS);
 	return 0;
-}
-
-static __always_inline s32 begin_looks(void)
-{
-	struct looker *looker;
-	__u32 only = 0;
-	s32 error;
-
-	looker = bpf_map_lookup_elem(&lookers, &only);
-	if (!looker)
-		return -ENOMEM;
-	error = bpf_timer_init(&looker->timer, &lookers, CLOCK_MONOTONIC);
-	if (!error)
-		error = bpf_timer_set_callback(&looker->timer, look);
-	if (!error)
-		error = bpf_timer_start(&looker->timer, DEADLINE_NS, 0);
-	return error;
 }
 
 #endif

@@ -32,25 +32,32 @@ s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	return give_number(p);
 }
 
-/* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
-void OPERATION(enable, struct task_struct *p)
+/* From here on the policy schedules the task. */
+static __always_inline void join(struct task_struct *p, __u32 client, struct task *task)
 {
-	__u32 client = client_of(p);
-	struct task *task = task_of(client);
-	struct cgroup *cgrp;
+	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
 
-	if (!task || decides(p))
-		return;
-	cgrp = scx_bpf_task_cgroup(p);
 	task->domain = domain_of(cgrp);
 	bpf_cgroup_release(cgrp);
 	task->base_ns = task->ends_ns = p->se.sum_exec_runtime;
 	task->slice_ns = 0;
+	task->is_handed_over = 0;
+	task->has_yielded = 0;
 	task->allowed = p->cpus_ptr->bits[0];
 	task->weight = p->scx.weight;
 	task->joined++;
 	task->activity = AWAY;
 	tell_of(p, ROW_JOINED, client, task);
+}
+
+/* The task's cgroup can be asked for now, and not before. */
+void OPERATION(enable, struct task_struct *p)
+{
+	__u32 client = client_of(p);
+	struct task *task = task_of(client);
+
+	if (task && !decides(p))
+		join(p, client, task);
 }
 
 static __always_inline void leave(struct task_struct *p)
@@ -74,6 +81,9 @@ void OPERATION(disable, struct task_struct *p)
 
 void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
+	/* Another task may get its number. */
+	if (decides(p))
+		deciding.thread = 0;
 	if (client_of(p) >= CLIENTS)
 		return;
 	leave(p);

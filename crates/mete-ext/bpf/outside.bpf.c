@@ -41,7 +41,8 @@ s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 static __always_inline void enqueue_policy(struct task_struct *p, u64 enq_flags)
 {
 	shared.is_able = 1;
-	shared.is_deciding = 0;
+	/* An exchange: see want_decision(). */
+	__sync_lock_test_and_set(&shared.is_deciding, 0);
 	insert_into(p, POLICY_QUEUE, POLICY_SLICE_NS, enq_flags);
 	/* What has happened since it read the rows last. */
 	if (shared.is_pending)
@@ -53,7 +54,7 @@ static __always_inline enum row_kind how_it_came(const struct task_struct *p, co
 {
 	if (task->activity == AWAY)
 		return ROW_WOKE;
-	if (!task->ends_ns)
+	if (task->has_yielded)
 		return ROW_YIELDED;
 	return p->se.sum_exec_runtime + LEAST_LEFT_NS >= task->ends_ns ? ROW_EXPIRED : ROW_PREEMPTED;
 }
@@ -72,10 +73,13 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
 	 * arrival. So does a task without a number, which the policy does not know.
 	 */
-	if (!task || task->activity == ABSENT || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
+	if (!task || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
+	/* It was the deciding thread. */
+	if (task->activity == ABSENT)
+		join(p, client, task);
 	task->queued_in = shared.seconds;
 	if (task->activity == INTERRUPTED) {
 		insert_into(p, client, task->ends_ns - p->se.sum_exec_runtime, enq_flags);
@@ -86,6 +90,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->activity = WAITING;
 	task->slice_ns = 0;
 	task->is_resumed = 0;
+	task->has_yielded = 0;
 	task->generation++;
 	insert_into(p, client, OWN_SLICE_NS, enq_flags);
 	put_in(&waiting, client);
@@ -103,7 +108,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 {
 	int has_decided = previous && decides(previous), was_preempted = is_preempted(cpu);
 	struct processor *processor = processor_at(cpu);
-	struct holder holder = holder_of(previous, processor, was_preempted);
+	struct holder holder = holder_of(previous, was_preempted);
 
 	if (has_decided)
 		kick_others(cpu);
@@ -146,7 +151,7 @@ void OPERATION(running, struct task_struct *p)
 		processor_at(processor)->rounds++;
 		return;
 	}
-	/* The kernel gives a client that runs its processor back by itself, after a task of a higher class. */
+	/* The kernel gives a client its processor back by itself, after a task of a higher class, and after it has changed the client. */
 	if (!task || (task->activity != WAITING && task->activity != INTERRUPTED))
 		return;
 	take_out(&waiting, client);
@@ -157,12 +162,13 @@ void OPERATION(running, struct task_struct *p)
 		tell(ROW_TAKEN, client, task->generation, processor);
 	task->slice_ns = 0;
 	task->is_resumed = 0;
+	task->has_yielded = 0;
 	task->ends_ns = p->se.sum_exec_runtime + p->scx.slice;
 	task->activity = RUNNING;
 	processor_at(processor)->has_run = 1;
 }
 
-/* A task ceases to be runnable: it waits for something, has ended, or the kernel is about to change it. */
+/* A task ceases to be runnable: it waits for something, has ended, or the kernel is about to change it, and puts it back then. */
 void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 {
 	__u32 client = client_of(p);
@@ -177,8 +183,21 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	take_out(&waiting, client);
 	take_out(&overdue, client);
+	if (!(deq_flags & DEQUEUED_TO_SLEEP))
+		return;
 	task->activity = AWAY;
 	tell_of(p, ROW_BLOCKED, client, task);
+}
+
+/* A task gives way by itself. */
+bool OPERATION(give_way, struct task_struct *from, struct task_struct *to)
+{
+	struct task *task = task_of(client_of(from));
+
+	if (task && !decides(from))
+		task->has_yielded = 1;
+	from->scx.slice = 0;
+	return 0;
 }
 
 /*
@@ -215,7 +234,7 @@ s32 SLEEPABLE(init)
 		return error;
 	begin_numbers();
 	domains[ROOT].is_known = 1;
-	return begin_looks();
+	return begin_timer(look, DEADLINE_NS);
 }
 
 SEC(".struct_ops.link")
@@ -225,6 +244,7 @@ struct sched_ext_ops mete = {
 	.dispatch = (void *)dispatch,
 	.running = (void *)running,
 	.quiescent = (void *)quiescent,
+	.yield = (void *)give_way,
 	.set_weight = (void *)set_weight,
 	.set_cpumask = (void *)set_cpumask,
 	.cpu_release = (void *)cpu_release,
@@ -241,7 +261,7 @@ struct sched_ext_ops mete = {
 	.init = (void *)init,
 	.exit = (void *)ended,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
-	/* The kernel ends the scheduler when a task has waited longer than this. LONG_WAIT is well below it. */
+	/* The kernel ends the scheduler when a task has waited longer than this: patience.bpf.h is well below it. */
 	.timeout_ms = 20000,
 	.name = "mete_outside",
 };

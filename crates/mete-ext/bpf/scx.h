@@ -147,6 +147,7 @@ struct sched_ext_ops {
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	void (*dump_cpu)(struct scx_dump_ctx *context, s32 cpu, bool is_idle);
@@ -197,6 +198,9 @@ static __always_inline bool move_to_local(u64 dsq_id)
 		return scx_bpf_dsq_move_to_local(dsq_id);
 	return scx_bpf_consume(dsq_id);
 }
+
+/* Of struct sched_ext_ops.quiescent: the task sleeps, or ends. Without it, it is about to be changed, and comes back. */
+#define DEQUEUED_TO_SLEEP 1u
 
 #define OPERATION(name, args...) \
 	SEC("struct_ops/" #name) \

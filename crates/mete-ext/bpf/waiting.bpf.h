@@ -22,6 +22,11 @@ struct line overdue SEC(".bss.overdue");
 /* The task that began to wait last. */
 __u32 last_put;
 
+static __always_inline int is_in(const struct line *line, __u32 client)
+{
+	return line->words[masked(client >> 6, WORDS)] >> (client & 63) & 1;
+}
+
 static __always_inline void put_in(struct line *line, __u32 client)
 {
 	__u64 bit = 1ull << (client & 63);

@@ -35,6 +35,8 @@ static __always_inline void ask_idle(const struct task *task, __u32 processor)
 		return;
 	for (nth = 0; CAN_LOOP && nth < PROCESSORS; nth = dvtrr_after(nth)) {
 		if (may >> (nth & 63) & 1) {
+			/* If it is idle, it says so again when it has found nothing. A task of a higher class may have it meanwhile. */
+			__sync_fetch_and_and(&idle, ~(1ull << (nth & 63)));
 			scx_bpf_kick_cpu(nth, SCX_KICK_IDLE);
 			return;
 		}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mete_kernel::KernelError;
 
-/// Why the scheduler could not be started. Nothing has changed then.
+/// Why the scheduler could not be started, or does not do what it was asked for. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtError {
@@ -18,7 +18,9 @@ pub enum ExtError {
         by: String,
     },
     /// There are more processors than there is room for.
-    #[error("this machine may have {found} processors; the scheduler serves at most {most}")]
+    #[error(
+        "this machine may have {found} processors; the scheduler serves at most {most}: start the kernel with possible_cpus={most}, or use other means"
+    )]
     TooManyProcessors {
         /// How many there may be.
         found: usize,
@@ -26,8 +28,21 @@ pub enum ExtError {
         most: usize,
     },
     /// The thread in which a policy decides could not be started.
-    #[error("the policy has no thread to decide in: {0}")]
+    #[error(
+        "the policy has no thread to decide in: {0}; the limit of threads may be reached (ulimit -u, pids.max)"
+    )]
     Thread(#[source] std::io::Error),
+    /// The thread in which a policy decides may not run on some processors.
+    #[error(
+        "the policy cannot decide on all processors: this process may not run on {missing}, because of the cpuset of its control group; start it outside of that"
+    )]
+    Bound {
+        /// The processors.
+        missing: String,
+    },
+    /// The memory that the kernel's side writes could not be mapped.
+    #[error("the memory that the scheduler shares with the kernel cannot be mapped: {0}")]
+    Memory(#[source] std::io::Error),
     /// The memory of a policy cannot be kept in memory.
     #[error(
         "the memory of the policy cannot be locked: {0}; raise the limit of locked memory (ulimit -l), or be root"
@@ -38,6 +53,12 @@ pub enum ExtError {
         "{policy} does not rule: the thread that decides has not come to take it; it is stopped, or the policy before it hangs"
     )]
     NotTaken {
+        /// The policy that was to rule.
+        policy: &'static str,
+    },
+    /// The scheduler that was to take another policy has ended.
+    #[error("{policy} does not rule: the scheduler has ended; start it again")]
+    HasEnded {
         /// The policy that was to rule.
         policy: &'static str,
     },

@@ -29,7 +29,8 @@ pub(crate) fn set_weight(
     let words = [number_of(numbers, &folder).map_err(failed)?, weight.map_or(0, Weight::get)];
     let mut arguments = [&inode.to_ne_bytes()[..], &words.map(u32::to_ne_bytes).concat()].concat();
     let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
-    let done = program.test_run(input).map_err(ExtError::Refused)?;
+    let done =
+        program.test_run(input).map_err(|error| failed(format!("the kernel does not set it: {error:#}")))?;
     if done.return_value == 0 { Ok(()) } else { Err(failed("it has just been removed".into())) }
 }
 

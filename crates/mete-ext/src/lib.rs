@@ -44,7 +44,7 @@ mod outside;
 mod scheduler;
 mod skeleton;
 
-pub use ended::Ended;
+pub use ended::{Ended, Starved};
 pub use error::ExtError;
 pub use mete_kernel::Weight;
 pub use outside::{Failure, PolicyScheduler, PolicyStatus, QUANTUM};

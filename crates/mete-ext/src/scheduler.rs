@@ -1,12 +1,14 @@
 //! The scheduler inside the kernel as a value: loaded, ruling, gone.
 
+use std::mem::offset_of;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Link;
-use mete_kernel::{Weight, load_skeleton};
+use mete_kernel::{SharedNumbers, Weight, load_skeleton};
 
 use crate::check::check;
-use crate::ended::Ended;
+use crate::ended::{Ended, Ending};
 use crate::skeleton::ext::{ExtSkel, ExtSkelBuilder, types};
 use crate::{ExtError, group};
 
@@ -16,6 +18,37 @@ pub struct GroupScheduler {
     // more.
     _link: Link,
     skeleton: ExtSkel<'static>,
+    counted: Counted,
+    ending: Ending,
+}
+
+/// What the kernel's side counts. A program writes these numbers, so all of them are read as atomic ones, at their
+/// places.
+struct Counted {
+    of_processors: SharedNumbers<[AtomicU64; size_of::<types::processor>() / size_of::<u64>()]>,
+    of_all: SharedNumbers<[AtomicU64; size_of::<types::bss>() / size_of::<u64>()]>,
+}
+
+impl Counted {
+    fn of(skeleton: &ExtSkel<'_>) -> std::io::Result<Counted> {
+        let maps = &skeleton.maps;
+        let processors = size_of::<types::bss_processors>() / size_of::<types::processor>();
+        Ok(Counted {
+            of_processors: SharedNumbers::of(&maps.bss_processors, processors)?,
+            of_all: SharedNumbers::of(&maps.bss, 1)?,
+        })
+    }
+
+    /// The sum of what lies at this place of each processor.
+    fn sum(&self, place: usize) -> u64 {
+        let all = self.of_processors.all().iter();
+        all.map(|numbers| numbers[place / size_of::<u64>()].load(Ordering::Relaxed)).sum()
+    }
+
+    /// What lies at this place of the common variables.
+    fn total(&self, place: usize) -> u64 {
+        self.of_all.all()[0][place / size_of::<u64>()].load(Ordering::Relaxed)
+    }
 }
 
 /// What the scheduler has done since it started.
@@ -54,8 +87,10 @@ impl GroupScheduler {
             }
             Ok(())
         })?;
+        let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;
+        let ending = Ending::of(&skeleton.maps.bss_ending).map_err(ExtError::Memory)?;
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
-        Ok(GroupScheduler { _link: link, skeleton })
+        Ok(GroupScheduler { _link: link, skeleton, counted, ending })
     }
 
     /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is
@@ -72,24 +107,13 @@ impl GroupScheduler {
     /// What the scheduler has done since it started, and whether it still rules.
     #[must_use]
     pub fn status(&self) -> Status {
-        let counted = self.skeleton.maps.bss_processors_data.as_ref();
-        let sum = |count: fn(&types::processor) -> u64| {
-            counted.map_or(0, |counted| counted.processors.iter().map(count).sum())
-        };
-        let swept = self.skeleton.maps.bss_data.as_ref();
         Status {
-            decisions: sum(|processor| processor.decisions),
-            stolen: sum(|processor| processor.stolen),
-            missed: sum(|processor| processor.missed),
-            hastened: swept.map_or(0, |swept| swept.hastened),
-            found: swept.map_or(0, |swept| swept.found),
-            ended: self.ended(),
+            decisions: self.counted.sum(offset_of!(types::processor, decisions)),
+            stolen: self.counted.sum(offset_of!(types::processor, stolen)),
+            missed: self.counted.sum(offset_of!(types::processor, missed)),
+            hastened: self.counted.total(offset_of!(types::bss, hastened)),
+            found: self.counted.total(offset_of!(types::bss, found)),
+            ended: self.ending.read(),
         }
-    }
-
-    fn ended(&self) -> Option<Ended> {
-        let exit = self.skeleton.maps.bss_data.as_ref()?;
-        let dump = self.skeleton.maps.bss_dump_data.as_ref()?;
-        (exit.exit_kind != 0).then(|| Ended::of(&exit.exit_reason, &exit.exit_message, &dump.exit_dump))
     }
 }

@@ -1,5 +1,6 @@
 //! Has a policy of the catalogue schedule all tasks from outside the kernel. Says `ruling`; then, for each
-//! line that it reads, what was done so far as `NAME=NUMBER` words. It ends with its input.
+//! empty line that it reads, what was done so far as `NAME=NUMBER` words. A line with the name of another
+//! policy has that rule, and is answered by `set` or by why not. It ends with its input.
 //!
 //!     mete-ext-ruler POLICY
 
@@ -45,10 +46,14 @@ fn main() -> ExitCode {
     };
     println!("ruling");
     for line in io::stdin().lock().lines() {
-        if line.is_err() {
-            break;
+        let Ok(line) = line else { break };
+        match by_name(&line) {
+            None => print(&scheduler.status()),
+            Some(policy) => match scheduler.set_policy(policy) {
+                Ok(()) => println!("set"),
+                Err(error) => println!("{error}"),
+            },
         }
-        print(&scheduler.status());
     }
     ExitCode::SUCCESS
 }

@@ -1,29 +1,24 @@
 //! The scheduler under churn: tasks come, go, move between groups, are stopped, frozen and changed, all at
 //! random and under load. No task may be lost, and the kernel may find no fault.
 //!
-//! `METE_CHURN_SECONDS` says for how long (20 if it is not set), `METE_CHURN_SEED` what happens.
+//! `METE_CHURN_SECONDS` says for how long (20 if it is not set), `METE_CHURN_SEED` what happens, `METE_CHURN_KILLS` how
+//! often a policy is killed (5).
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 mod common;
 
+use std::fmt::Debug;
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, start, wait_for_hogs};
-
-/// A number that follows from the last one (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
+use common::dice::Dice;
+use common::ruler::{Ruler, wait_until_disabled};
+use common::{Group, start, start_with, wait_for_hogs};
+use mete_ext::{Ended, PolicyScheduler};
+use mete_policy::CATALOG;
 
 /// What is going on: groups with hogs in them, and programs that end by themselves.
 struct Churn {
@@ -105,33 +100,95 @@ impl Drop for Churn {
     }
 }
 
+/// What a test may be told: a number from the environment, or this one.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+impl Churn {
+    fn begin() -> Churn {
+        let seed = setting("METE_CHURN_SEED", 1);
+        println!("METE_CHURN_SEED={seed}");
+        let group = |nth| Group::top(&format!("mete-churn-{nth}"), 100).hogs(2, None);
+        let groups: Vec<_> = (0..4).map(group).collect();
+        groups.iter().for_each(wait_for_hogs);
+        Churn { dice: Dice(seed), groups, programs: Vec::new(), begun: 0 }
+    }
+
+    /// Goes on for the time of a test, or until the scheduler has ended, which is a fault.
+    fn go_on(&mut self, ended: impl Fn() -> Option<Ended>, mut besides: impl FnMut(&mut Dice)) {
+        let seconds = Duration::from_secs(setting("METE_CHURN_SECONDS", 20));
+        let (begin, mut steps) = (Instant::now(), 0);
+        while begin.elapsed() < seconds && ended().is_none() {
+            self.step();
+            besides(&mut self.dice);
+            steps += 1;
+        }
+        if let Some(ended) = ended() {
+            panic!("after {steps} steps: {}: {}\n{}", ended.reason, ended.message, ended.dump);
+        }
+        println!("{steps} steps, {} scripts of programs", self.begun);
+    }
+
+    /// Each program still gets its turn and ends.
+    fn assert_ends<S: Debug>(&mut self, status: impl Fn() -> S) {
+        let begin = Instant::now();
+        while !self.programs.is_empty() && begin.elapsed() < Duration::from_secs(120) {
+            self.programs.retain_mut(|program| program.try_wait().unwrap().is_none());
+            sleep(Duration::from_millis(100));
+        }
+        println!("{:?}", status());
+        assert_eq!(self.programs.len(), 0, "{:?}", status());
+    }
+}
+
 #[test]
 fn vtrr_7_nothing_is_lost_where_all_comes_and_goes() {
-    let name = "vtrr_7_nothing_is_lost_where_all_comes_and_goes";
-    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let Some((scheduler, _alone)) = start(name) else { return };
-    let (seconds, seed) =
-        (number("METE_CHURN_SECONDS").unwrap_or(20), number("METE_CHURN_SEED").unwrap_or(1));
-    println!("METE_CHURN_SECONDS={seconds} METE_CHURN_SEED={seed}");
-    let groups: Vec<_> =
-        (0..4).map(|nth| Group::top(&format!("mete-churn-{nth}"), 100).hogs(2, None)).collect();
-    groups.iter().for_each(wait_for_hogs);
-    let mut churn = Churn { dice: Dice(seed), groups, programs: Vec::new(), begun: 0 };
-    let (begin, mut steps) = (Instant::now(), 0);
-    while begin.elapsed() < Duration::from_secs(seconds) && scheduler.status().ended.is_none() {
-        churn.step();
-        steps += 1;
-    }
-    if let Some(ended) = scheduler.status().ended {
-        panic!("after {steps} steps: {}: {}\n{}", ended.reason, ended.message, ended.dump);
-    }
-    // Each program still gets its turn and ends.
-    let begin = Instant::now();
-    while !churn.programs.is_empty() && begin.elapsed() < Duration::from_secs(120) {
-        churn.programs.retain_mut(|program| program.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    println!("{steps} steps, {} scripts of programs, {:?}", churn.begun, scheduler.status());
-    assert_eq!(churn.programs.len(), 0, "{:?}", scheduler.status());
+    let Some((scheduler, _alone)) = start("vtrr_7_nothing_is_lost_where_all_comes_and_goes") else { return };
+    let mut churn = Churn::begin();
+    churn.go_on(|| scheduler.status().ended, |_| {});
+    churn.assert_ends(|| scheduler.status());
     assert_eq!((scheduler.status().ended, scheduler.status().found), (None, 0));
+}
+
+#[test]
+fn new_1_nothing_is_lost_where_all_comes_and_goes_and_policies_change() {
+    let name = "new_1_nothing_is_lost_where_all_comes_and_goes_and_policies_change";
+    let begin = || PolicyScheduler::start(&CATALOG[0]);
+    let Some((scheduler, _alone)) = start_with(name, begin) else { return };
+    let mut churn = Churn::begin();
+    let mut changes = 0;
+    churn.go_on(
+        || scheduler.status().ended,
+        |dice| {
+            if dice.roll(8) == 0 {
+                scheduler.set_policy(&CATALOG[dice.roll(CATALOG.len())]).unwrap();
+                changes += 1;
+            }
+        },
+    );
+    churn.assert_ends(|| scheduler.status());
+    let status = scheduler.status();
+    assert!(changes > 0 && status.decided > 100, "{changes} changes, {status:?}");
+    assert_eq!((status.ended, status.failure), (None, None));
+}
+
+#[test]
+fn new_1_a_policy_that_is_killed_under_churn_leaves_nothing_behind() {
+    let name = "new_1_a_policy_that_is_killed_under_churn_leaves_nothing_behind";
+    let Some((scheduler, _alone)) = start_with(name, || PolicyScheduler::start(&CATALOG[0])) else { return };
+    drop(scheduler);
+    wait_until_disabled();
+    let mut churn = Churn::begin();
+    let kills = setting("METE_CHURN_KILLS", 5);
+    for _ in 0..kills {
+        let policy = CATALOG[churn.dice.roll(CATALOG.len())].name;
+        let ruler = Ruler::start(policy);
+        for _ in 0..churn.dice.roll(4) {
+            churn.step();
+        }
+        // It is killed, and the kernel rules again.
+        drop(ruler);
+    }
+    churn.assert_ends(|| kills);
 }

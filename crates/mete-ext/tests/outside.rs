@@ -5,15 +5,14 @@
 
 mod common;
 
-use std::collections::HashMap;
 use std::fs;
 use std::hint::spin_loop;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use common::ruler::{Ruler, wait_until_disabled};
 use common::{Group, assert_shares, lateness_in, start_with, wait_for_hogs};
 use mete_ext::{PolicyScheduler, PolicyStatus, Weight};
 use mete_policy::{
@@ -112,22 +111,33 @@ fn new_1_another_policy_takes_over_without_a_moment_under_the_kernels_own() {
     assert_eq!(beginnings(), begun, "the same scheduler all the time");
 }
 
-/// A policy that panics at its 5,000th call, or hangs there.
+/// A policy that fails at its 5,000th call.
 struct Breaks {
     inner: Box<dyn Policy + Send>,
     calls: u32,
-    hangs: bool,
+    how: How,
 }
 
-/// As long as this is set.
+/// How it fails.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Panics,
+    Computes,
+    Sleeps,
+}
+
+/// A policy that hangs does so as long as this is set.
 static HANGS: AtomicBool = AtomicBool::new(false);
 
 impl Breaks {
     fn count(&mut self) {
         self.calls += 1;
         if self.calls >= 5000 {
-            assert!(self.hangs, "broken on purpose");
+            assert!(self.how != How::Panics, "broken on purpose");
             while HANGS.load(Ordering::Relaxed) {
+                if self.how == How::Sleeps {
+                    sleep(Duration::from_millis(10));
+                }
                 spin_loop();
             }
         }
@@ -151,17 +161,19 @@ macro_rules! passes_on {
 
 each_policy_call!(passes_on);
 
-/// It panics, or hangs, after this number of calls.
-fn breaks(setup: &Setup, calls: u32, hangs: bool) -> Box<dyn Policy + Send> {
-    Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls, hangs })
+/// It fails after this number of calls.
+fn breaks(setup: &Setup, calls: u32, how: How) -> Box<dyn Policy + Send> {
+    Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls, how })
 }
 
 const BREAKS: Entry =
-    Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000, false) };
+    Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000, How::Panics) };
 const BREAKS_AT_ONCE: Entry =
-    Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1, false) };
-const HANGS_AFTER_A_WHILE: Entry =
-    Entry { name: "hangs", about: "after a while", make: |setup| breaks(setup, 5000, true) };
+    Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1, How::Panics) };
+const COMPUTES: Entry =
+    Entry { name: "computes", about: "after a while", make: |setup| breaks(setup, 5000, How::Computes) };
+const SLEEPS: Entry =
+    Entry { name: "sleeps", about: "after a while", make: |setup| breaks(setup, 5000, How::Sleeps) };
 
 #[test]
 fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
@@ -205,84 +217,73 @@ fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
     wait_until_disabled();
 }
 
-#[test]
-fn new_1_a_policy_that_hangs_costs_fairness_and_not_the_machine() {
-    let Some((scheduler, _alone)) =
-        start_with("new_1_a_policy_that_hangs_costs_fairness_and_not_the_machine", policy("group-vtrr"))
-    else {
-        return;
-    };
-    let hogs = Group::top("mete-hogs", 100).hogs(3, None);
-    wait_for_hogs(&hogs);
-    HANGS.store(true, Ordering::Relaxed);
-    scheduler.set_policy(&HANGS_AFTER_A_WHILE).unwrap();
+/// Looks after a scheduler until this is so.
+fn look_until(scheduler: &PolicyScheduler, is_so: impl Fn(&PolicyStatus) -> bool) -> PolicyStatus {
     let begin = Instant::now();
-    while scheduler.status().undecided < 100 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", scheduler.status());
+    loop {
+        scheduler.look().unwrap();
+        let status = scheduler.status();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(120), "{status:?}");
         sleep(Duration::from_millis(20));
     }
-    let before = hogs.used();
+}
+
+#[test]
+fn new_1_a_policy_that_hangs_is_replaced_by_the_one_before() {
+    let name = "new_1_a_policy_that_hangs_is_replaced_by_the_one_before";
+    let Some((scheduler, alone)) = start_with(name, policy("group-vtrr")) else { return };
+    let one = Group::top("mete-one", 200).hogs(1, Some(0));
+    let many = Group::top("mete-many", 100).hogs(5, Some(0));
+    [&one, &many].into_iter().for_each(wait_for_hogs);
+    let begun = beginnings();
+    for (entry, does) in [(&COMPUTES, "computed"), (&SLEEPS, "slept")] {
+        HANGS.store(true, Ordering::Relaxed);
+        scheduler.set_policy(entry).unwrap();
+        let status = look_until(&scheduler, |status| status.failure.is_some());
+        let failure = status.failure.clone().unwrap();
+        assert_eq!((failure.policy, status.policy), (entry.name, "group-vtrr"));
+        assert!(failure.message.contains(does), "{failure}");
+        // Tasks ran in turn until then.
+        assert!(status.undecided > 100 && status.ended.is_none(), "{status:?}");
+        // The thread that hangs is a client with a small weight now, in the group of this test.
+        let decided = status.decided;
+        look_until(&scheduler, |status| status.decided > decided + 100);
+        HANGS.store(false, Ordering::Relaxed);
+        assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
+        scheduler.set_policy(by_name("group-vtrr").unwrap()).unwrap();
+    }
+    // Another one takes over from one that hangs and was not found to do so yet.
+    HANGS.store(true, Ordering::Relaxed);
+    scheduler.set_policy(&COMPUTES).unwrap();
+    let before = scheduler.status().undecided;
+    let begin = Instant::now();
+    while scheduler.status().undecided == before {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", scheduler.status());
+        sleep(Duration::from_millis(20));
+    }
+    scheduler.set_policy(by_name("stride").unwrap()).unwrap();
+    assert_eq!(scheduler.status().policy, "stride");
+    assert_eq!(beginnings(), begun, "the same scheduler all the time");
+    HANGS.store(false, Ordering::Relaxed);
+    drop((scheduler, alone));
+    wait_until_disabled();
+    // Where none was before, tasks run in turn, until the owner ends it.
+    HANGS.store(true, Ordering::Relaxed);
+    let (scheduler, _alone) = start_with(name, || PolicyScheduler::start(&COMPUTES)).unwrap();
+    let status = look_until(&scheduler, |status| status.ended.is_some());
+    let words = status.ended.as_ref().unwrap().message.clone();
+    assert!(words.contains("computes has failed: it has computed"), "{status:?}");
     let refused = scheduler.set_policy(by_name("stride").unwrap()).unwrap_err().to_string();
-    assert!(refused.contains("hangs"), "{refused}");
-    // It waited for five seconds. The thread that hangs has one of two processors for half of them.
-    assert!(hogs.used() - before > 5_000_000, "{:?}", scheduler.status());
-    assert_eq!(scheduler.status().ended, None);
+    assert!(refused.contains("the scheduler has ended"), "{refused}");
+    let before = one.used() + many.used();
+    sleep(Duration::from_secs(1));
+    assert!(one.used() + many.used() > before + 500_000, "{:?}", scheduler.status());
     drop(scheduler);
     wait_until_disabled();
     HANGS.store(false, Ordering::Relaxed);
-}
-
-/// A policy that rules in a process of its own.
-struct Ruler {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Ruler {
-    fn start(policy: &str) -> Ruler {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mete-ext-ruler"));
-        let mut process = command.arg(policy).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut ruler = Ruler { process, input, output: BufReader::new(output) };
-        assert_eq!(ruler.line(), "ruling\n");
-        ruler
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line
-    }
-
-    fn status(&mut self) -> HashMap<String, u64> {
-        self.input.write_all(b"\n").unwrap();
-        let line = self.line();
-        let words = line.split_whitespace().filter_map(|word| word.split_once('='));
-        words.map(|(name, number)| (name.to_owned(), number.parse().unwrap())).collect()
-    }
-
-    fn signal(&self, name: &str) {
-        let process = self.process.id().to_string();
-        assert!(Command::new("kill").args([name, &process]).status().unwrap().success());
-    }
-}
-
-impl Drop for Ruler {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        wait_until_disabled();
-    }
-}
-
-fn wait_until_disabled() {
-    let state = || fs::read_to_string("/sys/kernel/sched_ext/state").unwrap();
-    let begin = Instant::now();
-    while state().trim() != "disabled" {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{}", state());
-        sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

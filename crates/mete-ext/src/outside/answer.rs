@@ -2,14 +2,14 @@
 
 use mete_policy::{ClientId, Nanoseconds};
 
-use crate::outside::memory::CLIENTS;
+use crate::skeleton::outside::types::answer_bits;
 
-const CLIENT_BITS: u32 = CLIENTS.trailing_zeros();
-const GENERATION_BITS: u32 = 22;
-const SLICE_BITS: u32 = 27;
-const IS_ANSWER: u64 = 1 << 63;
-
-const _: () = assert!(CLIENTS.is_power_of_two() && CLIENT_BITS + GENERATION_BITS + SLICE_BITS == 63);
+const CLIENT_BITS: u32 = answer_bits::CLIENT_BITS.0;
+const GENERATION_AT: u32 = answer_bits::GENERATION_AT.0;
+const GENERATION_BITS: u32 = answer_bits::GENERATION_BITS.0;
+const SLICE_AT: u32 = answer_bits::SLICE_AT.0;
+const SLICE_BITS: u32 = answer_bits::SLICE_BITS.0;
+const IS_ANSWER: u64 = 1 << (SLICE_AT + SLICE_BITS);
 
 /// The kernel ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So
 /// one that is told as long as it is to be would last a tick longer: half of the shortest usual tick is left
@@ -30,8 +30,20 @@ impl Answer {
         let slice = self.slice.saturating_sub(HALF_A_TICK).get() / 1000;
         let slice = slice.clamp(HALF_A_TICK.get() / 1000, (1 << SLICE_BITS) - 1);
         let generation = u64::from(generation_bits(self.generation));
-        let client = u64::from(self.client.get()) & (CLIENTS as u64 - 1);
-        IS_ANSWER | slice << (CLIENT_BITS + GENERATION_BITS) | generation << CLIENT_BITS | client
+        let client = u64::from(self.client.get()) & ((1 << CLIENT_BITS) - 1);
+        IS_ANSWER | slice << SLICE_AT | generation << GENERATION_AT | client
+    }
+
+    /// As the kernel's side reads it: with the last bits of the generation, and a slice of which half a tick is left
+    /// out.
+    #[cfg(test)]
+    pub fn of_bits(bits: u64) -> Option<Answer> {
+        let part = |at: u32, width: u32| bits >> at & ((1 << width) - 1);
+        (bits & IS_ANSWER != 0).then(|| Answer {
+            client: ClientId::new(part(0, CLIENT_BITS) as u32),
+            generation: part(GENERATION_AT, GENERATION_BITS) as u32,
+            slice: Nanoseconds::from_micros(part(SLICE_AT, SLICE_BITS)),
+        })
     }
 }
 
@@ -46,13 +58,15 @@ mod tests {
 
     #[test]
     fn new_1_an_answer_holds_the_client_its_generation_and_the_slice() {
-        let answer = |client, generation, slice| {
-            let slice = Nanoseconds::new(slice);
-            Answer { client: ClientId::new(client), generation, slice }.to_bits()
+        let kept = |client, generation, slice| {
+            let client = ClientId::new(client);
+            let answer = Answer { client, generation, slice: Nanoseconds::new(slice) };
+            let read = Answer::of_bits(answer.to_bits()).unwrap();
+            (read.client.get(), read.generation, read.slice.get())
         };
-        let parts = |bits: u64| (bits >> 63, bits >> 36 & 0x7ff_ffff, bits >> 14 & 0x3f_ffff, bits & 0x3fff);
-        assert_eq!(parts(answer(0, 0, 0)), (1, 500, 0, 0));
-        assert_eq!(parts(answer(16_383, 1, 4_000_000)), (1, 3500, 1, 16_383));
-        assert_eq!(parts(answer(7, u32::MAX, u64::MAX)), (1, 0x7ff_ffff, 0x3f_ffff, 7));
+        assert_eq!(kept(0, 0, 0), (0, 0, 500_000));
+        assert_eq!(kept(16_383, 1, 4_000_000), (16_383, 1, 3_500_000));
+        assert_eq!(kept(7, u32::MAX, u64::MAX), (7, 0x3f_ffff, 0x7ff_ffff * 1000));
+        assert_eq!(Answer::of_bits(0), None);
     }
 }

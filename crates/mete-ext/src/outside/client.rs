@@ -11,6 +11,8 @@ pub(crate) struct Client {
     pub generation: u32,
     pub domain: DomainIndex,
     pub weight: u32,
+    /// What the policy was told last.
+    pub share: Share,
     /// The processors that it may run on, a bit each.
     pub allowed: u64,
     /// Whether it wants a processor. The policy may take a client for ready that does not: one that ran by
@@ -23,6 +25,8 @@ pub(crate) struct Client {
     /// What it has used, and what of that the policy was told.
     pub used: Nanoseconds,
     pub told: Nanoseconds,
+    /// What it had used is not known: another decider was told.
+    pub is_found: bool,
 }
 
 impl Client {
@@ -31,6 +35,14 @@ impl Client {
         let ran = self.used.saturating_sub(self.told);
         self.told = self.told.max(self.used);
         ran
+    }
+
+    /// It has used this since it joined.
+    pub fn has_used(&mut self, used: Nanoseconds) {
+        if std::mem::take(&mut self.is_found) {
+            self.told = used;
+        }
+        self.used = used;
     }
 
     pub fn may_run_on(&self, processor: usize) -> bool {
@@ -70,11 +82,11 @@ impl Clients {
         }
     }
 
-    /// The numbers and weights of those in a domain.
-    pub fn in_domain(&self, domain: DomainIndex) -> impl Iterator<Item = (ClientId, u32)> {
-        let all =
-            self.0.iter().enumerate().filter_map(|(at, client)| Some((ClientId::at(at), client.as_ref()?)));
-        all.filter(move |(_, client)| client.domain == domain).map(|(number, client)| (number, client.weight))
+    /// Those in a domain, with their numbers.
+    pub fn in_domain(&mut self, domain: DomainIndex) -> impl Iterator<Item = (ClientId, &mut Client)> {
+        let all = self.0.iter_mut().enumerate();
+        let all = all.filter_map(|(at, client)| Some((ClientId::at(at), client.as_mut()?)));
+        all.filter(move |(_, client)| client.domain == domain)
     }
 
     pub fn take(&mut self, number: ClientId) -> Option<Client> {

@@ -1,21 +1,23 @@
 //! The owner of the policy: tells it what has happened, and gives each processor what it decides.
 
-use std::collections::VecDeque;
-
 use mete_kernel::Weight;
 use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, ProcessorId, Share, Stop};
 
+use crate::outside::QUANTUM;
 use crate::outside::answer::Answer;
 use crate::outside::client::{Client, Clients, share, share_in};
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
 use crate::outside::reader::Reader;
 use crate::outside::ready::Ready;
 use crate::outside::row::{Row, RowKind};
-use crate::outside::slot::Chosen;
+use crate::outside::slot::{Aside, Chosen, PutAside};
 use crate::outside::swap::Owned;
 
 /// How many clients are put aside at most while a client is sought that may run on a processor.
 const MOST_ASIDE: usize = 64;
+
+/// How long a decision may wait for its processor.
+const MOST_UNUSED: Nanoseconds = QUANTUM;
 
 /// What it has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +26,6 @@ pub(crate) struct DeciderCounts {
     pub decisions: u64,
     /// Clients that gave way at once to one that woke.
     pub preempted: u64,
-    /// Rows that were read.
-    pub rows: u64,
 }
 
 /// See the [module](self).
@@ -36,14 +36,15 @@ pub(crate) struct Decider {
     ready: Ready,
     /// For each processor.
     chosen: Vec<Option<Chosen>>,
-    /// Clients that the policy has chosen for a processor on which they may not run. Their turn has come, so
-    /// they are next where they may.
-    aside: VecDeque<Decision>,
+    /// The processors that do not carry out what is decided for them, a bit each: a task of a higher class has them.
+    absent: u64,
+    aside: Aside,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
     /// When the policy's periodic interrupt is next, if it wants one.
     next_tick: Option<Nanoseconds>,
-    lost: u64,
+    /// The rows that were lost when all were looked at; `None`: they were not.
+    lost: Option<u64>,
     pub counts: DeciderCounts,
 }
 
@@ -55,19 +56,28 @@ impl Decider {
             reader: Reader::of(processors),
             ready: Ready::of(processors),
             chosen: vec![None; processors],
-            aside: VecDeque::with_capacity(CLIENTS),
+            absent: 0,
+            aside: Aside::with_room(CLIENTS),
             weights: vec![0; DOMAINS],
             next_tick: None,
-            lost: 0,
+            lost: Some(0),
             counts: DeciderCounts::default(),
         }
     }
 
+    /// Takes over, from the kernel's side itself or from another decider: all domains and clients are looked at.
+    pub fn begin(&mut self, memory: &Memory) {
+        self.reader.go_on(memory);
+        for processor in 0..self.chosen.len() {
+            memory.take_back(processor);
+        }
+        self.lost = None;
+    }
+
     /// Reads what has happened up to now, and decides for each processor. It runs on this processor itself.
     pub fn round(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
-        let lost = memory.lost(self.chosen.len());
+        let lost = Some(memory.lost(self.chosen.len()));
         while let Some(row) = self.reader.next(memory, now) {
-            self.counts.rows += 1;
             // In the order of time: after the row, the client that ran at the tick may have left.
             self.tick(memory, row.time);
             self.see(memory, row);
@@ -79,7 +89,7 @@ impl Decider {
             self.look_at_clients(memory, now);
         }
         self.tick(memory, now);
-        self.leave_offline(memory, now);
+        self.find_absent(memory, now, own);
         self.fill_all(memory, now, own);
     }
 
@@ -105,6 +115,9 @@ impl Decider {
                 client.told = client.used;
                 let (domain, weight, allowed) = (client.domain, client.weight, client.allowed);
                 let share = self.share_in(weight, domain);
+                if let Some(client) = self.clients.get(number) {
+                    client.share = share;
+                }
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
             }
@@ -121,8 +134,13 @@ impl Decider {
 
     fn see(&mut self, memory: &Memory, row: Row) {
         let client = ClientId::new(row.number);
+        if row.kind.has_used()
+            && let Some(client) = self.clients.get(client)
+        {
+            client.has_used(row.used);
+        }
         match row.kind {
-            RowKind::Joined => self.join(memory, client, row.time),
+            RowKind::Joined => self.join(memory, client, row.time, false),
             RowKind::Left => self.leave(client, row.time),
             RowKind::Changed => self.change(memory, client, row.time),
             RowKind::Woke => self.wait(memory, client, row, Stop::Preempted),
@@ -137,23 +155,27 @@ impl Decider {
         }
     }
 
-    fn join(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
+    /// A client that is found was one before, and its row was lost or read by another decider.
+    fn join(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds, is_found: bool) {
         self.leave(number, time);
         let Some(view) = memory.task(number) else { return };
         let (joined, generation, weight) = (view.joined, view.generation, view.weight);
-        self.policy.add(number, view.domain, self.share_in(weight, view.domain), time);
+        let share = self.share_in(weight, view.domain);
+        self.policy.add(number, view.domain, share, time);
         self.policy.set_allowed(number, view.allowed);
         let client = Client {
             joined,
             generation,
             domain: view.domain,
             weight,
+            share,
             allowed: view.allowed,
             can_run: false,
             is_away: true,
             is_ready: false,
             used: Nanoseconds::ZERO,
             told: Nanoseconds::ZERO,
+            is_found,
         };
         self.clients.put(number, client);
     }
@@ -166,13 +188,13 @@ impl Decider {
         }
     }
 
-    /// A client is not chosen any more. An answer that is still there is about a generation that is past, and
-    /// comes back as missed.
+    /// A client is not chosen any more. An answer that is still there comes back as missed: the client does not
+    /// wait, or has begun to wait anew.
     fn forget(&mut self, number: ClientId) {
         if let Some(processor) = self.processor_of(number) {
             self.chosen[processor] = None;
         }
-        self.aside.retain(|decision| decision.client != number);
+        self.aside.forget(number);
     }
 
     /// The processor that a client was chosen for.
@@ -205,8 +227,10 @@ impl Decider {
         let Some(view) = memory.task(number) else { return };
         let share = self.share_in(view.weight, view.domain);
         let Some(client) = self.clients.get(number) else { return };
-        if client.weight != view.weight {
-            client.weight = view.weight;
+        client.weight = view.weight;
+        // Another one in a domain that is another one is told below, with the domain.
+        if client.share != share && client.domain == view.domain {
+            client.share = share;
             self.policy.set_share(number, share, time);
         }
         if client.allowed != view.allowed {
@@ -228,7 +252,7 @@ impl Decider {
     ) {
         let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
         let Some(client) = self.clients.get(number) else { return };
-        client.domain = domain;
+        (client.domain, client.share) = (domain, share);
         let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
         self.set_ready(number, false);
         self.forget(number);
@@ -241,7 +265,7 @@ impl Decider {
     }
 
     fn change_allowed(&mut self, number: ClientId, allowed: u64, time: Nanoseconds) {
-        if self.aside.iter().any(|decision| decision.client == number) {
+        if self.aside.has(number) {
             self.stop(number, Stop::Preempted, time);
         }
         let Some(client) = self.clients.get(number) else { return };
@@ -265,12 +289,14 @@ impl Decider {
             self.change_domain(memory, view.parent, time);
         }
         self.policy.add_domain(number, view.parent, share(weight));
+        // Clients of one that was not known, because rows were lost, are looked at after the domains.
         if before == 0 || before == weight {
             return;
         }
         self.policy.set_domain_share(number, share(weight), time);
-        for (client, own) in self.clients.in_domain(number) {
-            self.policy.set_share(client, share_in(own, weight), time);
+        for (member, client) in self.clients.in_domain(number) {
+            client.share = share_in(client.weight, weight);
+            self.policy.set_share(member, client.share, time);
         }
     }
 
@@ -278,7 +304,6 @@ impl Decider {
     fn wait(&mut self, memory: &Memory, number: ClientId, row: Row, stop: Stop) {
         let Some(client) = self.clients.get(number) else { return };
         client.generation = row.generation;
-        client.used = row.used;
         client.can_run = true;
         let is_away = client.is_away;
         self.stop(number, stop, row.time);
@@ -290,7 +315,6 @@ impl Decider {
     /// If a client is not chosen, the policy takes it for one that waits, and is told when it chooses it.
     fn block(&mut self, number: ClientId, row: Row) {
         let Some(client) = self.clients.get(number) else { return };
-        client.used = row.used;
         client.can_run = false;
         self.stop(number, Stop::Blocked, row.time);
     }
@@ -308,7 +332,7 @@ impl Decider {
             return self.ran(decision.client, Nanoseconds::ZERO, Stop::Preempted, time);
         }
         let generation = self.clients.get(number).map_or(0, |client| client.generation);
-        self.chosen[processor] = Some(Chosen { client: number, generation, at: time });
+        self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by: processor });
     }
 
     /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will
@@ -322,8 +346,7 @@ impl Decider {
 
     /// A client is chosen no more, if it was.
     fn stop(&mut self, number: ClientId, stop: Stop, time: Nanoseconds) {
-        if self.processor_of(number).is_none() && !self.aside.iter().any(|decision| decision.client == number)
-        {
+        if self.processor_of(number).is_none() && !self.aside.has(number) {
             return;
         }
         self.forget(number);
@@ -343,9 +366,10 @@ impl Decider {
         }
     }
 
-    /// What was chosen for a processor gives way. If it runs already, it is charged for what it has used at
-    /// most, and what is too much of that when it has stopped.
+    /// What was chosen for a processor gives way. If it runs already, it is charged now for the most that it can
+    /// have used; what was too much is given back when it has stopped.
     fn preempt(&mut self, memory: &Memory, processor: usize, time: Nanoseconds) {
+        let Some(processor) = self.place_of(memory, processor) else { return };
         let Some(Some(chosen)) = self.chosen.get(processor).copied() else { return };
         self.counts.preempted += 1;
         if !self.take_back(memory, processor, time) {
@@ -358,6 +382,14 @@ impl Decider {
             self.stop(chosen.client, Stop::Preempted, time);
             memory.preempt(1 << processor);
         }
+    }
+
+    /// Where the client runs that the policy has on a processor: elsewhere, if that is absent.
+    fn place_of(&self, memory: &Memory, processor: usize) -> Option<usize> {
+        if (memory.online() & !self.absent) >> (processor & 63) & 1 == 1 {
+            return Some(processor);
+        }
+        self.chosen.iter().position(|chosen| chosen.is_some_and(|chosen| chosen.by == processor))
     }
 
     /// Takes the answer of a processor back, unless it is carried out already.
@@ -391,7 +423,7 @@ impl Decider {
             return self.leave(number, now);
         }
         if known != Some(joined) {
-            self.join(memory, number, now);
+            self.join(memory, number, now, true);
         }
         self.change(memory, number, now);
         let Some(client) = self.clients.get(number) else { return };
@@ -424,22 +456,31 @@ impl Decider {
         }
     }
 
-    /// Takes back what was decided for processors that have gone.
-    fn leave_offline(&mut self, memory: &Memory, now: Nanoseconds) {
+    /// Takes back what was decided for processors that do not carry it out: they have gone, or a task of a higher
+    /// class has them. One that comes back says that it is idle, or has this thread decide there.
+    fn find_absent(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
         let online = memory.online();
+        self.absent &= !(memory.idle() | 1 << own);
         for processor in 0..self.chosen.len() {
-            if online >> processor & 1 == 0 {
+            let is_old = |chosen: Chosen| now.saturating_sub(chosen.at) >= MOST_UNUSED;
+            let is_online = online >> processor & 1 == 1;
+            if !is_online {
                 self.take_back(memory, processor, now);
+            } else if self.chosen[processor].is_some_and(is_old) && self.take_back(memory, processor, now) {
+                self.absent |= 1 << processor;
             }
         }
     }
 
     /// First this processor, then those that have nothing to run, then the others.
     fn fill_all(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
-        let (online, idle) = (memory.online(), memory.idle() & !(1 << own));
+        let (online, idle) = (memory.online() & !self.absent, memory.idle() & !(1 << own));
         self.fill(memory, now, 1 << own & online);
         self.fill(memory, now, idle & online);
         self.fill(memory, now, online & !idle & !(1 << own));
+        for processor in processors(!online & self.all()) {
+            self.choose_for_absent(processor, online, now);
+        }
         // What was put aside for one processor may run on another one.
         if !self.aside.is_empty() {
             self.fill(memory, now, online);
@@ -455,6 +496,11 @@ impl Decider {
         if woken != 0 {
             memory.wake(woken);
         }
+    }
+
+    /// All processors that there may be.
+    fn all(&self) -> u64 {
+        u64::MAX >> (64 - self.chosen.len().clamp(1, 64))
     }
 
     /// Whether there is such a processor, and nothing is chosen for it.
@@ -486,36 +532,54 @@ impl Decider {
 
     /// Finds the next client of a processor, and answers the kernel's side.
     fn choose(&mut self, memory: &Memory, now: Nanoseconds, processor: usize) -> bool {
-        let Some(decision) = self.take_aside(processor).or_else(|| self.ask_policy(processor, now)) else {
+        let Some(next) = self.take_aside(processor).or_else(|| self.ask_policy(processor, now)) else {
             return false;
         };
-        self.answer(memory, processor, decision, now);
+        self.answer(memory, processor, next, now);
         true
     }
 
     /// The first one that was put aside and may run on this processor.
-    fn take_aside(&mut self, processor: usize) -> Option<Decision> {
+    fn take_aside(&mut self, processor: usize) -> Option<PutAside> {
         let clients = &mut self.clients;
-        let may = |decision: &Decision| {
-            clients.get(decision.client).is_some_and(|client| client.may_run_on(processor))
-        };
-        let place = self.aside.iter().position(may)?;
-        self.aside.remove(place)
+        self.aside.take(|aside| {
+            clients.get(aside.decision.client).is_some_and(|client| client.may_run_on(processor))
+        })
     }
 
     /// The policy's next one. Those that may not run on this processor are put aside.
-    fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<Decision> {
+    fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<PutAside> {
         for _ in 0..MOST_ASIDE {
             if !self.ready.any_on(processor) {
                 return None;
             }
             let decision = self.pick(processor, now)?;
             if self.clients.get(decision.client)?.may_run_on(processor) {
-                return Some(decision);
+                return Some(PutAside { decision, by: processor });
             }
-            self.aside.push_back(decision);
+            self.aside.put(decision, processor);
         }
         None
+    }
+
+    /// The policy chooses for an absent processor as for any other: it may have clients there, or believe that it has
+    /// processors for all of them. What it has chosen runs on others, in turn with theirs.
+    fn choose_for_absent(&mut self, processor: usize, present: u64, now: Nanoseconds) {
+        for _ in 0..MOST_ASIDE {
+            if self.client_by(processor, present).is_some() {
+                return;
+            }
+            let Some(decision) = self.pick(processor, now) else { return };
+            self.aside.put(decision, processor);
+        }
+    }
+
+    /// The client that the policy has chosen for this processor, wherever it runs or is to run, of these.
+    fn client_by(&mut self, processor: usize, present: u64) -> Option<ClientId> {
+        let chosen = self.chosen.iter().flatten().find(|chosen| chosen.by == processor);
+        let clients = &mut self.clients;
+        let may = |number| clients.get(number).is_some_and(|client| client.allowed & present != 0);
+        chosen.map(|chosen| chosen.client).or_else(|| self.aside.find(processor, may))
     }
 
     /// A client that the policy has chosen, and that can run.
@@ -538,12 +602,13 @@ impl Decider {
     }
 
     /// Tells the kernel's side.
-    fn answer(&mut self, memory: &Memory, processor: usize, decision: Decision, now: Nanoseconds) {
+    fn answer(&mut self, memory: &Memory, processor: usize, next: PutAside, now: Nanoseconds) {
+        let PutAside { decision, by } = next;
         let Some(client) = self.clients.get(decision.client) else { return };
         let generation = client.generation;
         let answer = Answer { client: decision.client, generation, slice: decision.slice_ns };
         memory.put_answer(processor, answer.to_bits());
-        self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now });
+        self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now, by });
     }
 }
 

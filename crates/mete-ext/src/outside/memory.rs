@@ -2,12 +2,12 @@
 //! `bpf/answers.bpf.h`).
 
 use std::io;
-use std::mem::offset_of;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use mete_kernel::{AtomicNumbers, SharedNumbers};
+use mete_kernel::{SharedNumbers, mirror};
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
+use crate::ended::{Ended, Ending};
 use crate::outside::row::{Row, RowKind};
 use crate::skeleton::outside::{OutsideSkel, types};
 
@@ -20,26 +20,7 @@ pub(crate) const PROCESSORS: usize = size_of::<types::bss_processors>() / size_o
 /// Rows in the ring of a processor.
 const ROWS: usize = size_of::<types::bss_rows>() / size_of::<types::row>() / PROCESSORS;
 
-/// Defines a structure of the kernel's side as atomic numbers, and checks that each lies where it lies there.
-macro_rules! mirror {
-    ($name:ident of $kernels:ident { $($field:ident: $number:ty $(as $its:ident)?,)* }) => {
-        #[repr(C)]
-        struct $name { $($field: $number,)* }
-
-        const _: () = assert!(size_of::<$name>() == size_of::<types::$kernels>());
-        $(mirror!(@check $name $kernels $field $($its)?);)*
-
-        // SAFETY: it is laid out as C does it, and consists of atomic numbers.
-        unsafe impl AtomicNumbers for $name {}
-    };
-    (@check $name:ident $kernels:ident $field:ident) => {
-        const _: () = assert!(offset_of!($name, $field) == offset_of!(types::$kernels, $field));
-    };
-    // Bytes between two numbers.
-    (@check $name:ident $kernels:ident $field:ident unused) => {};
-}
-
-mirror!(SharedTask of task {
+mirror!(SharedTask of types::task {
     base_ns: AtomicU64,
     ends_ns: AtomicU64,
     slice_ns: AtomicU64,
@@ -53,9 +34,11 @@ mirror!(SharedTask of task {
     queued_in: AtomicU32,
     is_resumed: AtomicU32,
     is_handed_over: AtomicU32,
+    has_yielded: AtomicU32,
+    rest: AtomicU32 as unused,
 });
 
-mirror!(SharedDomain of domain {
+mirror!(SharedDomain of types::domain {
     cgroup: AtomicU64,
     is_known: AtomicU32,
     parent: AtomicU32,
@@ -63,7 +46,7 @@ mirror!(SharedDomain of domain {
     set: AtomicU32,
 });
 
-mirror!(SharedRow of row {
+mirror!(SharedRow of types::row {
     time_ns: AtomicU64,
     used_ns: AtomicU64,
     number: AtomicU32,
@@ -72,7 +55,7 @@ mirror!(SharedRow of row {
     sequence: AtomicU32,
 });
 
-mirror!(SharedRing of ring {
+mirror!(SharedRing of types::ring {
     begun: AtomicU32,
     lost: AtomicU32,
     rest: [AtomicU32; 14] as unused,
@@ -80,18 +63,16 @@ mirror!(SharedRing of ring {
     other_rest: [AtomicU32; 15] as unused,
 });
 
-mirror!(SharedAnswer of answer {
+mirror!(SharedAnswer of types::answer {
     bits: AtomicU64,
     rest: [AtomicU64; 7] as unused,
 });
 
-mirror!(SharedProcessor of processor {
+mirror!(SharedProcessor of types::processor {
     interrupted: AtomicU32,
     cursor: AtomicU32,
     has_run: AtomicU32,
-    is_asked: AtomicU32,
     is_turn_of_policy: AtomicU32,
-    rest: AtomicU32 as unused,
     decided: AtomicU64,
     late: AtomicU64,
     alone: AtomicU64,
@@ -99,10 +80,10 @@ mirror!(SharedProcessor of processor {
     hastened: AtomicU64,
     extended: AtomicU64,
     rounds: AtomicU64,
-    end: [AtomicU64; 6] as unused,
+    end: [AtomicU64; 7] as unused,
 });
 
-mirror!(SharedState of shared {
+mirror!(SharedState of types::shared {
     pending_since_ns: AtomicU64,
     is_pending: AtomicU32,
     is_stalled: AtomicU32,
@@ -116,6 +97,11 @@ mirror!(SharedState of shared {
     looks: AtomicU32,
 });
 
+mirror!(SharedDeciding of types::deciding {
+    thread: AtomicI32,
+    end: [AtomicU32; 15] as unused,
+});
+
 /// Both sides' memory, mapped.
 pub(crate) struct Memory {
     tasks: SharedNumbers<SharedTask>,
@@ -125,12 +111,9 @@ pub(crate) struct Memory {
     answers: SharedNumbers<SharedAnswer>,
     processors: SharedNumbers<SharedProcessor>,
     state: SharedNumbers<SharedState>,
-    /// `.bss`, as far as it is of interest.
-    numbers: SharedNumbers<AtomicU32>,
+    deciding: SharedNumbers<SharedDeciding>,
+    ending: Ending,
 }
-
-/// Where `exit_kind` lies among the numbers of `.bss`.
-const EXIT_KIND: usize = offset_of!(types::bss, exit_kind) / size_of::<u32>();
 
 /// What is known of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,22 +173,31 @@ impl Memory {
             answers: SharedNumbers::of(&maps.bss_answers, PROCESSORS)?,
             processors: SharedNumbers::of(&maps.bss_processors, PROCESSORS)?,
             state: SharedNumbers::of(&maps.bss_shared, 1)?,
-            numbers: SharedNumbers::of(&maps.bss, EXIT_KIND + 1)?,
+            deciding: SharedNumbers::of(&maps.bss_deciding, 1)?,
+            ending: Ending::of(&maps.bss_ending)?,
         })
+    }
+
+    /// The thread in which the policy decides from now on.
+    pub fn set_deciding(&self, thread: i32) {
+        self.deciding.all()[0].thread.store(thread, Ordering::Release);
+    }
+
+    /// Whether the deciding thread sleeps, which it does only if its policy does.
+    pub fn is_asleep(&self) -> bool {
+        self.state().is_able.load(Ordering::Relaxed) == 0
     }
 
     fn state(&self) -> &SharedState {
         &self.state.all()[0]
     }
 
-    /// Whether anything was to be decided. From here on, what happens says so again: rows are read after
-    /// this.
-    pub fn begin_round(&self) -> bool {
+    /// From here on, what happens says that it is to be decided on: rows are read after this.
+    pub fn begin_round(&self) {
         // The other side writes a row, and then looks whether it has to say so. Exchanges order both sides'
         // writes before their reads, so that a row is read here or said there.
-        let was_pending = self.state().is_pending.swap(0, Ordering::SeqCst) != 0;
+        self.state().is_pending.swap(0, Ordering::SeqCst);
         self.state().is_stalled.store(0, Ordering::Relaxed);
-        was_pending
     }
 
     /// The next row of a processor's ring that is whole, and is not later than that.
@@ -223,6 +215,11 @@ impl Memory {
             generation: row.generation.load(Ordering::Relaxed),
             kind: RowKind::of(row.kind.load(Ordering::Relaxed)),
         })
+    }
+
+    /// The rows of a processor's ring that were given back: the place of the next one.
+    pub fn rows_taken(&self, processor: usize) -> u32 {
+        self.rings.all()[processor].taken.load(Ordering::Relaxed)
     }
 
     /// Gives the places of rows back that were read.
@@ -277,7 +274,9 @@ impl Memory {
 
     /// Takes an answer back; `false` if it was carried out already, or is about to be.
     pub fn take_back(&self, processor: usize) -> bool {
-        self.answers.all()[processor].bits.swap(0, Ordering::AcqRel) != 0
+        let bits = &self.answers.all()[processor].bits;
+        // As a rule there is none, and the other side does not have to give the line of the cache away.
+        bits.load(Ordering::Relaxed) != 0 && bits.swap(0, Ordering::AcqRel) != 0
     }
 
     /// The processors that have nothing to run, a bit each.
@@ -306,7 +305,12 @@ impl Memory {
 
     /// Whether the kernel has ended the scheduler.
     pub fn has_ended(&self) -> bool {
-        self.numbers.all()[EXIT_KIND].load(Ordering::Relaxed) != 0
+        self.ending.is_there()
+    }
+
+    /// Why it has, if it has.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ending.read()
     }
 
     pub fn counts(&self) -> KernelCounts {
@@ -351,7 +355,8 @@ pub(crate) mod kernels_side {
                 answers: SharedNumbers::of(file(size_of::<types::bss_answers>())?, PROCESSORS)?,
                 processors: SharedNumbers::of(file(size_of::<types::bss_processors>())?, PROCESSORS)?,
                 state: SharedNumbers::of(file(size_of::<types::bss_shared>())?, 1)?,
-                numbers: SharedNumbers::of(file(size_of::<types::bss>())?, EXIT_KIND + 1)?,
+                deciding: SharedNumbers::of(file(size_of::<types::bss_deciding>())?, 1)?,
+                ending: Ending::of(file(size_of::<types::bss_ending>())?)?,
             })
         }
 
@@ -404,6 +409,10 @@ pub(crate) mod kernels_side {
 
         pub fn set_idle(&self, processors: u64) {
             self.state().idle.store(processors, Ordering::Relaxed);
+        }
+
+        pub fn take_wakes(&self) -> u64 {
+            self.state().wakes.swap(0, Ordering::Relaxed)
         }
 
         pub fn take_preempts(&self) -> u64 {

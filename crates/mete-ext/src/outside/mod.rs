@@ -10,16 +10,17 @@
 //! and the decision but the one by which the deciding thread yields. That thread runs when there is something
 //! to decide, in place of what runs, which goes on afterwards without the policy's noticing.
 //!
-//! A decision never waits for the policy for more than 10 to 20 ms. Then, and at once when the deciding
-//! thread is stopped or ends, the kernel's side has the tasks run in turn, and counts them
+//! A decision never waits for the policy for more than 10 to 20 ms, or until the slices that run then end. After that, and
+//! at once when the deciding thread is stopped or ends, the kernel's side has the tasks run in turn, and counts them
 //! ([`PolicyStatus::undecided`]).
 //!
 //! Another policy can take over while tasks are scheduled ([`PolicyScheduler::set_policy`]). The one before it
-//! comes back if it panics.
+//! comes back if it panics or hangs.
 
 mod answer;
 mod client;
 mod decider;
+mod deciding;
 mod memory;
 #[cfg(test)]
 mod model;
@@ -32,25 +33,24 @@ mod strict;
 mod swap;
 mod thread;
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, sleep};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::Link;
-use mete_kernel::{Weight, load_skeleton};
+use mete_base::processors::online;
+use mete_kernel::{Weight, check_pid_namespace, load_skeleton};
 use mete_policy::{Entry, Nanoseconds, Setup};
-use rustix::thread::gettid;
 
 use crate::check::check;
 use crate::ended::Ended;
-use crate::outside::decider::Decider;
+use crate::outside::deciding::Deciding;
 use crate::outside::memory::{CLIENTS, DOMAINS, Memory, PROCESSORS};
 pub use crate::outside::swap::Failure;
-use crate::outside::thread::{Locked, Shared, run};
+use crate::outside::swap::Offer;
+use crate::outside::thread::{Done, Locked, Shared};
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
 use crate::{ExtError, group};
 
@@ -59,8 +59,7 @@ pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
 
 /// In this time the deciding thread takes another policy. Where nothing else happens, it decides once a second.
 const TAKES_ANOTHER: Duration = Duration::from_secs(5);
-/// In this time the deciding thread ends, unless its policy hangs.
-const ENDS: Duration = Duration::from_secs(2);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// A policy outside the kernel, which rules all ordinary tasks while this lives.
 ///
@@ -71,8 +70,7 @@ const ENDS: Duration = Duration::from_secs(2);
 pub struct PolicyScheduler {
     // The kernel takes its tasks back first.
     link: Option<Link>,
-    thread: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    deciding: Mutex<Deciding>,
     memory: Arc<Memory>,
     skeleton: OutsideSkel<'static>,
     setup: Setup,
@@ -80,10 +78,18 @@ pub struct PolicyScheduler {
     _locked: Locked,
 }
 
-/// The policy that was set last, and the one that takes its place if it fails. Locked for as long as a change takes.
+/// The policy that was set last, and the one that takes its place if it fails. Locked for as long as a change takes, and
+/// before the deciding thread is.
 struct Policies {
     ruling: Entry,
-    before: Entry,
+    before: Option<Entry>,
+}
+
+impl Policies {
+    /// The one of this name, which rules: the one before, if the other has panicked.
+    fn in_force(&self, name: &str) -> Entry {
+        self.before.filter(|before| self.ruling.name != name && before.name == name).unwrap_or(self.ruling)
+    }
 }
 
 /// What the scheduler has done since it started.
@@ -91,7 +97,7 @@ struct Policies {
 pub struct PolicyStatus {
     /// The policy that rules.
     pub policy: &'static str,
-    /// The policy that was set last, if it has failed; the one before has taken its place.
+    /// The policy that was set last, if it has failed; the one before has taken its place, if there was one.
     pub failure: Option<Failure>,
     /// Clients that the policy chose.
     pub decisions: u64,
@@ -130,6 +136,7 @@ impl PolicyScheduler {
     /// [`ExtError`] says what is missing, which scheduler rules already, or what the kernel refused.
     pub fn start(policy: &Entry) -> Result<PolicyScheduler, ExtError> {
         let processors = check(PROCESSORS)?;
+        check_pid_namespace()?;
         let setup = Setup {
             clients: CLIENTS as u32,
             domains: DOMAINS as u16,
@@ -137,33 +144,25 @@ impl PolicyScheduler {
             quantum_ns: QUANTUM,
             seed: 0,
         };
-        let decider = Decider::new((policy.make)(&setup), processors as usize);
-        let shared = Arc::new(Shared::of(policy.name));
-        let (hands_over, takes_over) = sync_channel(1);
-        let (says_thread, hears_thread) = sync_channel(1);
-        let of_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("mete-policy".into())
-            .spawn(move || decide(decider, of_thread, &says_thread, &takes_over))
-            .map_err(ExtError::Thread)?;
-        // It ends when this is dropped, if the scheduler cannot be loaded.
-        let number =
-            hears_thread.recv().map_err(|_| ExtError::Thread(std::io::ErrorKind::BrokenPipe.into()))?;
-        let mut skeleton = load(number, processors)?;
-        let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Thread)?);
-        memory.set_online(online(processors));
+        let deciding =
+            Deciding::begin((policy.make)(&setup), policy.name, setup.processors.into(), Done::default())?;
+        let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|_| Ok(()))?;
+        let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
+        memory.set_online(
+            online(processors as usize).into_iter().fold(0, |mask, processor| mask | 1 << processor),
+        );
         let locked = Locked::new().map_err(ExtError::Locked)?;
+        // Its thread is no client of the policy's.
+        deciding.announce(&memory);
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
-        // The other side waits for it.
-        let _ = hands_over.send(Arc::clone(&memory));
+        deciding.hand_over(&memory);
         Ok(PolicyScheduler {
             link: Some(link),
-            thread: Some(thread),
-            shared,
+            deciding: Mutex::new(deciding),
             memory,
             skeleton,
             setup,
-            policies: Mutex::new(Policies { ruling: *policy, before: *policy }),
+            policies: Mutex::new(Policies { ruling: *policy, before: None }),
             _locked: locked,
         })
     }
@@ -180,61 +179,125 @@ impl PolicyScheduler {
     }
 
     /// Has another policy rule, without a moment in which none does. It is told all tasks and groups anew: what they
-    /// had before does not count. If it panics, the policy that rules now takes its place, anew, too.
+    /// had before does not count. If it fails, the policy that rules now takes its place, anew, too.
     ///
     /// # Errors
     ///
     /// [`ExtError::NotTaken`] if the deciding thread does not take it within some seconds. The policy that rules goes
-    /// on then.
+    /// on then. [`ExtError::HasEnded`] if none rules any more.
     pub fn set_policy(&self, policy: &Entry) -> Result<(), ExtError> {
-        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        let (ruling, _) = self.shared.swap.state();
-        let spare = if ruling == policies.ruling.name { policies.ruling } else { policies.before };
-        self.shared.swap.offer((policy.make)(&self.setup), (spare.make)(&self.setup));
+        let mut policies = lock(&self.policies);
         let begin = Instant::now();
-        while self.shared.swap.is_offered() {
-            if begin.elapsed() > TAKES_ANOTHER && self.shared.swap.withdraw() {
-                return Err(ExtError::NotTaken { policy: policy.name });
+        loop {
+            let shared = Arc::clone(&lock(&self.deciding).shared);
+            let spare = policies.in_force(shared.swap.state().0);
+            shared.swap.offer(Offer {
+                policy: (policy.make)(&self.setup),
+                name: policy.name,
+                spare: (spare.make)(&self.setup),
+                of_spare: spare.name,
+            });
+            if self.wait_until_taken(&shared, policy.name, begin, &mut policies)? {
+                *policies = Policies { ruling: *policy, before: Some(spare) };
+                return Ok(());
             }
-            sleep(Duration::from_millis(1));
         }
-        *policies = Policies { ruling: *policy, before: spare };
-        Ok(())
+    }
+
+    /// `false`: the policy that was to take it hung, and another thread decides now.
+    fn wait_until_taken(
+        &self,
+        shared: &Shared,
+        policy: &'static str,
+        begin: Instant,
+        policies: &mut Policies,
+    ) -> Result<bool, ExtError> {
+        while shared.swap.is_offered() {
+            let has_ended = self.memory.has_ended() || shared.has_ended.load(Ordering::Acquire);
+            if (has_ended || begin.elapsed() > TAKES_ANOTHER) && shared.swap.withdraw() {
+                return Err(if has_ended {
+                    ExtError::HasEnded { policy }
+                } else {
+                    ExtError::NotTaken { policy }
+                });
+            }
+            if self.replace_if_it_hangs(policies)? && shared.swap.withdraw() {
+                return Ok(false);
+            }
+            sleep(BETWEEN_LOOKS);
+        }
+        Ok(true)
+    }
+
+    /// Looks whether the policy hangs: it computes for a second, or sleeps for five, without an answer. Then the one
+    /// before it decides, in another thread; without one, none does any more, and the status says so. To be called some
+    /// times each second.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError::Thread`] if no other thread can decide.
+    pub fn look(&self) -> Result<(), ExtError> {
+        self.replace_if_it_hangs(&mut lock(&self.policies)).map(drop)
+    }
+
+    /// Whether another thread decides now, or none.
+    fn replace_if_it_hangs(&self, policies: &mut Policies) -> Result<bool, ExtError> {
+        let mut deciding = lock(&self.deciding);
+        let Some(message) = deciding.hangs(&self.memory) else { return Ok(false) };
+        let ruling = policies.in_force(deciding.shared.swap.state().0);
+        let failure = Failure { policy: ruling.name, message };
+        let Some(before) = policies.before.filter(|before| before.name != ruling.name) else {
+            deciding.shared.swap.note(failure);
+            deciding.shared.has_ended.store(true, Ordering::Release);
+            deciding.shared.stops.store(true, Ordering::Release);
+            return Ok(true);
+        };
+        let (policy, processors) = ((before.make)(&self.setup), self.setup.processors.into());
+        let next = Deciding::begin(policy, before.name, processors, deciding.done())?;
+        next.shared.swap.note(failure);
+        next.announce(&self.memory);
+        next.hand_over(&self.memory);
+        std::mem::replace(&mut *deciding, next).end(false);
+        *policies = Policies { ruling: before, before: None };
+        Ok(true)
     }
 
     /// What the scheduler has done since it started, and whether it still rules.
     #[must_use]
     pub fn status(&self) -> PolicyStatus {
         let counts = self.memory.counts();
-        let of_thread = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
-        let (policy, failure) = self.shared.swap.state();
+        let (done, (policy, failure)) = {
+            let deciding = lock(&self.deciding);
+            (deciding.done(), deciding.shared.swap.state())
+        };
         PolicyStatus {
             policy,
             failure,
-            decisions: of_thread(&self.shared.decisions),
+            decisions: done.decisions,
             decided: counts.decided,
             late: counts.late,
             alone: counts.alone,
             undecided: counts.undecided,
             hastened: counts.hastened,
             extended: counts.extended,
-            preempted: of_thread(&self.shared.preempted),
+            preempted: done.preempted,
             rounds: counts.rounds,
             lost: counts.lost,
-            own: Nanoseconds::new(of_thread(&self.shared.own_ns)),
+            own: done.own,
             ended: self.ended(),
         }
     }
 
     fn ended(&self) -> Option<Ended> {
-        let exit = self.skeleton.maps.bss_data.as_ref()?;
-        let dump = self.skeleton.maps.bss_dump_data.as_ref()?;
-        if exit.exit_kind != 0 {
-            return Some(Ended::of(&exit.exit_reason, &exit.exit_message, &dump.exit_dump));
+        let ended = self.memory.ended();
+        if ended.is_some() {
+            return ended;
         }
-        let failure = || self.shared.swap.state().1.map(|failure| format!("{failure}; "));
-        self.shared.has_ended.load(Ordering::Acquire).then(|| Ended {
-            reason: "the thread of the policy has ended".into(),
+        let shared = Arc::clone(&lock(&self.deciding).shared);
+        let failure = || shared.swap.state().1.map(|failure| format!("{failure}; "));
+        shared.has_ended.load(Ordering::Acquire).then(|| Ended {
+            is_fault: true,
+            reason: "the policy decides no more".into(),
             message: format!("{}all tasks run in turn", failure().unwrap_or_default()),
             dump: String::new(),
         })
@@ -244,48 +307,11 @@ impl PolicyScheduler {
 impl Drop for PolicyScheduler {
     fn drop(&mut self) {
         self.link.take();
-        self.shared.stops.store(true, Ordering::Release);
-        let begin = Instant::now();
-        let hangs = |thread: &JoinHandle<()>| !thread.is_finished() && begin.elapsed() < ENDS;
-        while self.thread.as_ref().is_some_and(hangs) {
-            sleep(Duration::from_millis(1));
-        }
-        // A thread whose policy hangs goes on by itself, with what it uses; it schedules nothing any more.
-        self.thread.take().filter(JoinHandle::is_finished).map(JoinHandle::join);
+        lock(&self.deciding).end(true);
     }
 }
 
-/// Says which thread this is, waits for the memory, and decides.
-fn decide(
-    decider: Decider,
-    shared: Arc<Shared>,
-    says_thread: &SyncSender<i32>,
-    takes_over: &Receiver<Arc<Memory>>,
-) {
-    // An error means that the other side has given up.
-    let _ = says_thread.send(gettid().as_raw_nonzero().get());
-    if let Ok(memory) = takes_over.recv() {
-        run(decider, &memory, shared);
-    }
-}
-
-fn load(thread: i32, processors: u32) -> Result<OutsideSkel<'static>, ExtError> {
-    let skeleton = load_skeleton::<OutsideSkelBuilder>(|open| {
-        if let Some(settings) = &mut open.maps.rodata_data {
-            settings.policy_thread = thread;
-            settings.processor_count = processors;
-        }
-        Ok(())
-    })?;
-    Ok(skeleton)
-}
-
-/// The processors that there are at the moment, a bit each; all, if the kernel does not say.
-fn online(processors: u32) -> u64 {
-    let is_online = |processor: &u32| {
-        // The first one as a rule cannot go, and then has no such file.
-        let file = format!("/sys/devices/system/cpu/cpu{processor}/online");
-        fs::read_to_string(file).map_or(true, |text| text.trim() == "1")
-    };
-    (0..processors).filter(is_online).fold(0, |mask, processor| mask | 1 << processor)
+/// What a lock guards is whole after a panic, too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,9 +2,11 @@
 
 use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup};
 
+use crate::outside::answer::Answer;
+use crate::outside::client::share_in;
 use crate::outside::decider::Decider;
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
-use crate::outside::strict::Strict;
+use crate::outside::strict::{Strict, Told};
 use crate::outside::swap::Owned;
 use crate::skeleton::outside::types::{self, row_kind};
 
@@ -30,7 +32,7 @@ struct Task {
     runs: u64,
 }
 
-fn make(policy: &Entry, processors: usize, seed: u64) -> Owned {
+fn make(policy: &Entry, processors: usize, seed: u64, told: &Told) -> Owned {
     let setup = Setup {
         clients: CLIENTS as u32,
         domains: DOMAINS as u16,
@@ -38,7 +40,7 @@ fn make(policy: &Entry, processors: usize, seed: u64) -> Owned {
         quantum_ns: QUANTUM,
         seed,
     };
-    Strict::of((policy.make)(&setup))
+    Strict::of((policy.make)(&setup), told)
 }
 
 struct Machine {
@@ -46,6 +48,13 @@ struct Machine {
     decider: Decider,
     tasks: Vec<Task>,
     running: Vec<Option<usize>>,
+    /// Processors that a task of a higher class has, or that are gone; never all.
+    held: u64,
+    /// Those of them that are taken for idle.
+    seem_idle: u64,
+    /// The weights of the domains.
+    weights: [u32; 3],
+    told: Told,
     /// How long what runs on each processor may run.
     slices: Vec<u64>,
     now: Nanoseconds,
@@ -58,8 +67,6 @@ impl Machine {
     fn new(policy: &Entry, tasks: usize, processors: usize, seed: u64) -> Machine {
         let memory = Memory::of_nothing().unwrap();
         memory.set_online((1 << processors) - 1);
-        // The second one is inside the third.
-        (0..3).for_each(|number| memory.set_domain(number, [0, 2, 0][number as usize], 100 + 50 * number));
         let view = TaskView {
             joined: 0,
             generation: 0,
@@ -68,19 +75,55 @@ impl Machine {
             weight: 100,
             allowed: u64::MAX,
         };
+        let told = Told::default();
         let mut machine = Machine {
-            decider: Decider::new(make(policy, processors, seed), processors),
+            decider: Decider::new(make(policy, processors, seed, &told), processors),
             memory,
             tasks: vec![Task { view, used: 0, runs: 0 }; tasks],
             running: vec![None; processors],
+            held: 0,
+            seem_idle: 0,
+            weights: [0; 3],
+            told,
             slices: vec![QUANTUM.get(); processors],
             now: Nanoseconds::from_secs(1),
             dice: Dice(seed),
             decided: 0,
             late: 0,
         };
-        (0..3).for_each(|number| machine.tell_number(row_kind::ROW_DOMAIN, number, 0, 0));
+        (0..3).for_each(|number| machine.weigh(number, 100 + 50 * number as u32));
         machine
+    }
+
+    /// Gives a domain a weight. The second one is inside the third.
+    fn weigh(&mut self, domain: usize, weight: u32) {
+        self.weights[domain] = weight;
+        self.memory.set_domain(domain as u32, [0, 2, 0][domain], weight);
+        self.tell_number(row_kind::ROW_DOMAIN, domain as u32, 0, 0);
+    }
+
+    /// A processor goes or comes, or a task of a higher class takes it or gives it back.
+    fn hold(&mut self, processor: usize) {
+        let bit = 1 << processor;
+        if self.held & bit != 0 {
+            self.held &= !bit;
+            self.seem_idle &= !bit;
+            self.memory.set_online(self.memory.online() | bit);
+        } else if (self.held | bit).count_ones() < self.running.len() as u32 {
+            if self.running[processor].is_none() {
+                self.seem_idle |= bit;
+            }
+            self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
+            self.held |= bit;
+            if self.dice.roll(2) == 0 {
+                self.memory.set_online(self.memory.online() & !bit);
+                self.seem_idle &= !bit;
+            }
+        }
+    }
+
+    fn is_held(&self, processor: usize) -> bool {
+        self.held >> processor & 1 == 1
     }
 
     fn write(&self, task: usize) {
@@ -158,10 +201,10 @@ impl Machine {
 
     /// A processor without a task carries out what was answered.
     fn dispatch(&mut self, processor: usize) {
-        while self.running[processor].is_none() {
-            let Some(answer) = self.memory.take_answer(processor) else { return };
-            let (task, generation) = ((answer & 0x3fff) as usize, (answer >> 14 & 0x3f_ffff) as u32);
-            let slice = Nanoseconds::from_micros((answer >> 36 & 0x7ff_ffff) + 500);
+        while self.running[processor].is_none() && !self.is_held(processor) {
+            let Some(answer) = self.memory.take_answer(processor).and_then(Answer::of_bits) else { return };
+            let (task, generation) = (answer.client.index(), answer.generation);
+            let slice = answer.slice.saturating_add(Nanoseconds::from_micros(500));
             if self.tasks[task].view.generation == generation && self.may_run(task, processor) {
                 self.run(task, processor, slice);
                 self.decided += 1;
@@ -174,13 +217,17 @@ impl Machine {
 
     fn round(&mut self) {
         self.now = self.now.saturating_add(Nanoseconds::from_micros(5));
-        let idle = self.running.iter().enumerate().filter(|(_, running)| running.is_none());
-        self.memory.set_idle(idle.fold(0, |mask, (processor, _)| mask | 1 << processor));
-        let first = self.dice.roll(self.running.len());
+        let all = (0..self.running.len()).filter(|processor| !self.is_held(*processor));
+        let mut free: Vec<_> = all.collect();
+        let first = self.dice.roll(free.len());
+        free.rotate_left(first);
+        let is_idle = |processor: &usize| self.running[*processor].is_none();
+        let idle = free.iter().copied().filter(is_idle).fold(0, |mask, processor| mask | 1 << processor);
+        self.memory.set_idle(idle | self.seem_idle);
         // It runs where nothing else does, if there is such a processor.
-        let mut all = (0..self.running.len()).map(|nth| (first + nth) % self.running.len());
-        let own = all.find(|processor| self.running[*processor].is_none()).unwrap_or(first);
+        let own = free.iter().copied().find(is_idle).unwrap_or(free[0]);
         self.decider.round(&self.memory, self.now, own);
+        self.seem_idle &= !self.memory.take_wakes();
         let preempts = self.memory.take_preempts();
         for processor in (0..self.running.len()).filter(|processor| preempts >> processor & 1 == 1) {
             self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
@@ -191,7 +238,7 @@ impl Machine {
         let task = self.dice.roll(self.tasks.len());
         let processor = self.dice.roll(self.running.len());
         let activity = self.tasks[task].view.activity;
-        match (self.dice.roll(16), activity) {
+        match (self.dice.roll(18), activity) {
             (0..=3, Activity::Absent) => self.join(task),
             (0..=2 | 12, Activity::Away) => self.set(task, Activity::Waiting, row_kind::ROW_WOKE),
             (0..=2, Activity::Running | Activity::Waiting) => {
@@ -212,7 +259,11 @@ impl Machine {
                 self.tasks[task].view.domain = DomainIndex::at(self.dice.roll(3));
                 self.tell(row_kind::ROW_CHANGED, task);
             }
-            (6, Activity::Waiting) if self.running[processor].is_none() && self.may_run(task, processor) => {
+            (6, Activity::Waiting)
+                if self.running[processor].is_none()
+                    && !self.is_held(processor)
+                    && self.may_run(task, processor) =>
+            {
                 // By turn, without a decision.
                 self.run(task, processor, QUANTUM);
                 let generation = self.tasks[task].view.generation;
@@ -223,7 +274,23 @@ impl Machine {
             (10, _) => self.stop_waiting(processor, row_kind::ROW_YIELDED),
             (11..=13, _) => self.dispatch(processor),
             (14..=15, _) => self.round(),
+            (16, _) => self.hold(processor),
+            (17, _) => {
+                let (domain, weight) = (self.dice.roll(3), 50 + self.dice.roll(200) as u32);
+                self.weigh(domain, weight);
+            }
             _ => {}
+        }
+    }
+
+    /// The policy knows the domain and the share of every task.
+    fn check_shares(&self, about: &str) {
+        let told = self.told.lock().unwrap();
+        for (number, task) in self.tasks.iter().enumerate() {
+            let TaskView { activity, domain, weight, .. } = task.view;
+            let share = share_in(weight, self.weights[domain.index()]);
+            let due = (activity != Activity::Absent).then_some((domain, share));
+            assert_eq!(told.get(&ClientId::at(number)).copied(), due, "{about}: task {number}");
         }
     }
 
@@ -233,14 +300,14 @@ impl Machine {
             .filter(|task| self.tasks[*task].view.activity == Activity::Waiting)
             .collect();
         let before: Vec<_> = self.tasks.iter().map(|task| task.runs).collect();
-        for _ in 0..200 * self.tasks.len() {
+        for _ in 0..2000 * self.tasks.len() {
             for _ in 0..4 {
                 self.round();
                 (0..self.running.len()).for_each(|processor| self.dispatch(processor));
             }
             for processor in 0..self.running.len() {
                 let waits = (0..self.tasks.len()).find(|task| self.may_run(*task, processor));
-                if let (None, Some(task)) = (self.running[processor], waits) {
+                if let (None, Some(task), false) = (self.running[processor], waits, self.is_held(processor)) {
                     let known = self.decider.about(ClientId::at(task));
                     panic!(
                         "{about}: processor {processor} is idle, {task} waits: {:?}, {known}",
@@ -248,6 +315,7 @@ impl Machine {
                     );
                 }
             }
+            self.check_shares(about);
             if all.iter().all(|task| self.tasks[*task].runs > before[*task]) {
                 return;
             }
@@ -300,7 +368,14 @@ fn new_1_no_task_is_forgotten_when_another_policy_takes_over() {
             }
             let policy = &CATALOG[(nth * 7 + seed as usize) % CATALOG.len()];
             // Rows that were not read yet tell of what the new policy knows already.
-            machine.decider.adopt(&machine.memory, make(policy, processors, seed), machine.now);
+            let made = make(policy, processors, seed, &machine.told);
+            if nth % 3 == 0 {
+                // In another thread, after the one before hung.
+                machine.decider = Decider::new(made, processors);
+                machine.decider.begin(&machine.memory);
+            } else {
+                machine.decider.adopt(&machine.memory, made, machine.now);
+            }
             // At once: what happens later would mend what was forgotten.
             machine.settle(&format!("{} seed {seed} part {nth}", policy.name));
         }
@@ -320,6 +395,10 @@ fn new_1_after_rows_were_lost_all_tasks_are_looked_at() {
                     Activity::Away => machine.set(task, activity, row_kind::ROW_WOKE),
                     Activity::Waiting => machine.set(task, Activity::Away, row_kind::ROW_BLOCKED),
                     Activity::Running | Activity::Interrupted(_) => {}
+                }
+                if machine.dice.roll(50) == 0 {
+                    let (domain, weight) = (machine.dice.roll(3), 50 + machine.dice.roll(200) as u32);
+                    machine.weigh(domain, weight);
                 }
             }
             assert!(machine.memory.lost(2) > 0);

@@ -19,6 +19,13 @@ impl Reader {
         Reader { taken: vec![0; processors] }
     }
 
+    /// Goes on where another reader has come to.
+    pub fn go_on(&mut self, memory: &Memory) {
+        for (processor, taken) in self.taken.iter_mut().enumerate() {
+            *taken = memory.rows_taken(processor);
+        }
+    }
+
     /// The next row that is not later than this time, which was read before.
     pub fn next(&mut self, memory: &Memory, latest: Nanoseconds) -> Option<Row> {
         let mut next: Option<(usize, Row)> = None;

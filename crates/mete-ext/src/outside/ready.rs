@@ -6,7 +6,8 @@
 /// processors.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    online: u64,
+    /// The processors that there may be, a bit each.
+    all: u64,
     /// Those that may run on every processor.
     everywhere: usize,
     /// The others, on each processor on which they may run.
@@ -16,12 +17,12 @@ pub(crate) struct Ready {
 impl Ready {
     /// For this number of processors.
     pub fn of(processors: usize) -> Ready {
-        let online = u64::MAX >> (64 - processors.clamp(1, 64));
-        Ready { online, everywhere: 0, on: vec![0; processors] }
+        let all = u64::MAX >> (64 - processors.clamp(1, 64));
+        Ready { all, everywhere: 0, on: vec![0; processors] }
     }
 
     fn is_everywhere(&self, allowed: u64) -> bool {
-        allowed & self.online == self.online
+        allowed & self.all == self.all
     }
 
     pub fn add(&mut self, allowed: u64) {

@@ -47,6 +47,14 @@ pub(crate) enum RowKind {
 }
 
 impl RowKind {
+    /// Whether such a row says what the client has used.
+    pub fn has_used(self) -> bool {
+        matches!(
+            self,
+            RowKind::Woke | RowKind::Expired | RowKind::Preempted | RowKind::Yielded | RowKind::Blocked
+        )
+    }
+
     pub fn of(number: u32) -> RowKind {
         match row_kind(number) {
             row_kind::ROW_JOINED => RowKind::Joined,

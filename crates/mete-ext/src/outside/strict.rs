@@ -1,6 +1,7 @@
 //! A policy that is asked and told only what a policy may be asked and told.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use mete_policy::{
     ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
@@ -15,15 +16,21 @@ enum State {
     Picked,
 }
 
+/// What a policy was told of each client last.
+pub(crate) type Told = Arc<Mutex<HashMap<ClientId, (DomainIndex, Share)>>>;
+
 /// Passes on all calls, and panics at one that the policy's owner must not make ([`Policy`]).
 pub(crate) struct Strict {
     inner: Owned,
     states: HashMap<ClientId, State>,
+    told: Told,
 }
 
 impl Strict {
-    pub fn of(inner: Owned) -> Owned {
-        Box::new(Strict { inner, states: HashMap::new() })
+    /// Says what the policy is told, from now on.
+    pub fn of(inner: Owned, told: &Told) -> Owned {
+        told.lock().unwrap().clear();
+        Box::new(Strict { inner, states: HashMap::new(), told: Arc::clone(told) })
     }
 
     fn turn(&mut self, client: ClientId, from: State, to: State) {
@@ -51,16 +58,19 @@ impl Policy for Strict {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
         assert_eq!(self.states.insert(client, State::Blocked), None, "{client:?} is added twice");
+        self.told.lock().unwrap().insert(client, (domain, share));
         self.inner.add(client, domain, share, now);
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         assert!(self.states.remove(&client).is_some(), "{client:?} is removed and not known");
+        self.told.lock().unwrap().remove(&client);
         self.inner.remove(client, now);
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         self.is_known(client);
+        self.told.lock().unwrap().entry(client).and_modify(|(_, known)| *known = share);
         self.inner.set_share(client, share, now);
     }
 

@@ -4,11 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use mete_base::processors::{allowed, online};
 use mete_policy::Nanoseconds;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use rustix::thread::{disable_transparent_huge_pages, sched_getcpu, transparent_huge_pages_are_disabled};
+use rustix::thread::{
+    CpuSet, disable_transparent_huge_pages, sched_getcpu, sched_setaffinity,
+    transparent_huge_pages_are_disabled,
+};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::ExtError;
 use crate::outside::decider::Decider;
 use crate::outside::memory::Memory;
 use crate::outside::swap::{Owned, Swap};
@@ -21,29 +26,67 @@ pub(crate) struct Shared {
     pub stops: AtomicBool,
     /// The thread has ended, though it was not told to.
     pub has_ended: AtomicBool,
-    pub decisions: AtomicU64,
-    pub preempted: AtomicU64,
-    pub own_ns: AtomicU64,
+    /// How often the thread has come to the end of a round.
+    pub turns: AtomicU64,
+    decisions: AtomicU64,
+    preempted: AtomicU64,
+    own_ns: AtomicU64,
+    /// What another thread has done before it.
+    before: Done,
     pub swap: Swap,
+}
+
+/// What deciding threads have done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub decisions: u64,
+    pub preempted: u64,
+    /// The processor time that they have used.
+    pub own: Nanoseconds,
 }
 
 impl Shared {
     /// For a policy of this name.
-    pub fn of(policy: &'static str) -> Shared {
+    pub fn of(policy: &'static str, before: Done) -> Shared {
         Shared {
             stops: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            turns: AtomicU64::new(0),
             decisions: AtomicU64::new(0),
             preempted: AtomicU64::new(0),
             own_ns: AtomicU64::new(0),
+            before,
             swap: Swap::of(policy),
         }
     }
 
     fn tell(&self, decider: &Decider) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
         self.decisions.store(decider.counts.decisions, Ordering::Relaxed);
         self.preempted.store(decider.counts.preempted, Ordering::Relaxed);
     }
+
+    /// With what was done before.
+    pub fn done(&self) -> Done {
+        Done {
+            decisions: self.before.decisions + self.decisions.load(Ordering::Relaxed),
+            preempted: self.before.preempted + self.preempted.load(Ordering::Relaxed),
+            own: self.before.own.saturating_add(Nanoseconds::new(self.own_ns.load(Ordering::Relaxed))),
+        }
+    }
+}
+
+/// Lets this thread decide on any processor, now and when more of them are online.
+pub(crate) fn run_everywhere() -> Result<(), ExtError> {
+    let failed = |error: rustix::io::Errno| ExtError::Thread(error.into());
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+    sched_setaffinity(None, &all).map_err(failed)?;
+    // What the cpuset of its cgroup excludes, the kernel leaves out without a word.
+    let may = allowed().map_err(failed)?;
+    let missing = online(CpuSet::MAX_CPU).into_iter().filter(|processor| !may.contains(processor));
+    let missing: Vec<_> = missing.map(|processor| processor.to_string()).collect();
+    if missing.is_empty() { Ok(()) } else { Err(ExtError::Bound { missing: missing.join(", ") }) }
 }
 
 /// The memory of this process, which stays where it is: to wait for a page is to wait for a task that waits

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod dice;
+pub mod ruler;
+
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,187 @@
+//! What other tasks do to a policy: they are many, of a higher class, or changed while they run. None of them starves,
+//! and none gains by it.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+mod common;
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::ruler::Ruler;
+use common::{Group, start, start_with, wait_for_hogs};
+use mete_ext::{ExtError, PolicyScheduler};
+use mete_policy::{CATALOG, by_name};
+
+/// More than go ahead in five seconds, though each of them waits for so long.
+const CROWD: usize = 500;
+
+fn policy(name: &str) -> impl FnOnce() -> Result<PolicyScheduler, ExtError> {
+    let entry = by_name(name).unwrap();
+    move || PolicyScheduler::start(entry)
+}
+
+/// A hog with almost all of the first processor, and a crowd with the rest.
+fn crowd() -> (Group, Group) {
+    let mut crowd = Group::top("mete-crowd", 10_000);
+    let script = format!(
+        "echo $$ >{}/cgroup.procs && exec taskset -c 0 timeout 600 sh -c 'n=1; while [ $n -lt {CROWD} ]; do n=$((n + 1)); (while :; do :; done) & done; while :; do :; done'",
+        crowd.path.display()
+    );
+    crowd.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
+    let begin = Instant::now();
+    while crowd.processes().len() < CROWD {
+        assert!(begin.elapsed() < Duration::from_secs(300), "{} tasks", crowd.processes().len());
+        sleep(Duration::from_millis(100));
+    }
+    // Now that all are there.
+    crowd.set_weight(1);
+    (Group::top("mete-few", 10_000).hogs(1, Some(0)), crowd)
+}
+
+/// What each task of a group has used, in nanoseconds.
+fn used_by_each(group: &Group) -> HashMap<u32, u64> {
+    let used = |process: u32| {
+        let text = fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+        Some((process, text.split(' ').next()?.parse().ok()?))
+    };
+    group.processes().into_iter().filter_map(used).collect()
+}
+
+/// All of the crowd run within the kernel's twenty seconds.
+fn assert_none_starves(crowd: &Group) {
+    for _ in 0..2 {
+        let before = used_by_each(crowd);
+        sleep(Duration::from_secs(18));
+        let after = used_by_each(crowd);
+        let starved = before.iter().filter(|(process, used)| after.get(process) == Some(used)).count();
+        // One is the timeout that ends them, which sleeps.
+        assert!(before.len() >= CROWD && starved <= 1, "{starved} of {} have not run", before.len());
+    }
+}
+
+#[test]
+fn vtrr_7_none_of_many_starves_however_small_its_share_is() {
+    let Some((scheduler, _alone)) = start("vtrr_7_none_of_many_starves_however_small_its_share_is") else {
+        return;
+    };
+    let (_few, crowd) = crowd();
+    assert_none_starves(&crowd);
+    let status = scheduler.status();
+    println!("{status:?}");
+    assert_eq!(status.ended, None);
+    assert!(status.hastened >= CROWD as u64, "{status:?}");
+}
+
+#[test]
+fn new_1_none_of_many_starves_whatever_the_policy_decides() {
+    let name = "new_1_none_of_many_starves_whatever_the_policy_decides";
+    let Some((scheduler, _alone)) = start_with(name, policy("group-vtrr")) else { return };
+    let (_few, crowd) = crowd();
+    assert_none_starves(&crowd);
+    let status = scheduler.status();
+    println!("{status:?}");
+    assert_eq!(status.ended, None);
+    assert!(status.hastened >= CROWD as u64, "{status:?}");
+}
+
+/// A task that computes on the second processor, ahead of all ordinary ones, until this is dropped, or for a minute.
+struct RealTime(Child);
+
+impl RealTime {
+    fn start() -> RealTime {
+        // What ends it is not in real time itself.
+        let mut command = Command::new("timeout");
+        command.args(["60", "taskset", "-c", "1", "chrt", "-f", "1", "sh", "-c", "while :; do :; done"]);
+        let task = RealTime(command.spawn().unwrap());
+        let begin = Instant::now();
+        while !task.computes() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not start");
+            sleep(Duration::from_millis(20));
+        }
+        task
+    }
+
+    /// Whether its last program runs: the loop, which has no child.
+    fn computes(&self) -> bool {
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        let line = children.split_whitespace().next().map(|child| fs::read(format!("/proc/{child}/cmdline")));
+        line.is_some_and(|line| line.unwrap_or_default().starts_with(b"sh\0-c\0while"))
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        // It ends what it has started.
+        let process = self.0.id().to_string();
+        let _ = Command::new("kill").arg(process).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one() {
+    let name = "new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one";
+    let Some((scheduler, _alone)) = start_with(name, policy("vtrr")) else { return };
+    let hogs = ["mete-a", "mete-b"].map(|name| Group::top(name, 100).hogs(1, None));
+    hogs.iter().for_each(wait_for_hogs);
+    for entry in CATALOG {
+        scheduler.set_policy(entry).unwrap();
+        let real_time = RealTime::start();
+        let before = hogs.each_ref().map(Group::used);
+        sleep(Duration::from_secs(3));
+        let after = hogs.each_ref().map(Group::used);
+        drop(real_time);
+        let used = [after[0] - before[0], after[1] - before[1]];
+        let all: u64 = used.iter().sum();
+        println!("{}: {used:?}", entry.name);
+        // Without a policy that looks after it, one of them would have nothing but half a millisecond in five seconds.
+        assert!(used.iter().all(|used| used * 5 > all), "{}: {used:?}, {:?}", entry.name, scheduler.status());
+    }
+    assert_eq!(scheduler.status().ended, None);
+}
+
+#[test]
+fn new_1_a_task_gains_nothing_by_being_changed_while_it_runs() {
+    let name = "new_1_a_task_gains_nothing_by_being_changed_while_it_runs";
+    // A policy that prefers what wakes.
+    let Some((scheduler, _alone)) = start_with(name, policy("credit")) else { return };
+    let still = Group::top("mete-still", 100).hogs(1, Some(0));
+    let changed = Group::top("mete-changed", 100).hogs(1, Some(0));
+    [&still, &changed].into_iter().for_each(wait_for_hogs);
+    let mut changer = Group::top("mete-changer", 100);
+    let hogs = changed.processes().iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    // The kernel takes a task out of its queue and puts it back, whatever is changed.
+    let script = format!(
+        "echo $$ >{}/cgroup.procs && exec taskset -c 1 timeout 600 sh -c 'while :; do for hog in {hogs}; do chrt -b -p 0 $hog; chrt -o -p 0 $hog; done; done'",
+        changer.path.display()
+    );
+    changer.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
+    sleep(Duration::from_secs(2));
+    let (before, other) = (still.used(), changed.used());
+    sleep(Duration::from_secs(10));
+    let used = (still.used() - before, changed.used() - other);
+    println!("{used:?}, {:?}", scheduler.status());
+    assert!(used.1 * 100 <= used.0 * 110, "{used:?}, {:?}", scheduler.status());
+}
+
+#[test]
+fn new_1_a_policy_that_was_stopped_comes_back_on_an_idle_machine() {
+    let name = "new_1_a_policy_that_was_stopped_comes_back_on_an_idle_machine";
+    let Some((scheduler, _alone)) = start_with(name, policy("stride")) else { return };
+    drop(scheduler);
+    common::ruler::wait_until_disabled();
+    let mut ruler = Ruler::start("stride");
+    ruler.signal("-STOP");
+    sleep(Duration::from_secs(2));
+    ruler.signal("-CONT");
+    // Nothing computes here, and no task waits behind another one for long.
+    assert_eq!(ruler.set_policy("lottery"), "set\n");
+    let rounds = ruler.status()["rounds"];
+    sleep(Duration::from_secs(3));
+    assert!(ruler.status()["rounds"] > rounds + 1, "{:?}", ruler.status());
+}
