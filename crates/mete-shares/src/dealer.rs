@@ -8,55 +8,15 @@ use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
 
 use crate::account::Account;
+use crate::by::By;
 use crate::error::DealError;
+use crate::fallback::Fallback;
 use crate::given::Work;
 use crate::group::{control_group, sums};
 use crate::means::{Means, PutBack};
 use crate::policy::SharePolicy;
+use crate::rules::check;
 use crate::{Did, Given};
-
-/// By what shares are enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
-    /// For control groups, the first of the others that this kernel has and that can run the policy; for
-    /// other domains, the dispatcher.
-    #[default]
-    Auto,
-    /// By sched_ext: group VTRR inside the kernel, other policies outside it.
-    Ext,
-    /// Weights of control groups.
-    Cgroup,
-    /// The policy outside the kernel, by scheduling classes of threads.
-    Dispatcher,
-}
-
-impl By {
-    /// All of them.
-    pub const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            By::Auto => "auto",
-            By::Ext => "ext",
-            By::Cgroup => "cgroup",
-            By::Dispatcher => "dispatcher",
-        }
-    }
-
-    /// The one of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<By> {
-        By::ALL.into_iter().find(|by| by.name() == name)
-    }
-
-    /// Whether it gives shares to control groups only, by no other policy than group VTRR.
-    #[must_use]
-    pub fn is_for_groups(self) -> bool {
-        matches!(self, By::Ext | By::Cgroup)
-    }
-}
 
 /// Gives domains their shares, as long as it lives.
 pub struct Dealer {
@@ -67,6 +27,8 @@ pub struct Dealer {
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
+    /// What has become of sched_ext's scheduler, if it has failed.
+    fallback: Fallback,
     begin: Instant,
     /// When a share was set last, and what each domain had used then: what is given counts from there.
     since: Instant,
@@ -81,11 +43,9 @@ impl Dealer {
     ///
     /// [`DealError`] says what is missing, or which domain can have no share.
     pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
+        check(by, policy, &domains)?;
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
         let (means, because) = match (by, policy) {
-            (By::Cgroup, SharePolicy::Outside(_)) => {
-                return Err(DealError::NotByWeights { policy: policy.name() });
-            }
             (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, &domains)?, None),
             (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
             (By::Ext, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
@@ -113,19 +73,77 @@ impl Dealer {
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
-        Ok(Dealer { means, policy, because, domains, accounts, begin, since: begin, before })
+        let fallback = Fallback::default();
+        Ok(Dealer { means, policy, because, domains, accounts, fallback, begin, since: begin, before })
     }
 
-    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out.
-    /// To be called some times each second.
+    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out: a
+    /// scheduler that has failed gives way to the kernel's own, and is tried again after pauses that grow. To be called
+    /// some times each second.
     ///
     /// # Errors
     ///
     /// [`DealError::Dispatcher`] if it cannot go on.
     pub fn look(&mut self) -> Result<(), DealError> {
         match &mut self.means {
-            Means::Dispatcher(dispatcher) => Ok(dispatcher.look()?),
-            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => Ok(()),
+            Means::Dispatcher(dispatcher) => return Ok(dispatcher.look()?),
+            // If no other thread can decide, the status says that none does.
+            Means::Outside(scheduler) => drop(scheduler.look()),
+            Means::Ext(_) | Means::Weights(_) | Means::Kernel => {}
+        }
+        if let Some(ended) = self.means.ended().filter(|ended| ended.is_fault) {
+            self.fall_back(&ended);
+        } else if self.fallback.is_due() {
+            self.try_again();
+        }
+        if let Work::Outside(status) = self.means.work() {
+            self.fallback.note(status.failure.map(|failure| (failure.to_string(), status.policy)));
+        }
+        Ok(())
+    }
+
+    /// What the user should know of what was seen since this was asked last, in sentences.
+    pub fn news(&mut self) -> Vec<String> {
+        self.fallback.news()
+    }
+
+    /// The kernel's own scheduler rules, by weights if there are any, until another try.
+    fn fall_back(&mut self, ended: &Ended) {
+        let is_outside = matches!(self.means, Means::Outside(_));
+        // First the other one goes.
+        self.means = Means::Kernel;
+        if !self.domains.is_empty()
+            && let Ok(weights) = Means::weights(&self.domains)
+        {
+            self.means = weights;
+        }
+        let meanwhile = if matches!(self.means, Means::Weights(_)) { ", by weights" } else { "" };
+        let verdict = format!("sched_ext rules no more: {}", ended.verdict());
+        self.fallback.fail(is_outside, verdict, meanwhile);
+        self.count_from_here();
+    }
+
+    fn try_again(&mut self) {
+        let started = match self.policy.entry() {
+            Ok(policy) if self.fallback.is_outside() => Means::outside(policy, &self.domains),
+            Ok(_) => Means::ext(&self.domains),
+            Err(error) => Err(error),
+        };
+        match started {
+            Ok(means) => {
+                if let Some(PutBack { what, see, restored }) =
+                    std::mem::replace(&mut self.means, means).finish()
+                    && restored.failed > 0
+                {
+                    self.fallback.tell(format!("some {what} could not be put back: see {see}"));
+                }
+                self.fallback.succeed();
+                self.count_from_here();
+            }
+            Err(error) => {
+                let meanwhile = if matches!(self.means, Means::Weights(_)) { ", by weights" } else { "" };
+                self.fallback.fail(self.fallback.is_outside(), error.to_string(), meanwhile);
+            }
         }
     }
 
@@ -137,7 +155,7 @@ impl Dealer {
     /// had then.
     pub fn set_share(&mut self, domain: &str, share: &str) -> Result<(), DealError> {
         let nth = self.domains.iter().position(|known| known.spec.name == domain);
-        let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into() })?;
+        let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into(), known: self.listed() })?;
         let weight = SharedDomain::weight_of(share.as_ref()).map_err(DealError::NoShare)?;
         let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
         self.means.set_share(nth, &changed)?;
@@ -170,6 +188,11 @@ impl Dealer {
         matches!(self.means, Means::Outside(_))
     }
 
+    /// The names of the domains, in one line.
+    fn listed(&self) -> String {
+        self.domains.iter().map(|domain| domain.spec.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     fn count_from_here(&mut self) {
         self.before = self.ran();
         self.since = Instant::now();
@@ -193,14 +216,16 @@ impl Dealer {
         self.begin.elapsed()
     }
 
-    /// Why the kernel has ended the scheduler, if it has.
+    /// Why the kernel has ended the scheduler for good: it was asked to. After a fault, it is tried again.
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
-        match self.means.work() {
-            Work::Ext(status) => status.ended,
-            Work::Outside(status) => status.ended,
-            Work::Kernels | Work::Dispatcher(..) => None,
-        }
+        self.means.ended().filter(|ended| !ended.is_fault)
+    }
+
+    /// What has failed last, if anything has.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.fallback.verdict()
     }
 
     /// What each domain was to have and what it has got.
@@ -232,7 +257,7 @@ impl Dealer {
             Means::Dispatcher(dispatcher) => {
                 dispatcher.used().iter().map(|used| Some(Duration::from_nanos(used.get()))).collect()
             }
-            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => {
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => {
                 self.accounts.iter().map(Account::used).collect()
             }
         }
@@ -243,7 +268,12 @@ impl Dealer {
     pub fn did(&self) -> Did {
         let did =
             Did::new(self.policy.name(), self.means.name(), self.passed().as_secs_f64(), &self.means.work());
-        Did { because: self.because.as_ref().map(ToString::to_string), ..did }
+        Did {
+            because: self.because.as_ref().map(ToString::to_string),
+            failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
+            restarts: self.fallback.restarts(),
+            ..did
+        }
     }
 
     /// What the user should know, if not everything is as it should be, in sentences.

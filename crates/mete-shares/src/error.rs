@@ -19,14 +19,16 @@ pub enum DealError {
     Dispatcher(#[from] DispatchError),
     /// By sched_ext or by weights, which serve control groups only.
     #[error(
-        "{name} is no control group, and only the dispatcher gives shares to others: choose it, or name a control group"
+        "ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher gives shares to others, too"
     )]
     NoGroup {
         /// The domain.
         name: String,
     },
     /// Another policy than group VTRR, by weights.
-    #[error("weights of control groups cannot have {policy} decide; sched_ext and the dispatcher can")]
+    #[error(
+        "weights of control groups cannot have {policy} decide; sched_ext and the dispatcher can: leave --by out"
+    )]
     NotByWeights {
         /// The policy.
         policy: &'static str,
@@ -39,14 +41,19 @@ pub enum DealError {
         /// The other.
         other: String,
     },
+    /// Only group VTRR inside the kernel has something to do for domains that are not named.
+    #[error("without a domain only ext has something to do: write --domain NAME=SELECTOR,share=NUMBER")]
+    NoDomains,
     /// Without sched_ext, nothing can be done for domains that are not named.
     #[error("{0}; without it, shares go to domains that are named: give --domain NAME=SELECTOR,share=NUMBER")]
     NothingNamed(ExtError),
     /// There is no domain of that name.
-    #[error("there is no domain {name:?}")]
+    #[error("there is no domain {name:?}; there are {known}")]
     NoDomain {
         /// What was written.
         name: String,
+        /// The names that there are.
+        known: String,
     },
     /// Another share cannot be this.
     #[error(transparent)]
@@ -70,6 +77,9 @@ pub enum DealError {
         by: &'static str,
     },
     /// The policy is not in the catalogue.
-    #[error("the catalogue of policies lacks the dispatcher's")]
-    NoPolicy,
+    #[error("{policy} is not in the catalogue of policies")]
+    NoPolicy {
+        /// The policy.
+        policy: &'static str,
+    },
 }

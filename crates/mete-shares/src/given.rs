@@ -1,7 +1,7 @@
 //! What was wanted and what was given, as it is reported.
 
 use mete_dispatch::Counts;
-use mete_ext::{PolicyStatus, Status};
+use mete_ext::{Ended, PolicyStatus, Status};
 use serde::Serialize;
 
 /// What a domain was to have beside the others that are named, and what it has got.
@@ -26,13 +26,15 @@ pub struct Given {
 pub struct Did {
     /// The policy that rules.
     pub policy: &'static str,
-    /// The policy that was set last and has failed, and with which words. By a policy outside the kernel, by sched_ext.
+    /// What has failed last, and with which words: the policy that was set last, or the scheduler. By sched_ext.
     pub failed: Option<String>,
-    /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`.
+    /// How often the scheduler was started again, after it had failed. By sched_ext.
+    pub restarts: u64,
+    /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`; `kernel`: nothing does at the moment.
     pub by: &'static str,
     /// Why it is not something that keeps shares more closely, if there is a reason.
     pub because: Option<String>,
-    /// How long that lasts, in seconds.
+    /// How long shares have been dealt, in seconds.
     pub time_s: f64,
     /// Tasks that were chosen to run next.
     pub decisions: Option<u64>,
@@ -52,11 +54,11 @@ pub struct Did {
     pub left_out: Option<u64>,
     /// Decisions that came too late to be carried out. By a policy outside the kernel, by sched_ext.
     pub late: Option<u64>,
-    /// Tasks that ran by turn, because the policy had not decided in time. By the same.
+    /// Tasks that ran by turn, because the policy had not decided in time. By a policy outside the kernel, by sched_ext.
     pub undecided: Option<u64>,
     /// What the dispatcher, or the thread in which a policy decides, has used itself, in nanoseconds.
     pub own_ns: Option<u64>,
-    /// Why the kernel has ended it, in its words.
+    /// Why the kernel has ended it for good, in its words: it was asked to.
     pub ended: Option<String>,
 }
 
@@ -81,7 +83,7 @@ impl Did {
                 missed: Some(status.missed),
                 hastened: Some(status.hastened),
                 found: Some(status.found),
-                ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
+                ended: for_good(status.ended.as_ref()),
                 ..did
             },
             Work::Outside(status) => Did {
@@ -93,7 +95,7 @@ impl Did {
                 late: Some(status.late),
                 undecided: Some(status.undecided),
                 own_ns: Some(status.own.get()),
-                ended: status.ended.as_ref().map(|ended| ended.reason.clone()),
+                ended: for_good(status.ended.as_ref()),
                 ..did
             },
             Work::Dispatcher(counts, left_out) => Did {
@@ -106,4 +108,9 @@ impl Did {
             },
         }
     }
+}
+
+/// After a fault it is started again.
+fn for_good(ended: Option<&Ended>) -> Option<String> {
+    ended.filter(|ended| !ended.is_fault).map(|ended| ended.reason.clone())
 }

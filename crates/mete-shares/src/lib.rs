@@ -12,6 +12,9 @@
 //! With [`By::Auto`], the first one is taken that this kernel has and that can serve these domains. What was
 //! changed is put back when the dealer goes, also after `kill -9`.
 //!
+//! Where the kernel ends a scheduler of sched_ext for a fault, or its policy hangs and there was none before it, the
+//! kernel's own scheduler deals by weights, and the other is tried again after pauses that grow ([`Dealer::look`]).
+//!
 //! ```no_run
 //! use mete_shares::{By, Dealer, SharePolicy, SharedDomain};
 //!
@@ -32,17 +35,22 @@
 #![cfg(target_os = "linux")]
 
 mod account;
+mod by;
 pub mod config;
 mod dealer;
 mod error;
+mod fallback;
 mod given;
 mod group;
 mod means;
 pub mod parameters;
 mod policy;
+mod retry;
+mod rules;
 
+pub use by::By;
 pub use config::{Config, ConfigError};
-pub use dealer::{By, Dealer};
+pub use dealer::Dealer;
 pub use error::DealError;
 pub use given::{Did, Given};
 pub use group::control_group;
@@ -50,3 +58,4 @@ pub use means::PutBack;
 pub use mete_ext::{Ended, Weight};
 pub use mete_sched::domains::SharedDomain;
 pub use policy::SharePolicy;
+pub use rules::check;

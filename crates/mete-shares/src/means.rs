@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
-use mete_ext::{GroupScheduler, PolicyScheduler, QUANTUM};
+use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM};
 use mete_policy::Entry;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
@@ -19,6 +19,8 @@ pub(crate) enum Means {
     Outside(Box<PolicyScheduler>),
     Weights(Weights),
     Dispatcher(Box<Dispatcher>),
+    /// The kernel's own scheduler as it is, until something else is tried again.
+    Kernel,
 }
 
 /// What was put back at the end.
@@ -65,6 +67,16 @@ impl Means {
             Means::Ext(_) | Means::Outside(_) => "sched_ext",
             Means::Weights(_) => "cgroup",
             Means::Dispatcher(_) => "dispatcher",
+            Means::Kernel => "kernel",
+        }
+    }
+
+    /// Why a scheduler of sched_ext rules no more, if it does not.
+    pub fn ended(&self) -> Option<Ended> {
+        match self {
+            Means::Ext(scheduler) => scheduler.status().ended,
+            Means::Outside(scheduler) => scheduler.status().ended,
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => None,
         }
     }
 
@@ -73,7 +85,7 @@ impl Means {
         match self {
             Means::Ext(scheduler) => Work::Ext(scheduler.status()),
             Means::Outside(scheduler) => Work::Outside(scheduler.status()),
-            Means::Weights(_) => Work::Kernels,
+            Means::Weights(_) | Means::Kernel => Work::Kernels,
             Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts(), dispatcher.left_out()),
         }
     }
@@ -89,6 +101,7 @@ impl Means {
                 dispatcher.set_weight(nth, domain.weight_or_ordinary());
                 Ok(())
             }
+            Means::Kernel => Ok(()),
         }
     }
 
@@ -96,14 +109,14 @@ impl Means {
     pub fn set_policy(&self, policy: &Entry) -> Result<bool, DealError> {
         match self {
             Means::Outside(scheduler) => Ok(scheduler.set_policy(policy).map(|()| true)?),
-            Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) => Ok(false),
+            Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(false),
         }
     }
 
     /// Which domains had nothing in them when it started, in sentences.
     pub fn empty_domains(&self) -> &[String] {
         match self {
-            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) => &[],
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => &[],
             Means::Dispatcher(dispatcher) => dispatcher.empty_domains(),
         }
     }
@@ -112,7 +125,7 @@ impl Means {
     /// moment.
     pub fn unnamed(&self) -> Option<&io::Error> {
         match self {
-            Means::Ext(_) | Means::Outside(_) => None,
+            Means::Ext(_) | Means::Outside(_) | Means::Kernel => None,
             Means::Weights(weights) => weights.unnamed(),
             Means::Dispatcher(dispatcher) => dispatcher.unnamed(),
         }
@@ -121,7 +134,7 @@ impl Means {
     /// Puts back what was changed; `None` if it needs no putting back.
     pub fn finish(self) -> Option<PutBack> {
         match self {
-            Means::Ext(_) | Means::Outside(_) => None,
+            Means::Ext(_) | Means::Outside(_) | Means::Kernel => None,
             Means::Weights(weights) => {
                 let restored = weights.finish();
                 Some(PutBack { what: "weights of control groups", see: "cpu.weight or cpu.shares", restored })
@@ -161,6 +174,7 @@ impl Means {
                     policy.name()
                 )
             }
+            Means::Kernel => f.write_str("the kernel's own scheduler rules, without shares"),
         }
     }
 }

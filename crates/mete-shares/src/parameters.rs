@@ -98,6 +98,9 @@ impl ShareParameters {
         );
         counted(&did).into_iter().for_each(|(name, value)| line(name, &value));
         did.failed.iter().for_each(|why| line("failed", why));
+        if did.restarts > 0 {
+            line("restarts", &did.restarts.to_string());
+        }
         did.ended.iter().for_each(|why| line("ended", why));
         self.refused.iter().for_each(|refused| {
             let _ = writeln!(text, "{REFUSED}{refused}");
@@ -117,7 +120,9 @@ fn in_words(given: &Given) -> String {
     let given = match (given_percent, ran_ns) {
         (Some(percent), Some(ran)) => format!("{percent:.2} % given, ran {:.3} s", *ran as f64 / 1e9),
         (_, Some(_)) => "none ran yet".into(),
-        (_, None) => "the kernel does not account for it".into(),
+        (_, None) => {
+            "what it ran is not known: the group is gone, or the kernel does not account for it".into()
+        }
     };
     format!("share {share}, {wanted_percent:.2} % wanted, {given}")
 }

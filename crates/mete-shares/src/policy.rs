@@ -53,7 +53,7 @@ impl SharePolicy {
 
     /// What decides outside the kernel.
     pub(crate) fn entry(self) -> Result<&'static Entry, DealError> {
-        by_name(self.name()).ok_or(DealError::NoPolicy)
+        by_name(self.name()).ok_or(DealError::NoPolicy { policy: self.name() })
     }
 }
 

@@ -1,7 +1,8 @@
 //! `auto|ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and
 //! waits. For each line on its input it prints what acts, whether it rules, and for each group what was
-//! wanted and given, in percent; a line `NAME=SHARE` sets a share first. At the end of its input it prints
-//! what was put back.
+//! wanted and given, in percent; a line `NAME=SHARE` sets a share first, and `policy NAME` a policy. For a line `failed` it
+//! prints how often sched_ext was started again and what has failed last. At the end of its input it prints what was
+//! put back.
 
 use std::io::{self, BufRead, Write};
 
@@ -28,6 +29,13 @@ fn deal(mut dealer: Dealer) -> Outcome {
     say(&dealer.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line?;
+        dealer.look()?;
+        dealer.news().iter().for_each(|news| eprintln!("{news}"));
+        if line == "failed" {
+            let did = dealer.did();
+            say(&format!("{} {}", did.restarts, did.failed.unwrap_or_default()))?;
+            continue;
+        }
         if let Some(name) = line.strip_prefix("policy ") {
             let set = dealer.set_policy(name);
             say(&set.map_or_else(|error| format!("refused: {error}"), |()| dealer.did().policy.into()))?;

@@ -218,6 +218,71 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     assert!(said.starts_with("refused") && said.contains("cannot have eevdf decide"), "{said}");
 }
 
+/// A task that waits behind one in real time on the second processor, until both end after this number of seconds.
+fn starve(seconds: u32) -> [Child; 2] {
+    let start = |class: &str| {
+        let script = format!("exec timeout {seconds} taskset -c 1 {class} sh -c 'while :; do :; done'");
+        Command::new("sh").args(["-c", &script]).spawn().unwrap()
+    };
+    // The other one is on its processor before.
+    let ordinary = start("");
+    sleep(Duration::from_secs(2));
+    [ordinary, start("chrt -f 1")]
+}
+
+/// Asks until the answer is so.
+fn ask_until(dealing: &mut Dealing, question: &str, is_so: impl Fn(&str) -> bool) -> String {
+    let begin = Instant::now();
+    loop {
+        let answer = dealing.say(question).join(" ");
+        if is_so(&answer) {
+            return answer;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(120), "{answer}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn new_1_a_scheduler_that_the_kernel_has_ended_is_started_again() {
+    let name = "new_1_a_scheduler_that_the_kernel_has_ended_is_started_again";
+    if !has_sched_ext() {
+        println!("SKIPPED: {name}: no sched_ext");
+        return;
+    }
+    let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
+    let (few, many) = (few.hogs(1), many.hogs(3));
+    for by in ["ext", "ext:group-vtrr"] {
+        let (mut dealing, _) = Dealing::start(by, &[few.with(2), many.with(1)]);
+        let mut starving = starve(40);
+        // The kernel ends a scheduler under which a task has waited for twenty seconds.
+        let failed = ask_until(&mut dealing, "failed", |answer| answer.len() > 2);
+        println!("{failed}");
+        assert!(failed.contains("runnable task stall: the task "), "{failed}");
+        assert!(failed.contains(" in the queue of control group /"), "{failed}");
+        let waited = failed.split_once(" has waited for ").unwrap().1.split(' ').next().unwrap();
+        assert!((20.0..32.0).contains(&waited.parse::<f64>().unwrap()), "{failed}");
+        // Meanwhile the kernel's own scheduler deals, by weights.
+        assert_eq!([few.weight(), many.weight()], [200, 100]);
+        starving.iter_mut().for_each(|task| drop(task.wait()));
+        let again = ask_until(&mut dealing, "failed", |answer| !answer.starts_with('0'));
+        assert!(again.contains("runnable task stall"), "{again}");
+        assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
+        // Its shares are not the groups' weights, which are as before.
+        assert_eq!([few.weight(), many.weight()], [100, 100]);
+        let (begin, wanted) = (Instant::now(), 66.67);
+        loop {
+            sleep(Duration::from_secs(3));
+            let answer = dealing.ask();
+            let given: f64 = answer[2].split_once(':').unwrap().1.parse().unwrap();
+            if (given - wanted).abs() < 2.0 {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(30), "{answer:?}");
+        }
+    }
+}
+
 /// What has to be for the dispatcher.
 fn may_dispatch() -> bool {
     let is_root = fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t"));

@@ -13,7 +13,7 @@ use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, 
 use mete_command::{failure, interrupt};
 use mete_parameters::{Desk, desk};
 use mete_shares::parameters::{self, ShareParameters};
-use mete_shares::{By, DealError, Dealer, Did, Given, PutBack, SharePolicy, control_group};
+use mete_shares::{DealError, Dealer, Did, Given, PutBack, SharePolicy, check};
 
 use super::{AffinityOptions, ScheduleOptions, print_restored};
 use crate::parse::check_domains;
@@ -41,27 +41,15 @@ impl ScheduleOptions {
                            other policies act as soon as they start, and have none of them";
             return Err((ErrorKind::ArgumentConflict, mistake.into()));
         }
-        let (by, domains) = (self.by(), self.domains());
-        let is_outside = policy != SharePolicy::GroupVtrr;
-        if is_outside && by == By::Cgroup {
-            let mistake =
-                format!("weights of control groups cannot have {} decide: leave --by out", policy.name());
-            return Err((ErrorKind::ArgumentConflict, mistake));
-        }
-        if let Some(other) =
-            domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none())
-        {
-            let mistake = format!(
-                "--by ext and --by cgroup give shares to control groups: {} has to be just one of them, {0}=cgroup:/PATH,share=NUMBER",
-                other.spec.name
-            );
-            return Err((ErrorKind::ValueValidation, mistake));
-        }
-        let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || is_outside && by == By::Auto;
-        if domains.is_empty() && needs_domain {
-            let mistake = "without a domain only --by ext has something to do: write --domain NAME=SELECTOR,share=NUMBER";
-            return Err((ErrorKind::MissingRequiredArgument, mistake.into()));
-        }
+        let domains = self.domains();
+        check(self.by(), policy, &domains).map_err(|error| {
+            let kind = match error {
+                DealError::NoGroup { .. } => ErrorKind::ValueValidation,
+                DealError::NoDomains => ErrorKind::MissingRequiredArgument,
+                _ => ErrorKind::ArgumentConflict,
+            };
+            (kind, error.to_string())
+        })?;
         let specs: Vec<_> = domains.into_iter().map(|domain| domain.spec).collect();
         check_domains(&specs)
     }
@@ -109,10 +97,11 @@ fn watch(dealer: &mut Dealer, desk: &Desk, time: Option<Duration>) -> Result<(),
     let progress = Progress::of_time("scheduling", time);
     loop {
         dealer.look()?;
+        dealer.news().iter().for_each(|news| failure::say(news));
         let passed = dealer.passed();
         let left = time.map_or(LOOK, |time| time.saturating_sub(passed));
         let did = dealer.did();
-        if left.is_zero() || interrupt::asked() || did.ended.is_some() {
+        if left.is_zero() || interrupt::asked() || dealer.ended().is_some() {
             return Ok(());
         }
         let decisions =
@@ -156,8 +145,16 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
     output.text(format!("scheduled for {}{parts}", seconds(passed)))?;
     match &did.failed {
         Some(failed) if did.ended.is_none() => {
-            output.text(format!("{failed}; {} took its place", did.policy))
+            let again = match did.restarts {
+                0 => String::new(),
+                number => format!("; it was started again {}", times(number)),
+            };
+            output.text(format!("what failed last: {failed}{again}"))
         }
         _ => Ok(()),
     }
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".into() } else { format!("{} times", grouped(number)) }
 }

@@ -149,10 +149,11 @@ impl Ruler {
         match self {
             Ruler::Kernel => Ok(()),
             Ruler::Dispatcher(dispatcher) => dispatcher.look().map_err(reason),
-            Ruler::Dealer(dealer) => match dealer.ended() {
-                Some(ended) => Err(reason(ended)),
-                None => dealer.look().map_err(reason),
-            },
+            Ruler::Dealer(dealer) => {
+                dealer.look().map_err(reason)?;
+                let ended = dealer.ended().map(|ended| ended.to_string());
+                ended.or_else(|| dealer.failure().map(str::to_owned)).map_or(Ok(()), |why| Err(reason(why)))
+            }
         }
     }
 

@@ -1,0 +1,44 @@
+//! The means by name.
+
+/// By what shares are enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// For control groups, the first of the others that this kernel has and that can run the policy; for
+    /// other domains, the dispatcher.
+    #[default]
+    Auto,
+    /// By sched_ext: group VTRR inside the kernel, other policies outside it.
+    Ext,
+    /// Weights of control groups.
+    Cgroup,
+    /// The policy outside the kernel, by scheduling classes of threads.
+    Dispatcher,
+}
+
+impl By {
+    /// All of them.
+    pub const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Auto => "auto",
+            By::Ext => "ext",
+            By::Cgroup => "cgroup",
+            By::Dispatcher => "dispatcher",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<By> {
+        By::ALL.into_iter().find(|by| by.name() == name)
+    }
+
+    /// Whether it gives shares to control groups only.
+    #[must_use]
+    pub fn is_for_groups(self) -> bool {
+        matches!(self, By::Ext | By::Cgroup)
+    }
+}
