@@ -14,12 +14,17 @@
 /* Accounts and members: those of clients, and behind them of domains, in each processor's queues or once. */
 #define ENTITIES (CLIENTS + QUEUES)
 
-#define QUANTUM_NS (1000ull * 1000)
+/* What the owner may change while the scheduler rules. */
+struct settings {
+	__u64 quantum_ns; /* a millisecond at least */
+} settings SEC(".bss.settings");
+
 /*
  * What the kernel is told: it ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So one
- * that is as long as a quantum would take two ticks of a millisecond, and this one takes one.
+ * that is as long as a quantum of a millisecond would take two ticks, and one that is shorter by half a tick takes one.
  */
-#define SLICE_NS (QUANTUM_NS / 2)
+#define HALF_A_TICK_NS (500ull * 1000)
+#define SLICE_NS (settings.quantum_ns - HALF_A_TICK_NS)
 
 #define DVTRR_CAN_LOOP CAN_LOOP
 
@@ -184,7 +189,7 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 #include "dvtrr_take.h"
 
 #define POLICY \
-	{ .clients = CLIENTS, .domains = DOMAINS, .processors = processor_count, .quantum_ns = QUANTUM_NS }
+	{ .clients = CLIENTS, .domains = DOMAINS, .processors = processor_count, .quantum_ns = settings.quantum_ns }
 
 /*
  * Here and below are the calls of the policy. They are no inline functions, so that the verifier looks at each of them once

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mete_kernel::KernelError;
+use mete_policy::Nanoseconds;
 
 /// Why the scheduler could not be started, or does not do what it was asked for. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,12 @@ pub enum ExtError {
     HasEnded {
         /// The policy that was to rule.
         policy: &'static str,
+    },
+    /// Tasks cannot be given this time at once.
+    #[error("a quantum of {} ms is not possible: 1 to 100 ms are, because the kernel ends slices at its ticks", found.as_millis_f64())]
+    Quantum {
+        /// The quantum.
+        found: Nanoseconds,
     },
     /// A directory is no cgroup that can have a share.
     #[error("the control group {}: {why}", path.display())]

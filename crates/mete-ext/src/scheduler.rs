@@ -1,11 +1,13 @@
 //! The scheduler inside the kernel as a value: loaded, ruling, gone.
 
 use std::mem::offset_of;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Link;
 use mete_kernel::{SharedNumbers, Weight, load_skeleton};
+use mete_policy::Nanoseconds;
 
 use crate::check::check;
 use crate::ended::{Ended, Ending};
@@ -18,8 +20,24 @@ pub struct GroupScheduler {
     // more.
     _link: Link,
     skeleton: ExtSkel<'static>,
+    settings: SharedNumbers<AtomicU64>,
     counted: Counted,
     ending: Ending,
+}
+
+/// The quantum of group VTRR inside the kernel, if no other one is set.
+pub const QUANTUM_INSIDE: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// What a quantum may be, by sched_ext: the kernel ends slices at its ticks.
+pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Nanoseconds::from_millis(100);
+
+/// A quantum that may be.
+///
+/// # Errors
+///
+/// [`ExtError::Quantum`]
+pub(crate) fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
+    if QUANTA.contains(&quantum) { Ok(quantum) } else { Err(ExtError::Quantum { found: quantum }) }
 }
 
 /// What the kernel's side counts. A program writes these numbers, so all of them are read as atomic ones, at their
@@ -89,8 +107,10 @@ impl GroupScheduler {
         })?;
         let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;
         let ending = Ending::of(&skeleton.maps.bss_ending).map_err(ExtError::Memory)?;
+        let settings = SharedNumbers::of(&skeleton.maps.bss_settings, 1).map_err(ExtError::Memory)?;
+        set_quantum(&settings, QUANTUM_INSIDE);
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
-        Ok(GroupScheduler { _link: link, skeleton, counted, ending })
+        Ok(GroupScheduler { _link: link, skeleton, settings, counted, ending })
     }
 
     /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is
@@ -102,6 +122,16 @@ impl GroupScheduler {
     pub fn set_weight(&self, cgroup: &Path, weight: Option<Weight>) -> Result<(), ExtError> {
         let ExtSkel { progs, maps, .. } = &self.skeleton;
         group::set_weight(&progs.set_share, &maps.domains_of_cgroups, cgroup, weight)
+    }
+
+    /// Sets how long a task runs at a time, as a rule; from the next decision on.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError::Quantum`] if it is not one of [`QUANTA`].
+    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<(), ExtError> {
+        set_quantum(&self.settings, check_quantum(quantum)?);
+        Ok(())
     }
 
     /// What the scheduler has done since it started, and whether it still rules.
@@ -116,4 +146,8 @@ impl GroupScheduler {
             ended: self.ending.read(),
         }
     }
+}
+
+fn set_quantum(settings: &SharedNumbers<AtomicU64>, quantum: Nanoseconds) {
+    settings.all()[offset_of!(types::settings, quantum_ns)].store(quantum.get(), Ordering::Relaxed);
 }

@@ -108,6 +108,17 @@ fn new_1_another_policy_takes_over_without_a_moment_under_the_kernels_own() {
     scheduler.set_policy(by_name("group-vtrr").unwrap()).unwrap();
     assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
     assert!(decides_all(&scheduler.status()), "{:?}", scheduler.status());
+    // So does the same policy with another quantum.
+    let decided = || {
+        let before = scheduler.status().decided;
+        sleep(Duration::from_secs(3));
+        scheduler.status().decided - before
+    };
+    let short = decided();
+    scheduler.set_quantum(Nanoseconds::from_millis(16)).unwrap();
+    let long = decided();
+    assert!(long * 2 < short, "{short} decisions by a quantum of 4 ms, {long} by 16 ms");
+    assert!(scheduler.set_quantum(Nanoseconds::ZERO).is_err());
     assert_eq!(beginnings(), begun, "the same scheduler all the time");
 }
 

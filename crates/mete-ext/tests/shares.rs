@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{Group, assert_shares, at_once, lateness_in, start, wait_for_hogs, within};
 use mete_ext::{ExtError, GroupScheduler, Weight};
+use mete_policy::Nanoseconds;
 
 #[test]
 fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
@@ -248,4 +249,29 @@ fn vtrr_7_when_the_scheduler_goes_the_kernel_rules_again() {
         sleep(Duration::from_millis(100));
     }
     assert_eq!(state().trim(), "disabled");
+}
+
+/// Decisions in some seconds.
+fn decisions(scheduler: &GroupScheduler) -> u64 {
+    let before = scheduler.status().decisions;
+    sleep(Duration::from_secs(3));
+    scheduler.status().decisions - before
+}
+
+#[test]
+fn vtrr_6_another_quantum_counts_while_it_rules() {
+    let Some((scheduler, _alone)) = start("vtrr_6_another_quantum_counts_while_it_rules") else { return };
+    let one = Group::top("mete-one", 200).hogs(1, Some(0));
+    let many = Group::top("mete-many", 100).hogs(3, Some(0));
+    [&one, &many].into_iter().for_each(wait_for_hogs);
+    let short = decisions(&scheduler);
+    scheduler.set_quantum(Nanoseconds::from_millis(8)).unwrap();
+    let long = decisions(&scheduler);
+    assert!(long * 3 < short, "{short} decisions by a quantum of 1 ms, {long} by 8 ms");
+    assert_shares(&[&one, &many], &[666, 333], 8, || scheduler.status());
+    for wrong in [Nanoseconds::ZERO, Nanoseconds::from_micros(999), Nanoseconds::from_millis(101)] {
+        let refused = scheduler.set_quantum(wrong).unwrap_err().to_string();
+        assert!(refused.contains("1 to 100 ms"), "{refused}");
+    }
+    assert_eq!(scheduler.status().ended, None);
 }

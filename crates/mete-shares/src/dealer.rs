@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use mete_ext::{Ended, ExtError};
+use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
 
@@ -27,6 +28,8 @@ pub struct Dealer {
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
+    /// How long a task runs at a time, by sched_ext.
+    quantum: Option<Nanoseconds>,
     /// What has become of sched_ext's scheduler, if it has failed.
     fallback: Fallback,
     begin: Instant,
@@ -73,8 +76,19 @@ impl Dealer {
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
-        let fallback = Fallback::default();
-        Ok(Dealer { means, policy, because, domains, accounts, fallback, begin, since: begin, before })
+        let (quantum, fallback) = (means.quantum(), Fallback::default());
+        Ok(Dealer {
+            means,
+            policy,
+            because,
+            domains,
+            accounts,
+            quantum,
+            fallback,
+            begin,
+            since: begin,
+            before,
+        })
     }
 
     /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out: a
@@ -129,6 +143,10 @@ impl Dealer {
             Ok(_) => Means::ext(&self.domains),
             Err(error) => Err(error),
         };
+        // It has the quantum that was set.
+        let started = started.and_then(|means| {
+            self.quantum.map_or(Ok(true), |quantum| means.set_quantum(quantum)).map(|_| means)
+        });
         match started {
             Ok(means) => {
                 if let Some(PutBack { what, see, restored }) =
@@ -180,6 +198,30 @@ impl Dealer {
         self.policy = policy;
         self.count_from_here();
         Ok(())
+    }
+
+    /// Sets how long a task runs at a time, in milliseconds, by sched_ext. What domains are given counts from here.
+    ///
+    /// # Errors
+    ///
+    /// [`DealError::NoQuantum`] if that is no number, [`ExtError::Quantum`], [`DealError::FixedQuantum`] where it cannot
+    /// be set, or those of [`set_policy`](Dealer::set_policy).
+    pub fn set_quantum_ms(&mut self, milliseconds: &str) -> Result<(), DealError> {
+        let number = milliseconds.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+        let number = number.ok_or_else(|| DealError::NoQuantum { found: milliseconds.into() })?;
+        let quantum = Nanoseconds::new((number * 1e6).round() as u64);
+        if !self.means.set_quantum(quantum)? {
+            return Err(DealError::FixedQuantum { by: self.means.name() });
+        }
+        self.quantum = Some(quantum);
+        self.count_from_here();
+        Ok(())
+    }
+
+    /// How long a task runs at a time, in milliseconds; `None` where the means has quanta of its own.
+    #[must_use]
+    pub fn quantum_ms(&self) -> Option<f64> {
+        self.quantum.map(Nanoseconds::as_millis_f64)
     }
 
     /// Whether another policy can take over from the one that rules.

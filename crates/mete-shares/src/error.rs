@@ -66,6 +66,18 @@ pub enum DealError {
         /// The names that there are.
         known: String,
     },
+    /// A quantum cannot be this.
+    #[error("{found:?} is no number of milliseconds")]
+    NoQuantum {
+        /// What was written.
+        found: String,
+    },
+    /// The quantum cannot be set.
+    #[error("by {by} the quantum cannot be set while it deals")]
+    FixedQuantum {
+        /// By what it deals.
+        by: &'static str,
+    },
     /// Another policy cannot take over from this one.
     #[error(
         "{policy} by {by} cannot be replaced while it rules; start mete schedule --policy NAME --by ext for that"

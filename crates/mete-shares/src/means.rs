@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
-use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM};
-use mete_policy::Entry;
+use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM, QUANTUM_INSIDE};
+use mete_policy::{Entry, Nanoseconds};
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
 
@@ -110,6 +110,24 @@ impl Means {
         match self {
             Means::Outside(scheduler) => Ok(scheduler.set_policy(policy).map(|()| true)?),
             Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(false),
+        }
+    }
+
+    /// Sets how long a task runs at a time; `false` where that cannot be set while it rules.
+    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<bool, DealError> {
+        match self {
+            Means::Ext(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| true)?),
+            Means::Outside(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| true)?),
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(false),
+        }
+    }
+
+    /// Its quantum as it starts, where another one can be set.
+    pub fn quantum(&self) -> Option<Nanoseconds> {
+        match self {
+            Means::Ext(_) => Some(QUANTUM_INSIDE),
+            Means::Outside(_) => Some(QUANTUM),
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => None,
         }
     }
 

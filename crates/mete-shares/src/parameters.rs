@@ -3,6 +3,7 @@
 //! ```text
 //!   shares/web    the share of the domain web: read, or set
 //!   policy        the policy that rules: read, and set where another one can take over
+//!   quantum_ms    how long a task runs at a time: read and set, by sched_ext
 //!   status        what each domain was to have and has, what was done, in words
 //!   report        the same in objects, a line each, as mete schedule --json prints them at its end
 //! ```
@@ -21,6 +22,8 @@ use crate::{Dealer, Did, Given};
 const SHARES: &str = "shares/";
 /// The file with the policy.
 const POLICY: &str = "policy";
+/// The file with the quantum.
+const QUANTUM: &str = "quantum_ms";
 /// The file with objects.
 pub const REPORT: &str = "report";
 
@@ -37,7 +40,8 @@ pub fn mount(at: &Path, dealer: &Dealer, asker: Asker) -> Result<Mounted, MountE
     let shares = dealer.domains().iter().map(|domain| format!("{SHARES}{}", domain.spec.name));
     let files = shares.map(|path| File::new(path, Access::Both));
     let policy = if dealer.can_replace_policy() { Access::Both } else { Access::Read };
-    let files = files.chain([File::new(POLICY, policy)]);
+    let quantum = dealer.quantum_ms().map(|_| File::new(QUANTUM, Access::Both));
+    let files = files.chain([File::new(POLICY, policy)]).chain(quantum);
     let reports = [STATUS, REPORT].map(|path| File::new(path, Access::Read));
     Mounted::new(notes.as_deref(), at, files.chain(reports).collect(), asker, keeper::this_program)
 }
@@ -66,6 +70,13 @@ impl ShareParameters {
             (None, Some(name), POLICY) => {
                 let set = dealer.set_policy(name).map(|()| String::new());
                 set.map_err(|error| self.refuse(POLICY, name, error.to_string()))
+            }
+            (None, Some(milliseconds), QUANTUM) => {
+                let set = dealer.set_quantum_ms(milliseconds).map(|()| String::new());
+                set.map_err(|error| self.refuse(QUANTUM, milliseconds, error.to_string()))
+            }
+            (None, None, QUANTUM) => {
+                Ok(dealer.quantum_ms().map_or_else(String::new, |quantum| format!("{quantum}\n")))
             }
             (None, None, POLICY) => Ok(format!("{}\n", dealer.did().policy)),
             (None, None, STATUS) => Ok(self.status(dealer)),

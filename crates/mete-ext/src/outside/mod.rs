@@ -49,12 +49,13 @@ use crate::ended::Ended;
 use crate::outside::deciding::Deciding;
 use crate::outside::memory::{CLIENTS, DOMAINS, Memory, PROCESSORS};
 pub use crate::outside::swap::Failure;
-use crate::outside::swap::Offer;
+use crate::outside::swap::{Offer, Owned};
 use crate::outside::thread::{Done, Locked, Shared};
+use crate::scheduler::check_quantum;
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
 use crate::{ExtError, group};
 
-/// The policy's quantum: what it gives a client at a time, as a rule.
+/// The policy's quantum: what it gives a client at a time, as a rule, if no other one is set.
 pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
 
 /// In this time the deciding thread takes another policy. Where nothing else happens, it decides once a second.
@@ -73,7 +74,7 @@ pub struct PolicyScheduler {
     deciding: Mutex<Deciding>,
     memory: Arc<Memory>,
     skeleton: OutsideSkel<'static>,
-    setup: Setup,
+    processors: usize,
     policies: Mutex<Policies>,
     _locked: Locked,
 }
@@ -81,14 +82,32 @@ pub struct PolicyScheduler {
 /// The policy that was set last, and the one that takes its place if it fails. Locked for as long as a change takes, and
 /// before the deciding thread is.
 struct Policies {
-    ruling: Entry,
-    before: Option<Entry>,
+    ruling: Kind,
+    before: Option<Kind>,
+}
+
+/// A policy as it is made.
+#[derive(Clone, Copy)]
+struct Kind {
+    entry: Entry,
+    setup: Setup,
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    fn make(&self) -> Owned {
+        (self.entry.make)(&self.setup)
+    }
 }
 
 impl Policies {
     /// The one of this name, which rules: the one before, if the other has panicked.
-    fn in_force(&self, name: &str) -> Entry {
-        self.before.filter(|before| self.ruling.name != name && before.name == name).unwrap_or(self.ruling)
+    fn in_force(&self, name: &str) -> Kind {
+        let before = self.before.filter(|before| self.ruling.name() != name && before.name() == name);
+        before.unwrap_or(self.ruling)
     }
 }
 
@@ -161,8 +180,8 @@ impl PolicyScheduler {
             deciding: Mutex::new(deciding),
             memory,
             skeleton,
-            setup,
-            policies: Mutex::new(Policies { ruling: *policy, before: None }),
+            processors: setup.processors.into(),
+            policies: Mutex::new(Policies { ruling: Kind { entry: *policy, setup }, before: None }),
             _locked: locked,
         })
     }
@@ -187,18 +206,37 @@ impl PolicyScheduler {
     /// on then. [`ExtError::HasEnded`] if none rules any more.
     pub fn set_policy(&self, policy: &Entry) -> Result<(), ExtError> {
         let mut policies = lock(&self.policies);
+        let setup = policies.ruling.setup;
+        self.replace(Kind { entry: *policy, setup }, &mut policies)
+    }
+
+    /// Sets how long a client runs at a time, as a rule: the policy that rules takes over from itself with another
+    /// quantum, as another policy does.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtError::Quantum`] if it is not one of [`QUANTA`](crate::QUANTA), or those of
+    /// [`set_policy`](PolicyScheduler::set_policy).
+    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<(), ExtError> {
+        let quantum_ns = check_quantum(quantum)?;
+        let mut policies = lock(&self.policies);
+        let Kind { entry, setup } = policies.in_force(lock(&self.deciding).shared.swap.state().0);
+        self.replace(Kind { entry, setup: Setup { quantum_ns, ..setup } }, &mut policies)
+    }
+
+    fn replace(&self, policy: Kind, policies: &mut Policies) -> Result<(), ExtError> {
         let begin = Instant::now();
         loop {
             let shared = Arc::clone(&lock(&self.deciding).shared);
             let spare = policies.in_force(shared.swap.state().0);
             shared.swap.offer(Offer {
-                policy: (policy.make)(&self.setup),
-                name: policy.name,
-                spare: (spare.make)(&self.setup),
-                of_spare: spare.name,
+                policy: policy.make(),
+                name: policy.name(),
+                spare: spare.make(),
+                of_spare: spare.name(),
             });
-            if self.wait_until_taken(&shared, policy.name, begin, &mut policies)? {
-                *policies = Policies { ruling: *policy, before: Some(spare) };
+            if self.wait_until_taken(&shared, policy.name(), begin, policies)? {
+                *policies = Policies { ruling: policy, before: Some(spare) };
                 return Ok(());
             }
         }
@@ -245,15 +283,14 @@ impl PolicyScheduler {
         let mut deciding = lock(&self.deciding);
         let Some(message) = deciding.hangs(&self.memory) else { return Ok(false) };
         let ruling = policies.in_force(deciding.shared.swap.state().0);
-        let failure = Failure { policy: ruling.name, message };
-        let Some(before) = policies.before.filter(|before| before.name != ruling.name) else {
+        let failure = Failure { policy: ruling.name(), message };
+        let Some(before) = policies.before.filter(|before| before.name() != ruling.name()) else {
             deciding.shared.swap.note(failure);
             deciding.shared.has_ended.store(true, Ordering::Release);
             deciding.shared.stops.store(true, Ordering::Release);
             return Ok(true);
         };
-        let (policy, processors) = ((before.make)(&self.setup), self.setup.processors.into());
-        let next = Deciding::begin(policy, before.name, processors, deciding.done())?;
+        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.done())?;
         next.shared.swap.note(failure);
         next.announce(&self.memory);
         next.hand_over(&self.memory);
