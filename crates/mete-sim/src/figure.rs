@@ -6,6 +6,7 @@ use mete_policy::Nanoseconds;
 
 use crate::client_report::ClientReport;
 use crate::metrics::Latencies;
+use crate::scenario::Setting;
 use crate::sweep::Cell;
 
 /// A figure of a client.
@@ -94,10 +95,10 @@ pub fn csv(cells: &[Cell]) -> String {
     FIGURES.iter().for_each(|Figure { name, .. }| text.push_str(&format!(",{name}")));
     text.push('\n');
     for cell in cells {
+        let values = cell.values.iter().map(Setting::to_string).collect::<Vec<_>>().join(" ");
         for report in &cell.reports {
             for client in &report.clients {
-                let [values, name] =
-                    [&cell.values.join(" "), &client.name].map(|text| text.replace('"', "\"\""));
+                let [values, name] = [&values, &client.name].map(|text| text.replace('"', "\"\""));
                 // Writing to a string cannot fail.
                 let _ = write!(text, "\"{values}\",{},{},\"{name}\"", cell.policy, report.seed);
                 for Figure { value, .. } in &FIGURES {

@@ -87,7 +87,7 @@ pub const MOST_RUNS: u64 = 100_000;
 
 /// A sweep that is ready to run.
 pub struct Sweep {
-    variants: Vec<(Vec<String>, Scenario)>,
+    variants: Vec<(Vec<Setting>, Scenario)>,
     policies: Vec<&'static Entry>,
     seeds: Range<u64>,
 }
@@ -95,8 +95,8 @@ pub struct Sweep {
 /// One combination of values and a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The varied keys with their values here, as `key=value`.
-    pub values: Vec<String>,
+    /// The varied keys with their values here. Every cell of a sweep has the same keys, in the same order.
+    pub values: Vec<Setting>,
     /// The policy's name.
     pub policy: String,
     /// The reports, by seed.
@@ -193,12 +193,13 @@ fn variant(
     scenario: &str,
     settings: &[Setting],
     values: Vec<Setting>,
-) -> Result<(Vec<String>, Scenario), SweepError> {
+) -> Result<(Vec<Setting>, Scenario), SweepError> {
     let settings: Vec<Setting> = settings.iter().chain(&values).cloned().collect();
-    let values: Vec<String> = values.iter().map(Setting::to_string).collect();
     match Scenario::load(scenario, &settings) {
         Ok(scenario) => Ok((values, scenario)),
-        Err(ScenarioError::Setting { setting, what }) if values.contains(&setting) => {
+        Err(ScenarioError::Setting { setting, what })
+            if values.iter().any(|value| value.to_string() == setting) =>
+        {
             Err(SweepError::Value { setting, what })
         }
         Err(error) => Err(SweepError::Scenario(error)),
@@ -219,7 +220,7 @@ fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[&Entry]) -> R
 
 /// Whether each key, and each value of it, is there once.
 fn check_once(varied: &[Varied]) -> Result<(), SweepError> {
-    let keys = varied.iter().filter_map(|varied| varied.values.first()).map(|first| first.path().to_owned());
+    let keys = varied.iter().filter_map(|varied| varied.values.first()).map(|first| first.key().to_owned());
     let values = varied.iter().flat_map(|varied| &varied.values).map(Setting::to_string);
     let mut known = BTreeSet::new();
     match keys.chain(values).find(|what| !known.insert(what.clone())) {

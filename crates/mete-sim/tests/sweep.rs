@@ -26,9 +26,11 @@ fn the_same_cells_come_in_the_same_order_on_any_number_of_threads() {
     let sweep = sweep(&["vtrr", "rr"], &["host.switch_us=0,50"]);
     assert_eq!(sweep.runs(), 2 * 2 * 3);
     let alone = run(&sweep, 1);
-    let order: Vec<_> = alone.iter().map(|cell| (cell.values[0].as_str(), cell.policy.as_str())).collect();
-    let [fast, slow] = ["host.switch_us=0", "host.switch_us=50"];
-    assert_eq!(order, [(fast, "vtrr"), (fast, "rr"), (slow, "vtrr"), (slow, "rr")]);
+    let place = |cell: &Cell| (cell.values[0].number(), cell.policy.clone());
+    let order: Vec<_> = alone.iter().map(place).collect();
+    let expected = [(0.0, "vtrr"), (0.0, "rr"), (50.0, "vtrr"), (50.0, "rr")];
+    assert_eq!(order, expected.map(|(value, policy)| (Some(value), policy.to_owned())));
+    assert!(alone.iter().all(|cell| cell.values.len() == 1 && cell.values[0].key() == "host.switch_us"));
     for cell in &alone {
         assert_eq!(cell.reports.iter().map(|report| report.seed).collect::<Vec<_>>(), [5, 6, 7]);
         assert!(cell.reports.iter().all(|report| report.policy == cell.policy));

@@ -17,7 +17,7 @@ use mete_plot::{self as plot, Axis, Series};
 use mete_sim::figure::{FIGURES, Figure, csv};
 use mete_sim::metrics::Estimate;
 use mete_sim::sweep::Cell;
-use mete_sim::{Sweep, all_processors};
+use mete_sim::{Setting, Sweep, all_processors};
 use serde::Serialize;
 
 /// The figures of each table, by their places in [`FIGURES`]. It fits into 100 columns.
@@ -127,14 +127,14 @@ fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
         }
     }
     // Each cell has exactly one value: `only_value` has found it.
-    let key = cells.first().map_or("", |cell| key(&cell.values[0]));
+    let key = cells.first().map_or("", |cell| cell.values[0].key());
     Some(plot::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
 }
 
 /// The value of the only varied key, if it is a number.
 fn only_value(cell: &Cell) -> Option<f64> {
     match cell.values.as_slice() {
-        [only] => only.split_once('=')?.1.parse().ok(),
+        [only] => only.number(),
         _ => None,
     }
 }
@@ -152,8 +152,8 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
     for cell in cells {
         let estimates = cell.figures().map(|(_, figures)| Estimate::of(&figures[figure]));
         let estimates: Vec<_> = estimates.collect();
-        let name: Vec<&str> =
-            [cell.policy.as_str()].into_iter().chain(cell.values.iter().map(String::as_str)).collect();
+        let name: Vec<String> =
+            [cell.policy.clone()].into_iter().chain(cell.values.iter().map(Setting::to_string)).collect();
         // A figure that is not known has no interval, and a bar of no length.
         let means = estimates.iter().map(|known| known.as_ref().map_or(0.0, |estimate| estimate.mean));
         series.push((name.join(" "), means.collect()));
@@ -164,15 +164,13 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
 
 /// A table of these figures; `None` if no client has any of them.
 fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
-    let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();
-    // Every cell has the same keys, so those of the first cell are enough.
-    let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
+    // Every cell has the same keys.
+    let keys = cells.first().map_or(&[][..], |cell| cell.values.as_slice()).iter().map(Setting::key);
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
-    let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
+    let heads = keys.chain(["policy", "client"]).map(Head::Name);
     let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
     for cell in cells {
-        // The text after the key and `=`.
-        let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());
+        let values = cell.values.iter().map(|value| value.written().to_owned());
         let left: Vec<String> = values.chain([cell.policy.clone()]).collect();
         for (name, figures) in cell.figures() {
             let figures = shown.iter().map(|&figure| estimate(&figures[figure]));
@@ -180,10 +178,6 @@ fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
         }
     }
     (!shown.is_empty()).then(|| table.text())
-}
-
-fn key(value: &str) -> &str {
-    value.split('=').next().unwrap_or(value)
 }
 
 /// Whether any client has that figure.
@@ -204,6 +198,7 @@ fn estimate(samples: &[f64]) -> String {
 #[serde(tag = "kind", rename = "estimate")]
 struct EstimateObject<'a> {
     scenario: &'a str,
+    /// Each as `KEY=VALUE`.
     values: &'a [String],
     policy: &'a str,
     client: &'a str,
@@ -219,6 +214,7 @@ struct FigureObject {
 }
 
 fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<()> {
+    let values: Vec<String> = cell.values.iter().map(Setting::to_string).collect();
     for (client, figures) in cell.figures() {
         let estimates = FIGURES.iter().zip(&figures).filter_map(|(Figure { name, .. }, samples)| {
             let Estimate { mean, half_width, median, .. } = Estimate::of(samples)?;
@@ -226,7 +222,7 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
         });
         output.object(&EstimateObject {
             scenario,
-            values: &cell.values,
+            values: &values,
             policy: &cell.policy,
             client,
             seeds: cell.reports.len(),

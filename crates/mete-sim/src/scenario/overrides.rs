@@ -16,14 +16,16 @@ use super::{Scenario, ScenarioError};
 pub struct Setting {
     /// As it is shown.
     text: String,
-    path: String,
+    key: String,
+    /// The value as it was written.
+    written: String,
     value: Value,
 }
 
 impl Setting {
     /// The value as TOML reads it. A text that TOML cannot read is a string, so that names need no quotes.
-    pub(crate) fn new(path: &str, value: &str) -> Setting {
-        Setting::from_parts(format!("{path}={value}"), path, value)
+    pub(crate) fn new(key: &str, written: &str) -> Setting {
+        Setting::from_parts(format!("{key}={written}"), key, written)
     }
 
     /// How long the run is.
@@ -32,13 +34,28 @@ impl Setting {
     }
 
     /// The key, by its dotted path.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
-    fn from_parts(text: String, path: &str, value: &str) -> Setting {
-        let (path, value) = (path.trim().to_owned(), self::value(value.trim()));
-        Setting { text, path, value }
+    /// The value, as it was written.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// The value, if it is a number.
+    pub fn number(&self) -> Option<f64> {
+        match self.value {
+            Value::Integer(whole) => Some(whole as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn from_parts(text: String, key: &str, written: &str) -> Setting {
+        let (key, written) = (key.trim().to_owned(), written.trim().to_owned());
+        let value = value(&written);
+        Setting { text, key, written, value }
     }
 }
 
@@ -54,7 +71,7 @@ impl FromStr for Setting {
     /// `key=value`
     fn from_str(text: &str) -> Result<Setting, ScenarioError> {
         match text.split_once('=') {
-            Some((path, value)) => Ok(Setting::from_parts(text.to_owned(), path, value)),
+            Some((key, written)) => Ok(Setting::from_parts(text.to_owned(), key, written)),
             None => {
                 let what = "it takes key=value, as in host.processors=2".to_owned();
                 Err(ScenarioError::Setting { setting: text.to_owned(), what })
@@ -77,8 +94,8 @@ pub(super) fn apply(text: &str, settings: &[Setting]) -> Result<Option<Scenario>
     Ok(scenario)
 }
 
-fn set(table: &mut Table, Setting { path, value, .. }: &Setting) -> Result<(), String> {
-    let (tables, last) = path.rsplit_once('.').unwrap_or(("", path));
+fn set(table: &mut Table, Setting { key, value, .. }: &Setting) -> Result<(), String> {
+    let (tables, last) = key.rsplit_once('.').unwrap_or(("", key));
     let mut keys = tables.split('.').filter(|key| !key.is_empty());
     let mut at = table;
     while let Some(key) = keys.next() {
