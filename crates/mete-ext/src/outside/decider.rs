@@ -41,7 +41,8 @@ pub(crate) struct Decider {
     aside: Aside,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
-    /// When the policy's periodic interrupt is next, if it wants one.
+    /// The period of the policy's interrupt, if it wants one, and when that is next.
+    tick_period: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
     /// The rows that were lost when all were looked at; `None`: they were not.
     lost: Option<u64>,
@@ -51,6 +52,7 @@ pub(crate) struct Decider {
 impl Decider {
     pub fn new(policy: Owned, processors: usize) -> Decider {
         Decider {
+            tick_period: tick_period(&policy),
             policy,
             clients: Clients::with_room(CLIENTS),
             reader: Reader::of(processors),
@@ -96,6 +98,7 @@ impl Decider {
     /// Has another policy decide from now on. It is told what there is, as if all of it had come at this moment. A
     /// client that runs is taken for blocked until it stops.
     pub fn adopt(&mut self, memory: &Memory, policy: Owned, now: Nanoseconds) -> Owned {
+        self.tick_period = tick_period(&policy);
         let before = std::mem::replace(&mut self.policy, policy);
         let processors = self.chosen.len();
         for processor in 0..processors {
@@ -444,7 +447,7 @@ impl Decider {
 
     /// The policy's periodic interrupt, for each processor, if it is due. One that was missed is not made up for.
     fn tick(&mut self, memory: &Memory, now: Nanoseconds) {
-        let Some(period) = self.policy.tick_ns().filter(|period| !period.is_zero()) else { return };
+        let Some(period) = self.tick_period else { return };
         if *self.next_tick.get_or_insert(now) > now {
             return;
         }
@@ -610,6 +613,11 @@ impl Decider {
         memory.put_answer(processor, answer.to_bits());
         self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now, by });
     }
+}
+
+/// What a policy says once: it is asked for before each row.
+fn tick_period(policy: &Owned) -> Option<Nanoseconds> {
+    policy.tick_ns().filter(|period| !period.is_zero())
 }
 
 /// The numbers in a mask.
