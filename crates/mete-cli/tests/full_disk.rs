@@ -96,7 +96,7 @@ const RECORD: &str = "\
         sh -c 'for i in $(seq 1000); do /bin/true; done; cat tree/status'
     echo \"status $?\"
     \"$mete\" show trace --json | grep -c '\"kind\":\"event\"'
-    grep -c ' mete:' /proc/self/mountinfo; ls tree";
+    grep -c \" $PWD/tree .* mete:\" /proc/self/mountinfo; ls tree";
 
 #[test]
 fn klog_6_recording_onto_a_full_disk_says_so_and_leaves_a_trace_that_can_be_read() {
