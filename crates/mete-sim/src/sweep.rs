@@ -197,7 +197,7 @@ fn variant(
     let settings: Vec<Setting> = settings.iter().chain(&values).cloned().collect();
     match Scenario::load(scenario, &settings) {
         Ok(scenario) => Ok((values, scenario)),
-        Err(ScenarioError::Setting { setting, what })
+        Err(ScenarioError::Setting { setting, what, .. })
             if values.iter().any(|value| value.to_string() == setting) =>
         {
             Err(SweepError::Value { setting, what })

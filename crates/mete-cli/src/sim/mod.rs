@@ -21,6 +21,7 @@ use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_policy::Entry;
 use mete_sim::cost::{self, DecisionCost};
+use mete_sim::scenario::UnknownKey;
 use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
     Recorder, Report, Scenario, ScenarioError, Setting, Stalled, Sweep, Varied, all_processors, in_parallel,
@@ -227,7 +228,7 @@ fn settings(options: &SimOptions) -> Vec<Setting> {
 /// An error in the words of the command line, with the name that may have been meant.
 fn refused(options: &SimOptions, error: ScenarioError) -> anyhow::Error {
     match (error, options.length) {
-        (ScenarioError::Setting { setting, what }, Some(length))
+        (ScenarioError::Setting { setting, what, .. }, Some(length))
             if options.set.iter().all(|set| set.to_string() != setting) =>
         {
             anyhow!("--for {length:?}: {what}; take a longer time, or --set warm_up_ms=0 beside it")
@@ -238,20 +239,16 @@ fn refused(options: &SimOptions, error: ScenarioError) -> anyhow::Error {
             }
             None => anyhow!(ScenarioError::Unknown { name, known }),
         },
-        (error, _) => match meant_key(&error.to_string()) {
+        (error, _) => match error.unknown_key().and_then(meant_key) {
             Some(meant) => anyhow!("{error}; did you mean `{meant}`?"),
             None => anyhow!(error),
         },
     }
 }
 
-/// The key that may have been meant. The error of the scenario's parser names the unknown key and the known
-/// ones.
-fn meant_key(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("unknown field `")?;
-    let (written, known) = rest.split_once('`')?;
-    let known = known.split('`').skip(1).step_by(2);
-    nearest(written, known).map(str::to_owned)
+/// The key that may have been meant.
+fn meant_key(unknown: &UnknownKey) -> Option<&str> {
+    nearest(&unknown.written, unknown.known.iter().map(String::as_str))
 }
 
 fn policies(options: &SimOptions, scenario: &Scenario) -> Vec<&'static Entry> {

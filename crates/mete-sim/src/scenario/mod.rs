@@ -18,6 +18,7 @@ mod ports;
 mod shipped;
 mod steps;
 mod table;
+mod unknown;
 mod value;
 mod vcpus;
 
@@ -40,6 +41,7 @@ pub use error::ScenarioError;
 pub use overrides::Setting;
 pub use shipped::{SHIPPED, Shipped};
 use table::ScenarioTable;
+pub use unknown::UnknownKey;
 
 /// A group of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,7 +314,8 @@ fn unread(text: &str, error: &toml::de::Error) -> Fault {
     });
     let quoted = line.map(str::trim).filter(|line| !line.is_empty());
     let message = in_words(key_before(text, span.start), error.message());
-    Fault::new(span, quoted.map_or(message.clone(), |line| format!("`{line}`: {message}")))
+    let what = quoted.map_or(message.clone(), |line| format!("`{line}`: {message}"));
+    Fault { unknown: UnknownKey::in_message(error.message()), ..Fault::new(span, what) }
 }
 
 /// The key whose value begins at this place.

@@ -74,7 +74,7 @@ impl FromStr for Setting {
             Some((key, written)) => Ok(Setting::from_parts(text.to_owned(), key, written)),
             None => {
                 let what = "it takes key=value, as in host.processors=2".to_owned();
-                Err(ScenarioError::Setting { setting: text.to_owned(), what })
+                Err(ScenarioError::Setting { setting: text.to_owned(), what, unknown: None })
             }
         }
     }
@@ -86,10 +86,10 @@ pub(super) fn apply(text: &str, settings: &[Setting]) -> Result<Option<Scenario>
     let mut table: Table = text.parse().unwrap_or_default();
     let mut scenario = None;
     for setting in settings {
-        let wrong = |what: String| ScenarioError::Setting { setting: setting.to_string(), what };
-        set(&mut table, setting).map_err(wrong)?;
+        let wrong = |what, unknown| ScenarioError::Setting { setting: setting.to_string(), what, unknown };
+        set(&mut table, setting).map_err(|what| wrong(what, None))?;
         let changed = table.to_string();
-        scenario = Some(Scenario::read(&changed).map_err(|fault| wrong(fault.what))?);
+        scenario = Some(Scenario::read(&changed).map_err(|fault| wrong(fault.what, fault.unknown))?);
     }
     Ok(scenario)
 }
