@@ -28,9 +28,9 @@ static __always_inline int sweep_client(__u32 number, __u32 longest)
 	if (!client || !task)
 		return 0;
 	waited = seconds - task->queued_in;
-	if (client->state == DVTRR_READY && waited >= longest) {
+	if (client->state == DVTRR_READY && waited >= longest && queues_hasten(number)) {
 		task->queued_in = seconds;
-		return queues_hasten(number);
+		return 1;
 	}
 	/* In the moment in which it is queued, or taken, this may seem so. */
 	if (client->state == DVTRR_BLOCKED && waited >= 2 && scx_bpf_dsq_nr_queued(number) > 0) {
