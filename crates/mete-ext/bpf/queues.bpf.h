@@ -188,8 +188,11 @@ static __always_inline int dvtrr_may_run(struct dvtrr *p, __u32 client, __u32 pr
 
 #include "dvtrr_take.h"
 
-#define POLICY \
-	{ .clients = CLIENTS, .domains = DOMAINS, .processors = processor_count, .quantum_ns = settings.quantum_ns }
+#define POLICY                           \
+	{ .clients = CLIENTS,            \
+	  .domains = DOMAINS,            \
+	  .processors = processor_count, \
+	  .quantum_ns = settings.quantum_ns }
 
 /*
  * Here and below are the calls of the policy. They are no inline functions, so that the verifier looks at each of them once

@@ -18,19 +18,23 @@
 __u64 hastened;
 __u64 found;
 
-/* Whether the client went ahead, because it has waited for that long. */
-static __always_inline int sweep_client(__u32 number, __u32 longest)
+/* How many went ahead in this sweep. Not a variable of the loop: the verifier would follow each value. */
+__u32 gone_ahead;
+
+static __always_inline void sweep_client(__u32 number)
 {
+	__u32 longest = gone_ahead < HASTENED_AT_ONCE ? LONG_WAIT : TOO_LONG_WAIT, waited;
 	struct dvtrr_client *client = policy_client(number);
 	struct task *task = task_of(number);
-	__u32 waited;
 
 	if (!client || !task)
-		return 0;
+		return;
 	waited = seconds - task->queued_in;
+	/* One that could not be put ahead at this moment is tried again in the next second. */
 	if (client->state == DVTRR_READY && waited >= longest && queues_hasten(number)) {
 		task->queued_in = seconds;
-		return 1;
+		gone_ahead++;
+		return;
 	}
 	/* In the moment in which it is queued, or taken, this may seem so. */
 	if (client->state == DVTRR_BLOCKED && waited >= 2 && scx_bpf_dsq_nr_queued(number) > 0) {
@@ -38,16 +42,15 @@ static __always_inline int sweep_client(__u32 number, __u32 longest)
 		found++;
 		wake_on(number, task->processor);
 	}
-	return 0;
 }
 
 static int sweep(void *map, int *key, struct timed *timed)
 {
-	__u32 number, gone_ahead = 0;
+	__u32 number;
 
 	seconds++;
-	bpf_for(number, 0, CLIENTS) gone_ahead +=
-		sweep_client(number, gone_ahead < HASTENED_AT_ONCE ? LONG_WAIT : TOO_LONG_WAIT);
+	gone_ahead = 0;
+	bpf_for(number, 0, CLIENTS) sweep_client(number);
 	hastened += gone_ahead;
 	go_on_after(timed, SWEEP_NS);
 	return 0;
