@@ -51,11 +51,11 @@ fn used_by_each(group: &Group) -> HashMap<u32, u64> {
     group.processes().into_iter().filter_map(used).collect()
 }
 
-/// All of the crowd run within the kernel's twenty seconds.
+/// All of the crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds.
 fn assert_none_starves(crowd: &Group) {
     for _ in 0..2 {
         let before = used_by_each(crowd);
-        sleep(Duration::from_secs(18));
+        sleep(Duration::from_secs(25));
         let after = used_by_each(crowd);
         let starved = before.iter().filter(|(process, used)| after.get(process) == Some(used)).count();
         // One is the timeout that ends them, which sleeps.
