@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Link;
-use mete_kernel::{SharedNumbers, Weight, load_skeleton};
+use mete_kernel::{SharedNumbers, Weight, load_skeleton, mirror};
 use mete_policy::Nanoseconds;
 
 use crate::check::check;
@@ -20,7 +20,7 @@ pub struct GroupScheduler {
     // more.
     _link: Link,
     skeleton: ExtSkel<'static>,
-    settings: SharedNumbers<AtomicU64>,
+    settings: SharedNumbers<Settings>,
     counted: Counted,
     ending: Ending,
 }
@@ -39,6 +39,10 @@ pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Na
 pub(crate) fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
     if QUANTA.contains(&quantum) { Ok(quantum) } else { Err(ExtError::Quantum { found: quantum }) }
 }
+
+mirror!(Settings of types::settings {
+    quantum_ns: AtomicU64,
+});
 
 /// What the kernel's side counts. A program writes these numbers, so all of them are read as atomic ones, at their
 /// places.
@@ -148,6 +152,6 @@ impl GroupScheduler {
     }
 }
 
-fn set_quantum(settings: &SharedNumbers<AtomicU64>, quantum: Nanoseconds) {
-    settings.all()[offset_of!(types::settings, quantum_ns)].store(quantum.get(), Ordering::Relaxed);
+fn set_quantum(settings: &SharedNumbers<Settings>, quantum: Nanoseconds) {
+    settings.all()[0].quantum_ns.store(quantum.get(), Ordering::Relaxed);
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::ruler::Ruler;
 use common::{Group, start, start_with, wait_for_hogs};
-use mete_ext::{ExtError, PolicyScheduler};
+use mete_ext::{Ended, ExtError, PolicyScheduler};
 use mete_policy::{CATALOG, by_name};
 
 /// More than go ahead in five seconds, though each of them waits for so long.
@@ -51,16 +51,24 @@ fn used_by_each(group: &Group) -> HashMap<u32, u64> {
     group.processes().into_iter().filter_map(used).collect()
 }
 
-/// All of the crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds.
-fn assert_none_starves(crowd: &Group) {
+/// All of a crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds. The scheduler
+/// says why it has ended, and how many tasks it has had go ahead.
+fn assert_none_starves(did: impl Fn() -> (Option<Ended>, u64)) {
+    let (few, crowd) = crowd();
     for _ in 0..2 {
-        let before = used_by_each(crowd);
+        let before = used_by_each(&crowd);
         sleep(Duration::from_secs(25));
-        let after = used_by_each(crowd);
+        let after = used_by_each(&crowd);
         let starved = before.iter().filter(|(process, used)| after.get(process) == Some(used)).count();
         // One is the timeout that ends them, which sleeps.
         assert!(before.len() >= CROWD && starved <= 1, "{starved} of {} have not run", before.len());
     }
+    let (ended, hastened) = did();
+    println!("{hastened} went ahead");
+    assert_eq!(ended, None);
+    assert!(hastened >= CROWD as u64, "{hastened} went ahead");
+    // The others end sooner without it.
+    drop(few);
 }
 
 #[test]
@@ -68,28 +76,20 @@ fn vtrr_7_none_of_many_starves_however_small_its_share_is() {
     let Some((scheduler, _alone)) = start("vtrr_7_none_of_many_starves_however_small_its_share_is") else {
         return;
     };
-    let (few, crowd) = crowd();
-    assert_none_starves(&crowd);
-    let status = scheduler.status();
-    println!("{status:?}");
-    assert_eq!(status.ended, None);
-    assert!(status.hastened >= CROWD as u64, "{status:?}");
-    // The others end sooner without it.
-    drop(few);
+    assert_none_starves(|| {
+        let status = scheduler.status();
+        (status.ended, status.hastened)
+    });
 }
 
 #[test]
 fn new_1_none_of_many_starves_whatever_the_policy_decides() {
     let name = "new_1_none_of_many_starves_whatever_the_policy_decides";
     let Some((scheduler, _alone)) = start_with(name, policy("group-vtrr")) else { return };
-    let (few, crowd) = crowd();
-    assert_none_starves(&crowd);
-    let status = scheduler.status();
-    println!("{status:?}");
-    assert_eq!(status.ended, None);
-    assert!(status.hastened >= CROWD as u64, "{status:?}");
-    // The others end sooner without it.
-    drop(few);
+    assert_none_starves(|| {
+        let status = scheduler.status();
+        (status.ended, status.hastened)
+    });
 }
 
 /// A task that computes on the second processor, ahead of all ordinary ones, until this is dropped, or for a minute.

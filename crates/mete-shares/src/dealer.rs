@@ -131,9 +131,8 @@ impl Dealer {
         {
             self.means = weights;
         }
-        let meanwhile = if matches!(self.means, Means::Weights(_)) { ", by weights" } else { "" };
         let verdict = format!("sched_ext rules no more: {}", ended.verdict());
-        self.fallback.fail(is_outside, verdict, meanwhile);
+        self.fallback.fail(is_outside, verdict, self.means.meanwhile());
         self.count_from_here();
     }
 
@@ -159,8 +158,7 @@ impl Dealer {
                 self.count_from_here();
             }
             Err(error) => {
-                let meanwhile = if matches!(self.means, Means::Weights(_)) { ", by weights" } else { "" };
-                self.fallback.fail(self.fallback.is_outside(), error.to_string(), meanwhile);
+                self.fallback.fail(self.fallback.is_outside(), error.to_string(), self.means.meanwhile());
             }
         }
     }

@@ -71,6 +71,11 @@ impl Means {
         }
     }
 
+    /// How the kernel's own scheduler rules until another try, behind "the kernel's own scheduler rules".
+    pub fn meanwhile(&self) -> &'static str {
+        if matches!(self, Means::Weights(_)) { ", by weights" } else { "" }
+    }
+
     /// Why a scheduler of sched_ext rules no more, if it does not.
     pub fn ended(&self) -> Option<Ended> {
         match self {

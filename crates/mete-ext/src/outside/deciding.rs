@@ -102,11 +102,6 @@ impl Deciding {
         used.map_or(Duration::ZERO, Duration::from_nanos)
     }
 
-    /// What it has done, and what was done before.
-    pub fn done(&self) -> Done {
-        self.shared.done()
-    }
-
     /// Has the thread end. One whose policy hangs does not: it goes on by itself, with what it uses, and schedules
     /// nothing any more.
     pub fn end(&mut self, wait: bool) {

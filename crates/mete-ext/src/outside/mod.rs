@@ -290,7 +290,7 @@ impl PolicyScheduler {
             deciding.shared.stops.store(true, Ordering::Release);
             return Ok(true);
         };
-        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.done())?;
+        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.shared.done())?;
         next.shared.swap.note(failure);
         next.announce(&self.memory);
         next.hand_over(&self.memory);
@@ -305,7 +305,7 @@ impl PolicyScheduler {
         let counts = self.memory.counts();
         let (done, (policy, failure)) = {
             let deciding = lock(&self.deciding);
-            (deciding.done(), deciding.shared.swap.state())
+            (deciding.shared.done(), deciding.shared.swap.state())
         };
         PolicyStatus {
             policy,
