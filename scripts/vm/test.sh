@@ -12,11 +12,13 @@ set -uo pipefail
 . "$(dirname "$0")/../env.sh"
 
 # test_programs CRATE [PROGRAM]: those that cargo says it built, one path a line; the build's own messages go to stderr.
+# Built with the whole workspace, as the other tests are: for one crate alone, its dependencies would have other features, and
+# be compiled once more.
 test_programs() {
 	(
 		set -o pipefail
-		cargo test --manifest-path "$root/Cargo.toml" --package "$1" --test "${2:-*}" --no-run --message-format=json-render-diagnostics |
-			sed -n '/"test":true/s/.*"executable":"\([^"]*\)".*/\1/p'
+		cargo test --manifest-path "$root/Cargo.toml" --workspace --test "${2:-*}" --no-run --message-format=json-render-diagnostics |
+			sed -n "/crates\/$1#.*\"test\":true/s/.*\"executable\":\"\([^\"]*\)\".*/\1/p"
 	)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | item | for |
 //! |---|---|
+//! | [`csv`] | fields of comma-separated values |
 //! | [`draft`], [`folder_draft`] | files and folders that appear whole or not at all |
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
@@ -17,6 +18,7 @@
 #![cfg(target_os = "linux")]
 
 mod causes;
+pub mod csv;
 pub mod draft;
 pub mod folder;
 pub mod folder_draft;

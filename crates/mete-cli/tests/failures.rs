@@ -93,7 +93,7 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
             "web=cgroup:/PATH,share=NUMBER",
         ),
         (
-            [&vtrr[..], &["--by", "ext", "--domain", "web=pid:1,share=3"]].concat(),
+            [&vtrr[..], &["--by", "sched_ext", "--domain", "web=pid:1,share=3"]].concat(),
             "web=cgroup:/PATH,share=NUMBER",
         ),
         ([&vtrr[..], &["--by", "dispatcher"]].concat(), "without a domain"),

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use mete_base::csv;
 use mete_trace::{Account, Gap, ReadError, Record, Trace, Value};
 
 use crate::table::columns::Columns;
@@ -27,15 +28,6 @@ impl<W: io::Write> Csv<W> {
         Csv { out: TextWriter::new(to), columns: None, fields: 0 }
     }
 
-    fn cell(&mut self, text: &str) {
-        // Only these need quotes. A quote in the text is doubled.
-        if text.contains(['"', ',', '\n', '\r']) {
-            self.out.text("\"").text(&text.replace('"', "\"\"")).text("\"");
-        } else {
-            self.out.text(text);
-        }
-    }
-
     fn value(&mut self, value: Option<&Value<'_>>) {
         match value {
             Some(Value::Unsigned(number)) => _ = self.out.number(*number),
@@ -43,7 +35,7 @@ impl<W: io::Write> Csv<W> {
             Some(Value::Address(address)) => _ = self.out.address(*address),
             Some(Value::Signed(number)) => _ = self.out.signed(*number),
             Some(Value::Float(number)) => _ = self.out.float(*number),
-            Some(Value::Text(text)) => self.cell(text),
+            Some(Value::Text(text)) => _ = self.out.text(&csv::field(text)),
             Some(Value::Bytes(bytes)) => _ = self.out.hexadecimal(bytes),
             None => {}
         }

@@ -12,6 +12,7 @@
 #include "sweep.bpf.h"
 #include "dump.bpf.h"
 #include "ending.bpf.h"
+#include "release.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -179,15 +180,6 @@ void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
 }
 
 /*
- * A task of a higher class has taken the processor. Those that were to run here next are queued again, so that other
- * processors can take them.
- */
-void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
-{
-	scx_bpf_reenqueue_local();
-}
-
-/*
  * Without these two, the kernel would end the scheduler when a processor comes or goes. The kernel itself moves the tasks of
  * one that goes: it takes them out of their queues and puts them back elsewhere. A queue that is empty needs no care.
  */
@@ -197,11 +189,6 @@ void SLEEPABLE(cpu_online, s32 cpu)
 
 void SLEEPABLE(cpu_offline, s32 cpu)
 {
-}
-
-s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
-{
-	return give_number(p);
 }
 
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */

@@ -27,11 +27,6 @@ void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
 	tell_of(p, ROW_CHANGED, client, task);
 }
 
-s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
-{
-	return give_number(p);
-}
-
 /* From here on the policy schedules the task. */
 static __always_inline void join(struct task_struct *p, __u32 client, struct task *task)
 {

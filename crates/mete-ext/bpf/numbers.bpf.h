@@ -74,6 +74,12 @@ static __always_inline s32 give_number(struct task_struct *p)
 	return 0;
 }
 
+/* A task that may be scheduled one day. */
+s32 SLEEPABLE(init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return give_number(p);
+}
+
 /* The task has none any more. */
 static __always_inline void take_number_back(struct task_struct *p)
 {

@@ -19,6 +19,7 @@
 #include "ending.bpf.h"
 #include "looks.bpf.h"
 #include "membership.bpf.h"
+#include "release.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -198,15 +199,6 @@ bool OPERATION(give_way, struct task_struct *from, struct task_struct *to)
 		task->has_yielded = 1;
 	from->scx.slice = 0;
 	return 0;
-}
-
-/*
- * A task of a higher class has taken the processor. Those that were to run here next are queued again, so that other
- * processors can take them.
- */
-void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
-{
-	scx_bpf_reenqueue_local();
 }
 
 /*

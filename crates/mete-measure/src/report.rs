@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use mete_base::csv;
 use serde::{Serialize, Serializer};
 
 use crate::machine::Machine;
@@ -159,7 +160,7 @@ impl Report {
                 Some(Verdict::TooNoisy) => "too noisy".to_owned(),
                 _ => row.holds.map(|holds| holds.to_string()).unwrap_or_default(),
             };
-            let (name, note) = (quoted(&row.name), quoted(&row.note));
+            let (name, note) = (csv::field(&row.name), csv::field(&row.note));
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
@@ -175,13 +176,4 @@ impl Report {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn finite<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     end.filter(|end| end.is_finite()).serialize(serializer)
-}
-
-/// A field of comma-separated values.
-pub fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }

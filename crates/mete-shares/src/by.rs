@@ -1,6 +1,6 @@
 //! The means by name.
 
-/// By what shares are enforced.
+/// A means by which shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// For control groups, the first of the others that this kernel has and that can run the policy; for
@@ -8,7 +8,7 @@ pub enum By {
     #[default]
     Auto,
     /// By sched_ext: group VTRR inside the kernel, other policies outside it.
-    Ext,
+    SchedExt,
     /// Weights of control groups.
     Cgroup,
     /// The policy outside the kernel, by scheduling classes of threads.
@@ -17,28 +17,34 @@ pub enum By {
 
 impl By {
     /// All of them.
-    pub const ALL: [By; 4] = [By::Auto, By::Ext, By::Cgroup, By::Dispatcher];
+    pub const ALL: [By; 4] = [By::Auto, By::SchedExt, By::Cgroup, By::Dispatcher];
 
-    /// Its name.
+    /// Its name, as the status has it, too.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             By::Auto => "auto",
-            By::Ext => "ext",
+            By::SchedExt => "sched_ext",
             By::Cgroup => "cgroup",
             By::Dispatcher => "dispatcher",
         }
     }
 
+    /// Another name that is taken for it.
+    #[must_use]
+    pub fn short(self) -> Option<&'static str> {
+        (self == By::SchedExt).then_some("ext")
+    }
+
     /// The one of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<By> {
-        By::ALL.into_iter().find(|by| by.name() == name)
+        By::ALL.into_iter().find(|by| by.name() == name || by.short() == Some(name))
     }
 
     /// Whether it gives shares to control groups only.
     #[must_use]
     pub fn is_for_groups(self) -> bool {
-        matches!(self, By::Ext | By::Cgroup)
+        matches!(self, By::SchedExt | By::Cgroup)
     }
 }

@@ -30,7 +30,7 @@ const LARGEST: u64 = 256 * 1024;
 pub struct Config {
     /// The policy.
     pub policy: SharePolicy,
-    /// By what shares are enforced.
+    /// The means by which shares are enforced.
     pub by: Option<By>,
     /// Where the parameters are mounted.
     pub parameters: Option<PathBuf>,
@@ -175,6 +175,9 @@ mod tests {
         };
         assert_eq!(parse(text), Ok(expected));
         assert_eq!(parse(""), Ok(Config::default()));
+        for by in ["sched_ext", "ext"] {
+            assert_eq!(parse(&format!("by = '{by}'")).unwrap().by, Some(By::SchedExt));
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Dealer {
         let (means, because) = match (by, policy) {
             (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, &domains)?, None),
             (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
-            (By::Ext, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
+            (By::SchedExt, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
             (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, &domains) {
                 Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
                     if !domains.is_empty() =>
@@ -60,7 +60,7 @@ impl Dealer {
                 }
                 means => (means?, None),
             },
-            (By::Ext, _) => (Means::ext(&domains)?, None),
+            (By::SchedExt, _) => (Means::ext(&domains)?, None),
             (By::Cgroup, _) => (Means::weights(&domains)?, None),
             (By::Auto, _) => match Means::ext(&domains) {
                 Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
@@ -337,7 +337,7 @@ impl Dealer {
     }
 }
 
-/// By what it deals, how closely that keeps shares, and why it is not by something better.
+/// The means that rules, how closely it keeps shares, and why it is not a better one.
 impl fmt::Display for Dealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(because) = &self.because {

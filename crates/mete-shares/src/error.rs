@@ -19,7 +19,7 @@ pub enum DealError {
     Dispatcher(#[from] DispatchError),
     /// By sched_ext or by weights, which serve control groups only.
     #[error(
-        "ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher gives shares to others, too"
+        "sched_ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher gives shares to others, too"
     )]
     NoGroup {
         /// The domain.
@@ -75,17 +75,17 @@ pub enum DealError {
     /// The quantum cannot be set.
     #[error("by {by} the quantum cannot be set while it deals")]
     FixedQuantum {
-        /// By what it deals.
+        /// The means that rules.
         by: &'static str,
     },
     /// Another policy cannot take over from this one.
     #[error(
-        "{policy} by {by} cannot be replaced while it rules; start mete schedule --policy NAME --by ext for that"
+        "{policy} by {by} cannot be replaced while it rules; start mete schedule --policy NAME --by sched_ext for that"
     )]
     NotReplaced {
         /// The policy that rules.
         policy: &'static str,
-        /// By what it deals.
+        /// The means that rules.
         by: &'static str,
     },
     /// The policy is not in the catalogue.

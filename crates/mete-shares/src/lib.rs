@@ -1,6 +1,6 @@
-//! Shares of processor time for domains, by whatever this kernel offers.
+//! Shares of processor time for domains, by the means that this kernel offers.
 //!
-//! A [`Dealer`] gives domains their shares and says by what it does, and how closely that can keep them:
+//! A [`Dealer`] gives domains their shares and says which means it uses, and how closely that can keep them:
 //!
 //! | by | gives | acts | keeps shares |
 //! |---|---|---|---|

@@ -9,6 +9,7 @@ use mete_policy::{Entry, Nanoseconds};
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
 
+use crate::by::By;
 use crate::error::DealError;
 use crate::given::Work;
 use crate::group::Group;
@@ -64,9 +65,9 @@ impl Means {
 
     pub fn name(&self) -> &'static str {
         match self {
-            Means::Ext(_) | Means::Outside(_) => "sched_ext",
-            Means::Weights(_) => "cgroup",
-            Means::Dispatcher(_) => "dispatcher",
+            Means::Ext(_) | Means::Outside(_) => By::SchedExt.name(),
+            Means::Weights(_) => By::Cgroup.name(),
+            Means::Dispatcher(_) => By::Dispatcher.name(),
             Means::Kernel => "kernel",
         }
     }
@@ -169,7 +170,7 @@ impl Means {
         }
     }
 
-    /// By what it deals, and how closely that keeps shares.
+    /// The means that rules, and how closely it keeps shares.
     pub fn say(&self, policy: SharePolicy, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Means::Ext(_) => write!(

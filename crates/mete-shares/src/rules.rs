@@ -1,4 +1,4 @@
-//! What can be dealt by what: the rules that can be told before anything is started.
+//! Which means serve which policies and domains, as far as that can be told before anything is started.
 
 use mete_sched::domains::SharedDomain;
 
@@ -26,4 +26,53 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
         return Err(DealError::NoDomains);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUP: &str = "web=cgroup:/,share=3";
+    const PROCESS: &str = "shell=pid:1";
+    const BOTH: &str = "both=cgroup:/,pid:1";
+
+    /// What is said about this policy by each of the means, in the order of [`By::ALL`].
+    fn said(policy: &str, domains: &[&str]) -> [&'static str; 4] {
+        let policy = SharePolicy::named(policy).unwrap();
+        let domains: Vec<_> =
+            domains.iter().map(|text| SharedDomain::parse(text.as_ref()).unwrap()).collect();
+        By::ALL.map(|by| match check(by, policy, &domains) {
+            Ok(()) => "goes",
+            Err(DealError::NotByWeights { .. }) => "not by weights",
+            Err(DealError::NoGroup { .. }) => "no group",
+            Err(DealError::NoDomains) => "no domains",
+            Err(other) => panic!("{other}"),
+        })
+    }
+
+    #[test]
+    fn vtrr_7_what_goes_with_which_means() {
+        // auto, sched_ext, cgroup, dispatcher
+        for (policy, domains, expected) in [
+            ("vtrr", &[][..], ["goes", "goes", "no domains", "no domains"]),
+            ("vtrr", &[GROUP], ["goes"; 4]),
+            ("vtrr", &[PROCESS], ["goes", "no group", "no group", "goes"]),
+            ("vtrr", &[BOTH], ["goes", "no group", "no group", "goes"]),
+            ("vtrr", &[GROUP, PROCESS], ["goes", "no group", "no group", "goes"]),
+            ("stride", &[], ["no domains", "goes", "not by weights", "no domains"]),
+            ("stride", &[GROUP], ["goes", "goes", "not by weights", "goes"]),
+            ("stride", &[PROCESS], ["goes", "no group", "not by weights", "goes"]),
+            ("stride", &[GROUP, PROCESS], ["goes", "no group", "not by weights", "goes"]),
+        ] {
+            assert_eq!(said(policy, domains), expected, "{policy} {domains:?}");
+        }
+    }
+
+    /// What is named is what is wrong, not what comes first.
+    #[test]
+    fn vtrr_7_the_domain_that_is_no_group_is_named() {
+        let domains = [GROUP, PROCESS].map(|text| SharedDomain::parse(text.as_ref()).unwrap());
+        let error = check(By::SchedExt, SharePolicy::GroupVtrr, &domains).unwrap_err();
+        assert!(error.to_string().contains("shell=cgroup:/PATH"), "{error}");
+    }
 }

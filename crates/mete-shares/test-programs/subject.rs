@@ -1,4 +1,4 @@
-//! `auto|ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and
+//! `auto|sched_ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and
 //! waits. For each line on its input it prints what acts, whether it rules, and for each group what was
 //! wanted and given, in percent; a line `NAME=SHARE` sets a share first, and `policy NAME` a policy. For a line `failed` it
 //! prints how often sched_ext was started again and what has failed last. At the end of its input it prints what was

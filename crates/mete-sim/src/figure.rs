@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use mete_base::csv;
 use mete_policy::Nanoseconds;
 
 use crate::client_report::ClientReport;
@@ -98,9 +99,9 @@ pub fn csv(cells: &[Cell]) -> String {
         let values = cell.values.iter().map(Setting::to_string).collect::<Vec<_>>().join(" ");
         for report in &cell.reports {
             for client in &report.clients {
-                let [values, name] = [&values, &client.name].map(|text| text.replace('"', "\"\""));
+                let [values, name] = [&values, &client.name].map(|text| csv::quoted(text));
                 // Writing to a string cannot fail.
-                let _ = write!(text, "\"{values}\",{},{},\"{name}\"", cell.policy, report.seed);
+                let _ = write!(text, "{values},{},{},{name}", cell.policy, report.seed);
                 for Figure { value, .. } in &FIGURES {
                     let _ =
                         write!(text, ",{}", value(client).map(|it| format!("{it:.6}")).unwrap_or_default());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::failure;
@@ -32,10 +32,11 @@ pub struct ScheduleOptions {
     /// [default: affinity, or with --config vtrr]
     #[arg(long, value_name = "NAME", value_parser = live_policy)]
     policy: Option<LivePolicy>,
-    /// By what shares are enforced: ext is sched_ext, cgroup are weights of control groups, dispatcher are
-    /// scheduling classes of threads, auto is the first of these that can serve the domains [default: auto]
+    /// The means by which shares are enforced: sched_ext (a scheduler in the kernel), cgroup (weights of control
+    /// groups), dispatcher (scheduling classes of threads), or auto, the first of these that can serve the
+    /// domains [default: auto]
     #[arg(long, hide_possible_values = true,
-        value_parser = PossibleValuesParser::new(By::ALL.map(By::name)).map(|name| By::named(&name).unwrap_or_default()))]
+        value_parser = PossibleValuesParser::new(By::ALL.map(possible)).map(|name| By::named(&name).unwrap_or_default()))]
     by: Option<By>,
     /// A file with domains, their shares, and what --policy, --by and --parameters say: see
     /// docs/recipes/shares.md. What is on the command line comes first
@@ -128,13 +129,13 @@ interrupts and by packets from elsewhere are not counted, so a driver that is re
 container needs probes. The objects of --json are described in docs/json.md.
 
 vtrr: A domain has the part of the processors that its share says beside the others, whatever the
-number of its tasks. With --by ext, group virtual-time round robin schedules all ordinary tasks of the
+number of its tasks. With --by sched_ext, group virtual-time round robin schedules all ordinary tasks of the
 machine, inside the kernel, by sched_ext (Linux 6.12); domains are control groups, and a group without
 --domain has its cpu.weight, of which 100 are a share of 1. With --by cgroup, the kernel's own scheduler
 does, told by the groups' weights. With --by dispatcher, the same policy outside the kernel puts threads
 of any processes in front of all others. Everything is as before at the end, also after kill -9.
 
-Other policies: With --by ext, the policy schedules all ordinary tasks from outside the kernel, in quanta of
+Other policies: With --by sched_ext, the policy schedules all ordinary tasks from outside the kernel, in quanta of
 4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher, as vtrr.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
@@ -143,6 +144,11 @@ pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<Exi
         LivePolicy::Affinity => affinity::run(options, output),
         LivePolicy::Shares(policy) => shares::run(options, policy, output),
     }
+}
+
+/// What `--by` can be. Error messages and completions show no alias.
+fn possible(by: By) -> PossibleValue {
+    PossibleValue::new(by.name()).aliases(by.short())
 }
 
 impl ScheduleOptions {

@@ -1,4 +1,4 @@
-//! `mete schedule --policy vtrr`: domains have their shares, by whatever this kernel offers.
+//! `mete schedule --policy vtrr`: domains have their shares, by the means that this kernel offers.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -37,7 +37,7 @@ pub struct Kernel {
     areas: LogAreas,
     clocks: Mapping,
     pub(crate) skeleton: MeteSkel<'static>,
-    /// By what the programs divide processes into kinds, or did at last.
+    /// The rule by which the programs divide processes into kinds, or did at last.
     divided_by: Option<DividedBy>,
 }
 

@@ -1,6 +1,6 @@
 //! Distributions, in the form that the paper shows.
 
-use mete_measure::report::quoted;
+use mete_base::csv;
 use mete_measure::statistics::quantile;
 use mete_plot::Series;
 use serde::{Serialize, Serializer};
@@ -68,7 +68,7 @@ impl Serialize for Distribution {
 
 /// Curves as comma-separated values. `across` names the quantity on the horizontal axis.
 pub fn file(series: &[Series], across: &str) -> StudyFile {
-    let points = series.iter().flat_map(|of| of.points.iter().map(|point| (quoted(&of.name), point)));
+    let points = series.iter().flat_map(|of| of.points.iter().map(|point| (csv::field(&of.name), point)));
     let lines = points.map(|(name, (value, percent))| format!("{name},{value:.4},{percent}\n"));
     let text = format!("of,{across},percent\n") + &lines.collect::<String>();
     ("distribution.csv".to_owned(), text)

@@ -13,10 +13,10 @@ use super::latency::{DOMAINS, late, parts, series};
 use super::stage::{Means, OfMeans, Run, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
-const INSIDE: Means = Means::Dealt(By::Ext, "vtrr");
-const OUTSIDE: Means = Means::Dealt(By::Ext, "distributed-vtrr-kernel");
+const INSIDE: Means = Means::Dealt(By::SchedExt, "vtrr");
+const OUTSIDE: Means = Means::Dealt(By::SchedExt, "distributed-vtrr-kernel");
 const MEANS: [Means; 4] =
-    [Means::Dealt(By::Cgroup, "vtrr"), INSIDE, OUTSIDE, Means::Dealt(By::Ext, "group-vtrr")];
+    [Means::Dealt(By::Cgroup, "vtrr"), INSIDE, OUTSIDE, Means::Dealt(By::SchedExt, "group-vtrr")];
 /// How late the sleeper may be in the middle and at the 99th percentile, in microseconds, and what a share
 /// may be off, in points.
 const MOST_LATE_US: [f64; 2] = [600.0, 1100.0];

@@ -33,7 +33,7 @@ pub(crate) struct Part {
     pub domain: usize,
 }
 
-/// By what the processor is dealt out.
+/// The means by which the processor is dealt out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     /// The kernel's own scheduler. Each member has this nice value for its domain.

@@ -1,6 +1,7 @@
 //! The cases as data: for the layout of the page, and as comma-separated values.
 
-use mete_measure::report::{Report, quoted};
+use mete_base::csv;
+use mete_measure::report::Report;
 use mete_sim::metrics::Estimate;
 use serde_json::{Value, json};
 
@@ -40,7 +41,8 @@ pub(super) fn csv<B>(found: &Ran<B>, measures: &[Measure], report: &Report) -> S
     let all = found.cases.iter().flat_map(|ran| measures.iter().map(move |measure| (ran, measure)));
     let lines = all.filter_map(|(ran, measure)| {
         let Estimate { mean, half_width, samples, .. } = ran.estimate(measure)?;
-        let (case, name, unit) = (quoted(&ran.case.label()), quoted(measure.name), measure.unit);
+        let (label, name, unit) = (ran.case.label(), csv::field(measure.name), measure.unit);
+        let case = csv::field(&label);
         // One run has no interval: its field is empty.
         let half = half_width.map_or(String::new(), |half| format!("{half:.4}"));
         Some(format!("{case},{name},{unit},{mean:.4},{half},{samples}\n"))

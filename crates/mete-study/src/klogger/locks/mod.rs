@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use mete_base::csv;
 use mete_base::progress::Progress;
-use mete_measure::report::quoted;
 use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use mete_trace::Symbols;
@@ -128,7 +128,7 @@ fn csv(curves: &[Curve]) -> String {
     let points = curves.iter().flat_map(|curve| curve.points.iter().map(|point| (curve.load, point)));
     let lines = points.flat_map(|(load, (parallel, waited))| {
         let locks = waited.by_lock.iter();
-        locks.map(move |(lock, percent)| format!("{load},{parallel},{},{percent:.6}\n", quoted(lock)))
+        locks.map(move |(lock, percent)| format!("{load},{parallel},{},{percent:.6}\n", csv::field(lock)))
     });
     String::from("load,at_once,lock,percent\n") + &lines.collect::<String>()
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use mete_base::csv;
 use mete_base::progress::Progress;
 use mete_measure::processor::{self, Pinned};
-use mete_measure::report::quoted;
 use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn distribution(found: &[ReaderResult], report: &Report) -> String {
         let mut counts = BTreeMap::new();
         result.trials.iter().for_each(|trials| *counts.entry(*trials as u64).or_insert(0u64) += 1);
         for (trials, analyses) in counts {
-            let name = quoted(result.scheme.name());
+            let name = csv::field(result.scheme.name());
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name},{},{},{trials},{analyses}", result.load.name(), result.bytes);
         }
