@@ -244,14 +244,15 @@ static __always_inline void adopt_share(__u32 number)
 s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
 	struct dvtrr policy = POLICY;
-	__u32 parent = domain_above(cgrp), domain;
+	__u32 parent = domain_above(cgrp), domain, weight;
 	s32 error = give_domain_number(cgrp, &domain);
 
 	if (error)
 		return error;
 	shares[masked(domain, DOMAINS)].cgroup = cgrp->kn->id;
-	shares[masked(domain, DOMAINS)].weight = args->weight;
-	dvtrr_add_domain(&policy, masked(domain, DOMAINS), masked(parent, DOMAINS), args->weight);
+	weight = weight_of(cgrp, args->weight);
+	shares[masked(domain, DOMAINS)].weight = weight;
+	dvtrr_add_domain(&policy, masked(domain, DOMAINS), masked(parent, DOMAINS), weight);
 	return 0;
 }
 
@@ -304,7 +305,7 @@ s32 SLEEPABLE(init)
 
 	begin_numbers();
 	bpf_for(number, 0, QUEUES) dvtrr_begin_queue(&queues[masked(number, QUEUES)]);
-	bpf_for(number, 0, ENTITIES) dvtrr_begin_member(&members[masked(number, ENTITIES)]);
+	bpf_for(number, 0, MEMBERS) dvtrr_begin_member(&members[masked(number, MEMBERS)]);
 	bpf_for(number, 0, PROCESSORS)
 	{
 		struct processor *processor = processor_at(number);

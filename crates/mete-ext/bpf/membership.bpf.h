@@ -96,7 +96,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 	domain = &domains[masked(number, DOMAINS)];
 	domain->cgroup = cgrp->kn->id;
 	domain->parent = parent;
-	domain->weight = args->weight;
+	domain->weight = weight_of(cgrp, args->weight);
 	domain->set = 0;
 	domain->is_known = 1;
 	tell(ROW_DOMAIN, number, 0, 0);

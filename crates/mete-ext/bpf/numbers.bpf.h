@@ -18,11 +18,19 @@
  * An index that the verifier sees to be below a power of two. The compiler, which may know that it is, must not leave the
  * mask out: the verifier follows no comparison of another copy.
  */
-static __always_inline __u32 masked(__u32 number, __u32 size)
+static __always_inline __u32 masked_below(__u32 number, __u32 size)
 {
 	asm volatile("" : "+r"(number));
 	return number & (size - 1);
 }
+
+/* Below another size, different numbers would become the same. */
+#define masked(number, size)                                                        \
+	({                                                                          \
+		_Static_assert(((size) & ((size) - 1)) == 0,                        \
+			       "a mask bounds an index below a power of two only"); \
+		masked_below(number, size);                                         \
+	})
 
 /* Numbers that no task and no cgroup has. The maps have locks of their own, so any operation may use them. */
 struct {
@@ -122,6 +130,31 @@ static __always_inline __u32 domain_above(struct cgroup *cgrp)
 		bpf_cgroup_release(above);
 	}
 	return parent;
+}
+
+/* The kernel's own scheduler counts this for a weight of 100. */
+#define ORDINARY_SHARES (1024u << 10)
+
+/*
+ * The weight of a cgroup when it comes, as cpu.weight has it. What the kernel tells may be outdated, because it takes no notes
+ * while its own scheduler rules; on Linux 6.12 it tells 0 of each cgroup from that time. So the weight is what its own
+ * scheduler goes by, where that can be read.
+ */
+static __always_inline __u32 weight_of(struct cgroup *cgrp, __u32 told)
+{
+	__u32 nth = bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id);
+	void *states = (void *)cgrp + bpf_core_field_offset(struct cgroup, subsys);
+	struct task_group *group = 0;
+	__u64 shares = 0, weight;
+
+	if (bpf_core_field_exists(struct task_group, shares) &&
+	    !bpf_probe_read_kernel(&group, sizeof(group), states + nth * sizeof(group)) && group)
+		bpf_core_read(&shares, sizeof(shares), &group->shares);
+	weight = (shares * 100 + ORDINARY_SHARES / 2) / ORDINARY_SHARES;
+	/* A cgroup that may run where others idle counts less than the smallest weight. */
+	if (shares)
+		return weight ? weight : 1;
+	return told ? told : 100;
 }
 
 /* What is handed to set_share(): a cgroup, and a share from outside, or (0) none any more. */

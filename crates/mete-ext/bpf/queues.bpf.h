@@ -11,8 +11,12 @@
 #include "numbers.bpf.h"
 
 #define QUEUES (PROCESSORS * DOMAINS)
-/* Accounts and members: those of clients, and behind them of domains, in each processor's queues or once. */
-#define ENTITIES (CLIENTS + QUEUES)
+/* Of clients, and behind them of domains: an account each, and a member for each queue. Powers of two, as above. */
+#define ACCOUNTS (2 * CLIENTS)
+#define MEMBERS (2 * QUEUES)
+
+_Static_assert(CLIENTS + DOMAINS <= ACCOUNTS && CLIENTS + QUEUES <= MEMBERS,
+	       "each client and each domain has a place");
 
 /* What the owner may change while the scheduler rules. */
 struct settings {
@@ -94,10 +98,10 @@ __u64 idle;
 struct processor processors[PROCESSORS] SEC(".bss.processors");
 struct task tasks[CLIENTS] SEC(".bss.tasks");
 struct dvtrr_client clients[CLIENTS] SEC(".bss.clients");
-struct dvtrr_account accounts[ENTITIES] SEC(".bss.accounts");
+struct dvtrr_account accounts[ACCOUNTS] SEC(".bss.accounts");
 struct dvtrr_domain domains[DOMAINS] SEC(".bss.domains");
 struct dvtrr_queue queues[QUEUES] SEC(".bss.queues");
-struct dvtrr_member members[ENTITIES] SEC(".bss.members");
+struct dvtrr_member members[MEMBERS] SEC(".bss.members");
 
 static __always_inline struct processor *processor_at(__u32 processor)
 {
@@ -111,7 +115,7 @@ static __always_inline struct dvtrr_client *dvtrr_client_at(struct dvtrr *p, __u
 
 static __always_inline struct dvtrr_account *dvtrr_account_at(struct dvtrr *p, __u32 number)
 {
-	return number < ENTITIES ? &accounts[masked(number, ENTITIES)] : 0;
+	return number < ACCOUNTS ? &accounts[masked(number, ACCOUNTS)] : 0;
 }
 
 static __always_inline struct dvtrr_domain *dvtrr_domain_at(struct dvtrr *p, __u32 number)
@@ -126,7 +130,7 @@ static __always_inline struct dvtrr_queue *dvtrr_queue_at(struct dvtrr *p, __u32
 
 static __always_inline struct dvtrr_member *dvtrr_member_at(struct dvtrr *p, __u32 number)
 {
-	return number < ENTITIES ? &members[masked(number, ENTITIES)] : 0;
+	return number < MEMBERS ? &members[masked(number, MEMBERS)] : 0;
 }
 
 static __always_inline __u32 *dvtrr_running_at(struct dvtrr *p, __u32 processor)
@@ -167,7 +171,7 @@ static __always_inline int dvtrr_replace(__u64 *word, __u64 before, __u64 after)
 
 static __always_inline __u32 dvtrr_index(__u32 number, __u32 size)
 {
-	return masked(number, size);
+	return masked_below(number, size);
 }
 
 /* One, as far as the verifier knows any number. */

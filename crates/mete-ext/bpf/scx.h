@@ -99,9 +99,21 @@ struct kernfs_node {
 	u64 id;
 };
 
+enum cgroup_subsys_id {
+	cpu_cgrp_id,
+};
+
+struct cgroup_subsys_state;
+
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup_subsys_state *subsys[1];
+};
+
+/* What the kernel's own scheduler knows of a cgroup; the state of the controller is its first member. */
+struct task_group {
+	unsigned long shares;
 };
 
 enum scx_exit_kind {

@@ -7,7 +7,8 @@ mod common;
 
 use std::collections::HashMap;
 use std::fs;
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -24,48 +25,46 @@ fn policy(name: &str) -> impl FnOnce() -> Result<PolicyScheduler, ExtError> {
     move || PolicyScheduler::start(entry)
 }
 
-/// A hog with almost all of the first processor, and a crowd with the rest.
+/// A hog with almost all of the first processor, and a crowd of threads with the rest.
 fn crowd() -> (Group, Group) {
     let mut crowd = Group::top("mete-crowd", 10_000);
     let script = format!(
-        "echo $$ >{}/cgroup.procs && exec taskset -c 0 timeout 600 sh -c 'n=1; while [ $n -lt {CROWD} ]; do n=$((n + 1)); (while :; do :; done) & done; while :; do :; done'",
-        crowd.path.display()
+        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {CROWD} 600",
+        crowd.path.display(),
+        env!("CARGO_BIN_EXE_mete-ext-crowd")
     );
-    crowd.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
-    let begin = Instant::now();
-    while crowd.processes().len() < CROWD {
-        assert!(begin.elapsed() < Duration::from_secs(300), "{} tasks", crowd.processes().len());
-        sleep(Duration::from_millis(100));
-    }
+    let mut program = Command::new("sh").arg("-c").arg(script).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    crowd.members.push(program);
     // Now that all are there.
     crowd.set_weight(1);
     (Group::top("mete-few", 10_000).hogs(1, Some(0)), crowd)
 }
 
-/// What each task of a group has used, in nanoseconds.
+/// What each thread of a group has used, in nanoseconds.
 fn used_by_each(group: &Group) -> HashMap<u32, u64> {
-    let used = |process: u32| {
-        let text = fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
-        Some((process, text.split(' ').next()?.parse().ok()?))
+    let threads = fs::read_to_string(group.path.join("cgroup.threads")).unwrap();
+    let used = |thread: u32| {
+        let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+        Some((thread, text.split(' ').next()?.parse().ok()?))
     };
-    group.processes().into_iter().filter_map(used).collect()
+    threads.lines().filter_map(|line| used(line.parse().ok()?)).collect()
 }
 
 /// All of a crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds. The scheduler
 /// says why it has ended, and how many tasks it has had go ahead.
 fn assert_none_starves(did: impl Fn() -> (Option<Ended>, u64)) {
     let (few, crowd) = crowd();
-    for _ in 0..2 {
-        let before = used_by_each(&crowd);
-        sleep(Duration::from_secs(25));
-        let after = used_by_each(&crowd);
-        let starved = before.iter().filter(|(process, used)| after.get(process) == Some(used)).count();
-        // One is the timeout that ends them, which sleeps.
-        assert!(before.len() >= CROWD && starved <= 1, "{starved} of {} have not run", before.len());
-    }
+    wait_for_hogs(&few);
+    let before = used_by_each(&crowd);
+    sleep(Duration::from_secs(25));
+    let after = used_by_each(&crowd);
+    let starved = before.iter().filter(|(thread, used)| after.get(thread) == Some(used)).count();
     let (ended, hastened) = did();
     println!("{hastened} went ahead");
-    assert_eq!(ended, None);
+    assert_eq!((before.len(), starved, ended), (CROWD, 0, None));
     assert!(hastened >= CROWD as u64, "{hastened} went ahead");
     // The others end sooner without it.
     drop(few);
@@ -137,7 +136,7 @@ fn new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one() {
         scheduler.set_policy(entry).unwrap();
         let real_time = RealTime::start();
         let before = hogs.each_ref().map(Group::used);
-        sleep(Duration::from_secs(3));
+        sleep(Duration::from_secs(2));
         let after = hogs.each_ref().map(Group::used);
         drop(real_time);
         let used = [after[0] - before[0], after[1] - before[1]];

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::ruler::{Ruler, wait_until_disabled};
-use common::{Group, assert_shares, lateness_in, start_with, wait_for_hogs};
+use common::{Group, assert_shares, assert_weights_from_before, lateness_in, start_with, wait_for_hogs};
 use mete_ext::{PolicyScheduler, PolicyStatus, Weight};
 use mete_policy::{
     CATALOG, ClientId, Decision, DomainIndex, Entry, Nanoseconds, Observation, Policy, ProcessorId, Setup,
@@ -45,6 +45,12 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     // The group comes into the queue anew, and has its first turns when a cycle is over.
     sleep(Duration::from_secs(4));
     assert_shares(&[&one, &many], &[250, 750], 5, || scheduler.status());
+}
+
+#[test]
+fn new_1_cgroups_have_their_weights_from_before_the_scheduler_began() {
+    let name = "new_1_cgroups_have_their_weights_from_before_the_scheduler_began";
+    assert_weights_from_before(name, policy("group-vtrr"), |scheduler| scheduler.status().ended);
 }
 
 #[test]

@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Group, assert_shares, at_once, lateness_in, start, wait_for_hogs, within};
+use common::{
+    Group, assert_shares, assert_weights_from_before, at_once, lateness_in, start, wait_for_hogs, within,
+};
 use mete_ext::{ExtError, GroupScheduler, Weight};
 use mete_policy::Nanoseconds;
 
@@ -26,6 +28,12 @@ fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
     assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
     assert_eq!(scheduler.status().ended, None);
     assert!(scheduler.status().decisions > 1000, "{:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_cgroups_have_their_weights_from_before_the_scheduler_began() {
+    let name = "vtrr_7_cgroups_have_their_weights_from_before_the_scheduler_began";
+    assert_weights_from_before(name, GroupScheduler::start, |scheduler| scheduler.status().ended);
 }
 
 #[test]

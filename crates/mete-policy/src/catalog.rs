@@ -19,6 +19,15 @@ pub struct Entry {
     pub make: fn(&Setup) -> Box<dyn Policy + Send>,
 }
 
+impl Entry {
+    /// Whether a client runs for a quantum for each unit of its share at a time, and not for one quantum. Where an ordinary
+    /// client has many units, the quantum has to be that much shorter.
+    #[must_use]
+    pub fn has_turns_by_share(&self) -> bool {
+        matches!(self.name, "wrr" | "drr")
+    }
+}
+
 // Names are unique, so they tell policies apart.
 impl PartialEq for Entry {
     fn eq(&self, other: &Entry) -> bool {

@@ -236,3 +236,18 @@ fn new_1_a_pick_ahead_that_is_given_back_leaves_the_running_client_where_it_runs
         assert_eq!(preempts(true), preempts(false), "{}", entry.name);
     }
 }
+
+#[test]
+fn new_1_the_catalogue_says_which_policies_give_a_turn_for_each_unit_of_a_share() {
+    const SHARE: Share = Share::new(100).expect("not zero");
+    for entry in CATALOG {
+        let mut policy = (entry.make)(&setup());
+        for client in [0, 1] {
+            policy.add(client, 0, SHARE, 0);
+            let _ = policy.wake(client, 0);
+        }
+        let decision = policy.pick(0, 0).expect("two are ready");
+        let quanta = decision.slice_ns / setup().quantum_ns.get();
+        assert_eq!(entry.has_turns_by_share(), quanta >= 50, "{}: {quanta} quanta", entry.name);
+    }
+}

@@ -16,6 +16,10 @@ const IS_ANSWER: u64 = 1 << (SLICE_AT + SLICE_BITS);
 /// out.
 const HALF_A_TICK: Nanoseconds = Nanoseconds::from_micros(500);
 
+/// Nothing ends a slice but its end, a higher class or a task that the policy puts ahead; so none is longer than this,
+/// whatever quantum and weights together make of it.
+const LONGEST: Nanoseconds = Nanoseconds::from_millis(1000);
+
 /// This client runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -27,8 +31,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub fn to_bits(self) -> u64 {
-        let slice = self.slice.saturating_sub(HALF_A_TICK).get() / 1000;
-        let slice = slice.clamp(HALF_A_TICK.get() / 1000, (1 << SLICE_BITS) - 1);
+        let slice = self.slice.min(LONGEST).saturating_sub(HALF_A_TICK).max(HALF_A_TICK).get() / 1000;
         let generation = u64::from(generation_bits(self.generation));
         let client = u64::from(self.client.get()) & ((1 << CLIENT_BITS) - 1);
         IS_ANSWER | slice << SLICE_AT | generation << GENERATION_AT | client
@@ -66,7 +69,7 @@ mod tests {
         };
         assert_eq!(kept(0, 0, 0), (0, 0, 500_000));
         assert_eq!(kept(16_383, 1, 4_000_000), (16_383, 1, 3_500_000));
-        assert_eq!(kept(7, u32::MAX, u64::MAX), (7, 0x3f_ffff, 0x7ff_ffff * 1000));
+        assert_eq!(kept(7, u32::MAX, u64::MAX), (7, 0x3f_ffff, 999_500_000));
         assert_eq!(Answer::of_bits(0), None);
     }
 }

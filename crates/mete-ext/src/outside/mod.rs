@@ -98,8 +98,13 @@ impl Kind {
         self.entry.name
     }
 
+    /// Its quantum is how long a task of the ordinary weight runs at a time.
     fn make(&self) -> Owned {
-        (self.entry.make)(&self.setup)
+        let Setup { mut quantum_ns, .. } = self.setup;
+        if self.entry.has_turns_by_share() {
+            quantum_ns = Nanoseconds::new(quantum_ns.get() / u64::from(Weight::ORDINARY.get()));
+        }
+        (self.entry.make)(&Setup { quantum_ns, ..self.setup })
     }
 }
 
@@ -163,13 +168,12 @@ impl PolicyScheduler {
             quantum_ns: QUANTUM,
             seed: 0,
         };
-        let deciding =
-            Deciding::begin((policy.make)(&setup), policy.name, setup.processors.into(), Done::default())?;
+        let ruling = Kind { entry: *policy, setup };
+        let processors = processors as usize;
+        let deciding = Deciding::begin(ruling.make(), ruling.name(), processors, Done::default())?;
         let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|_| Ok(()))?;
         let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
-        memory.set_online(
-            online(processors as usize).into_iter().fold(0, |mask, processor| mask | 1 << processor),
-        );
+        memory.set_online(online(processors).into_iter().fold(0, |mask, processor| mask | 1 << processor));
         let locked = Locked::new().map_err(ExtError::Locked)?;
         // Its thread is no client of the policy's.
         deciding.announce(&memory);
@@ -180,8 +184,8 @@ impl PolicyScheduler {
             deciding: Mutex::new(deciding),
             memory,
             skeleton,
-            processors: setup.processors.into(),
-            policies: Mutex::new(Policies { ruling: Kind { entry: *policy, setup }, before: None }),
+            processors,
+            policies: Mutex::new(Policies { ruling, before: None }),
             _locked: locked,
         })
     }

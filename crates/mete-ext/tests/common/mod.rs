@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use mete_ext::{ExtError, GroupScheduler};
+use mete_ext::{Ended, ExtError, GroupScheduler};
 use mete_kernel::KernelError;
 
 /// One scheduler at a time.
@@ -43,6 +43,26 @@ pub fn start_with<S>(
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Groups have the weights from before the scheduler began, as well as those from after it: the kernel does not tell it of the
+/// former as it does of the latter.
+pub fn assert_weights_from_before<S>(
+    test: &str,
+    begin: impl FnOnce() -> Result<S, ExtError>,
+    ended: impl Fn(&S) -> Option<Ended>,
+) {
+    let mut before = None;
+    let start = || {
+        before = Some([300, 100].map(|weight| Group::top(&format!("mete-before-{weight}"), weight)));
+        begin()
+    };
+    let Some((scheduler, _alone)) = start_with(test, start) else { return };
+    let [heavy, light] = before.unwrap().map(|group| group.hogs(1, Some(0)));
+    assert_shares(&[&heavy, &light], &[750, 250], 10, || ended(&scheduler));
+    let after = Group::top("mete-after", 100).hogs(1, Some(0));
+    assert_shares(&[&heavy, &light, &after], &[600, 200, 200], 10, || ended(&scheduler));
+    assert_eq!(ended(&scheduler), None);
 }
 
 /// Reads several accounts in so little time that they tell of the same stretch: the test, too, may wait for a
