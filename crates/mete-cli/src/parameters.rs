@@ -40,6 +40,8 @@ Examples:
   sudo mete set SCHEDIN=1 SCHEDOUT=1 TRY_TO_WAKEUP=0
   sudo mete set --recorder trace lowwater=25
   sudo mete set shares/web=3         the share of a domain of mete schedule
+  sudo mete set policy=stride        its policy, one outside the kernel
+  sudo mete set quantum_ms=8         its quantum, by sched_ext
   echo 0 > /run/recorder/enable      the same through the file
 
 This works for recorders and schedulers that were started with --parameters. All parameters are described in
@@ -63,7 +65,7 @@ struct WhichRecorder {
 
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        Some((name, value)) if is_name(name) && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("it takes a name, =, and a value, such as enable=0".to_owned()),
     }
 }

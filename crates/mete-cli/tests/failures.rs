@@ -85,6 +85,12 @@ fn options_that_do_not_go_together_are_a_mistake_of_the_command_line_in_every_su
 }
 
 #[test]
+fn klog_4_a_parameter_is_set_to_something() {
+    mistake(&["set", "shares/web="], "a name, =, and a value");
+    mistake(&["set", "=3"], "a name, =, and a value");
+}
+
+#[test]
 fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() {
     let vtrr = ["schedule", "--policy", "vtrr"];
     for (arguments, expected) in [
@@ -97,7 +103,6 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
             "web=cgroup:/PATH,share=NUMBER",
         ),
         ([&vtrr[..], &["--by", "dispatcher"]].concat(), "without a domain"),
-        (vec!["schedule", "--policy", "eevdf"], "without a domain"),
         (
             vec!["schedule", "--policy", "eevdf", "--by", "cgroup", "--domain", "a=pid:1"],
             "weights of control groups cannot have eevdf decide",
@@ -124,6 +129,7 @@ fn vtrr_7_shares_go_to_control_groups_and_from_the_policy_that_deals_them_out() 
     // On a kernel that can, it would rule; there the tests of mete-ext are.
     if !std::path::Path::new("/sys/kernel/sched_ext").exists() {
         sentence(&[&vtrr[..], &["--for", "1s"]].concat(), "no sched_ext");
+        sentence(&["schedule", "--policy", "eevdf", "--for", "1s"], "give --domain NAME=SELECTOR");
         sentence(&[&vtrr[..], &["--by", "ext", "--for", "1s"]].concat(), "no sched_ext");
     }
 }

@@ -261,11 +261,8 @@ fn vtrr_7_shares_from_a_file_are_shown_and_set_while_they_are_dealt() {
     }
     assert_eq!([web.weight(), batch.weight()], [50, 200]);
     let status = stdout(&["status"]);
-    for line in [
-        "policy: distributed-vtrr by cgroup",
-        "domain web: share 0.5, 20.00 % wanted",
-        "refused: shares/web=0",
-    ] {
+    for line in ["policy: kernel by cgroup", "domain web: share 0.5, 20.00 % wanted", "refused: shares/web=0"]
+    {
         assert!(status.contains(line), "{status}");
     }
     // Other tests' recorders may be among them.

@@ -55,7 +55,7 @@ pub enum DispatchError {
     /// Threads of a control group may have little real time.
     #[error(
         "threads of the control group {} may run in real time for {runtime_us} of {period_us} µs (cpu.rt_runtime_us), and \
-         the dispatcher needs nine tenths: give control groups shares by --by cgroup",
+         the dispatcher needs nine tenths: give control groups shares by --policy vtrr --by cgroup",
         group.display()
     )]
     LittleRealTime {

@@ -26,7 +26,18 @@ fn check_sched_ext() -> Result<(), ExtError> {
     let Ok(state) = fs::read_to_string(state) else { return Err(ExtError::Absent) };
     match state.trim() {
         "disabled" => Ok(()),
-        _ => Err(ExtError::Taken { by: ruling().unwrap_or_else(|| "without a name".into()) }),
+        _ => Err(ExtError::Taken { by: in_words(ruling().as_deref()) }),
+    }
+}
+
+/// What rules, by the name that the kernel knows it by. Ours are those of the structures that ext.bpf.c and outside.bpf.c load.
+fn in_words(name: Option<&str>) -> String {
+    match name {
+        Some("mete_group_vtrr" | "mete_outside") => {
+            "another mete schedule (mete status names its process)".into()
+        }
+        Some(name) => format!("the scheduler {name}"),
+        None => "a scheduler without a name".into(),
     }
 }
 

@@ -13,9 +13,9 @@ pub enum ExtError {
     #[error("this kernel has no sched_ext; it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y")]
     Absent,
     /// Another scheduler rules already.
-    #[error("the sched_ext scheduler {by} rules this machine already; end it first")]
+    #[error("{by} rules this machine by sched_ext already; end it first")]
     Taken {
-        /// Its name.
+        /// What it is, in words.
         by: String,
     },
     /// There are more processors than there is room for.

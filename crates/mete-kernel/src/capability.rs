@@ -207,7 +207,7 @@ fn sched_ext() -> Capability {
     Capability {
         name: "sched_ext",
         finding: is_there("/sys/kernel/sched_ext"),
-        needed_for: Need::For("mete schedule --policy vtrr --by sched_ext; shares by other means go without"),
+        needed_for: Need::For("mete schedule --by sched_ext; shares by other means go without"),
         remedy: "use Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y",
     }
 }

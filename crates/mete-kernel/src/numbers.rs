@@ -43,9 +43,11 @@ macro_rules! mirror {
         struct $name { $($field: $number,)* }
 
         const _: () = assert!(size_of::<$name>() == size_of::<$kernels>());
+        // So no byte is between two numbers.
+        const _: () = assert!(0 $(+ size_of::<$number>())* == size_of::<$name>());
         $($crate::mirror!(@check $name ($kernels) $field $($its)?);)*
 
-        // SAFETY: it is laid out as C does it, and consists of atomic numbers.
+        // SAFETY: it is laid out as C does it, and each of its bytes belongs to an atomic number.
         unsafe impl $crate::AtomicNumbers for $name where $($number: $crate::AtomicNumbers),* {}
     };
     (@check $name:ident ($kernels:ty) $field:ident) => {
@@ -67,7 +69,7 @@ impl<T: AtomicNumbers> SharedNumbers<T> {
     ///
     /// # Errors
     ///
-    /// The kernel's answer; it maps no more than the map has. [`io::ErrorKind::InvalidInput`] for more than there can
+    /// The kernel's answer; of a map of eBPF's, it maps no more than the map has. [`io::ErrorKind::InvalidInput`] for more than there can
     /// be.
     pub fn of(map: impl AsFd, count: usize) -> io::Result<SharedNumbers<T>> {
         let bytes = count.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::InvalidInput)?;

@@ -16,6 +16,7 @@ use crate::given::Work;
 use crate::group::{control_group, sums};
 use crate::means::{Means, PutBack};
 use crate::policy::SharePolicy;
+use crate::remade::Groups;
 use crate::rules::check;
 use crate::{Did, Given};
 
@@ -28,6 +29,7 @@ pub struct Dealer {
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
+    groups: Groups,
     /// How long a task runs at a time, by sched_ext.
     quantum: Option<Nanoseconds>,
     /// What has become of sched_ext's scheduler, if it has failed.
@@ -53,6 +55,9 @@ impl Dealer {
             (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
             (By::SchedExt, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
             (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, &domains) {
+                Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
+                    return Err(DealError::NothingNamed(absent));
+                }
                 Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
                     if !domains.is_empty() =>
                 {
@@ -76,13 +81,14 @@ impl Dealer {
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
-        let (quantum, fallback) = (means.quantum(), Fallback::default());
+        let (quantum, fallback, groups) = (means.quantum(), Fallback::default(), Groups::of(&domains));
         Ok(Dealer {
             means,
             policy,
             because,
             domains,
             accounts,
+            groups,
             quantum,
             fallback,
             begin,
@@ -105,6 +111,9 @@ impl Dealer {
             Means::Outside(scheduler) => drop(scheduler.look()),
             Means::Ext(_) | Means::Weights(_) | Means::Kernel => {}
         }
+        for nth in self.groups.remade(&self.domains) {
+            self.deal_again(nth);
+        }
         if let Some(ended) = self.means.ended().filter(|ended| ended.is_fault) {
             self.fall_back(&ended);
         } else if self.fallback.is_due() {
@@ -119,6 +128,23 @@ impl Dealer {
     /// What the user should know of what was seen since this was asked last, in sentences.
     pub fn news(&mut self) -> Vec<String> {
         self.fallback.news()
+    }
+
+    /// A control group that was made again gets the share that the former one had.
+    fn deal_again(&mut self, nth: usize) {
+        let domain = &self.domains[nth];
+        let Some(path) = control_group(domain) else { return };
+        let name = &domain.spec.name;
+        self.fallback.tell(match self.means.set_share(nth, domain) {
+            Ok(()) => format!("{} is a new control group: {name} has its share there", path.display()),
+            Err(error) => {
+                format!("{} is a new control group, and {name} has no share there: {error}", path.display())
+            }
+        });
+        if let Some(account) = self.accounts.get_mut(nth) {
+            *account = Account::open(path);
+        }
+        self.count_from_here();
     }
 
     /// The kernel's own scheduler rules, by weights if there are any, until another try.
@@ -188,8 +214,8 @@ impl Dealer {
     /// [`DealError::NotNamed`], [`DealError::NotReplaced`], or [`ExtError::NotTaken`]; the policy goes on then.
     pub fn set_policy(&mut self, name: &str) -> Result<(), DealError> {
         let policy = SharePolicy::named(name);
-        let policy =
-            policy.ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed() })?;
+        let policy = policy
+            .ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed_for(name) })?;
         if !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });
         }
@@ -242,6 +268,14 @@ impl Dealer {
     #[must_use]
     pub fn domains(&self) -> &[SharedDomain] {
         &self.domains
+    }
+
+    /// Since when what domains are given counts, in words, if that is not since the start.
+    #[must_use]
+    pub fn counts_since(&self) -> Option<String> {
+        let since = self.since.elapsed().as_secs_f64();
+        let policy = self.did().policy.map_or(String::new(), |policy| format!(", under {policy}"));
+        (self.since != self.begin).then(|| format!("since the last change, for {since:.1} s{policy}:"))
     }
 
     /// For how long it has dealt by the present shares.
@@ -311,9 +345,14 @@ impl Dealer {
         Did {
             because: self.because.as_ref().map(ToString::to_string),
             failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
-            restarts: self.fallback.restarts(),
+            restarts: self.is_by_sched_ext().then(|| self.fallback.restarts()),
             ..did
         }
+    }
+
+    /// Whether a scheduler of sched_ext rules, or is to be tried again.
+    fn is_by_sched_ext(&self) -> bool {
+        matches!(self.means, Means::Ext(_) | Means::Outside(_)) || self.failure().is_some()
     }
 
     /// What the user should know, if not everything is as it should be, in sentences.

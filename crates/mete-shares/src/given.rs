@@ -24,12 +24,12 @@ pub struct Given {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(tag = "kind", rename = "scheduler")]
 pub struct Did {
-    /// The policy that rules.
-    pub policy: &'static str,
+    /// The policy that rules; `None` where the kernel's own scheduler decides.
+    pub policy: Option<&'static str>,
     /// What has failed last, and with which words: the policy that was set last, or the scheduler. By sched_ext.
     pub failed: Option<String>,
-    /// How often the scheduler was started again, after it had failed. By sched_ext.
-    pub restarts: u64,
+    /// How often the scheduler was started again, after it had failed. By sched_ext, also while it does not rule.
+    pub restarts: Option<u64>,
     /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`; `kernel`: nothing does at the moment.
     pub by: &'static str,
     /// Why it is not something that keeps shares more closely, if there is a reason.
@@ -74,9 +74,9 @@ pub(crate) enum Work {
 
 impl Did {
     pub(crate) fn new(policy: &'static str, by: &'static str, time_s: f64, work: &Work) -> Did {
-        let did = Did { policy, by, time_s, ..Did::default() };
+        let did = Did { policy: Some(policy), by, time_s, ..Did::default() };
         match work {
-            Work::Kernels => did,
+            Work::Kernels => Did { policy: None, ..did },
             Work::Ext(status) => Did {
                 decisions: Some(status.decisions),
                 stolen: Some(status.stolen),
@@ -87,7 +87,7 @@ impl Did {
                 ..did
             },
             Work::Outside(status) => Did {
-                policy: status.policy,
+                policy: Some(status.policy),
                 failed: status.failure.as_ref().map(ToString::to_string),
                 decisions: Some(status.decisions),
                 hastened: Some(status.hastened),

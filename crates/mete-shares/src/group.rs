@@ -36,8 +36,8 @@ impl<'a> Group<'a> {
     pub fn all(domains: &'a [SharedDomain]) -> Result<Vec<Group<'a>>, DealError> {
         let groups = domains.iter().map(Group::of).collect::<Result<Vec<_>, _>>()?;
         for (nth, group) in groups.iter().enumerate() {
-            let identity = group.identity();
-            let same = |other: &Group<'_>| identity.is_some() && other.identity() == identity;
+            let found = identity(group.path);
+            let same = |other: &Group<'_>| found.is_some() && identity(other.path) == found;
             if let Some(other) = groups[..nth].iter().position(same) {
                 let [one, other] = [other, nth].map(|nth| domains[nth].spec.name.clone());
                 return Err(DealError::Twice { one, other });
@@ -45,11 +45,14 @@ impl<'a> Group<'a> {
         }
         Ok(groups)
     }
+}
 
-    /// Its directory has several paths where a file system is mounted at several places.
-    fn identity(&self) -> Option<(u64, u64)> {
-        fs::metadata(self.path).ok().map(|found| (found.dev(), found.ino()))
-    }
+/// What no other group has at the same time, nor a later one of the same path.
+pub(crate) type Identity = (u64, u64);
+
+/// A directory has several paths where a file system is mounted at several places.
+pub(crate) fn identity(group: &Path) -> Option<Identity> {
+    fs::metadata(group).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// For each domain the sum of these numbers over the domains that it competes with: where all are control

@@ -45,6 +45,7 @@ mod group;
 mod means;
 pub mod parameters;
 mod policy;
+mod remade;
 mod retry;
 mod rules;
 

@@ -24,6 +24,8 @@ const SHARES: &str = "shares/";
 const POLICY: &str = "policy";
 /// The file with the quantum.
 const QUANTUM: &str = "quantum_ms";
+/// What stands there where the kernel's own scheduler decides.
+const KERNELS: &str = "kernel";
 /// The file with objects.
 pub const REPORT: &str = "report";
 
@@ -78,7 +80,7 @@ impl ShareParameters {
             (None, None, QUANTUM) => {
                 Ok(dealer.quantum_ms().map_or_else(String::new, |quantum| format!("{quantum}\n")))
             }
-            (None, None, POLICY) => Ok(format!("{}\n", dealer.did().policy)),
+            (None, None, POLICY) => Ok(format!("{}\n", dealer.did().policy.unwrap_or(KERNELS))),
             (None, None, STATUS) => Ok(self.status(dealer)),
             (None, None, REPORT) => Ok(report(dealer)),
             _ => Err(Refusal::value("there is no such file")),
@@ -98,7 +100,7 @@ impl ShareParameters {
             let _ = writeln!(text, "{name}: {value}");
         };
         line("pid", &std::process::id().to_string());
-        line("policy", &format!("{} by {}", did.policy, did.by));
+        line("policy", &format!("{} by {}", did.policy.unwrap_or(KERNELS), did.by));
         did.because.iter().for_each(|why| line("because", why));
         for (domain, given) in dealer.domains().iter().zip(dealer.given()) {
             line(&format!("domain {}", domain.spec.name), &in_words(&given));
@@ -109,9 +111,10 @@ impl ShareParameters {
         );
         counted(&did).into_iter().for_each(|(name, value)| line(name, &value));
         did.failed.iter().for_each(|why| line("failed", why));
-        if did.restarts > 0 {
-            line("restarts", &did.restarts.to_string());
-        }
+        did.restarts
+            .iter()
+            .filter(|number| **number > 0)
+            .for_each(|number| line("restarts", &number.to_string()));
         did.ended.iter().for_each(|why| line("ended", why));
         self.refused.iter().for_each(|refused| {
             let _ = writeln!(text, "{REFUSED}{refused}");

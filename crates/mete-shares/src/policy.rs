@@ -32,6 +32,13 @@ impl SharePolicy {
         }
     }
 
+    /// The name that may have been meant, or all.
+    pub(crate) fn listed_for(name: &str) -> String {
+        mete_base::nearest::nearest(name, SharePolicy::names()).map_or_else(SharePolicy::listed, |nearest| {
+            format!("{nearest}, which may be meant, and others: mete sim --list")
+        })
+    }
+
     /// The names of all.
     pub fn names() -> impl Iterator<Item = &'static str> {
         CATALOG.iter().map(|entry| entry.name)

@@ -21,8 +21,7 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
         return Err(DealError::NoGroup { name: other.spec.name.clone() });
     }
     // Where sched_ext is found missing, weights and the dispatcher have nothing to do either.
-    let needs_domain = matches!(by, By::Cgroup | By::Dispatcher) || is_outside && by == By::Auto;
-    if needs_domain && domains.is_empty() {
+    if matches!(by, By::Cgroup | By::Dispatcher) && domains.is_empty() {
         return Err(DealError::NoDomains);
     }
     Ok(())
@@ -59,7 +58,7 @@ mod tests {
             ("vtrr", &[PROCESS], ["goes", "no group", "no group", "goes"]),
             ("vtrr", &[BOTH], ["goes", "no group", "no group", "goes"]),
             ("vtrr", &[GROUP, PROCESS], ["goes", "no group", "no group", "goes"]),
-            ("stride", &[], ["no domains", "goes", "not by weights", "no domains"]),
+            ("stride", &[], ["goes", "goes", "not by weights", "no domains"]),
             ("stride", &[GROUP], ["goes", "goes", "not by weights", "goes"]),
             ("stride", &[PROCESS], ["goes", "no group", "not by weights", "goes"]),
             ("stride", &[GROUP, PROCESS], ["goes", "no group", "not by weights", "goes"]),

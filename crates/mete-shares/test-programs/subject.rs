@@ -33,12 +33,15 @@ fn deal(mut dealer: Dealer) -> Outcome {
         dealer.news().iter().for_each(|news| eprintln!("{news}"));
         if line == "failed" {
             let did = dealer.did();
-            say(&format!("{} {}", did.restarts, did.failed.unwrap_or_default()))?;
+            say(&format!("{} {}", did.restarts.unwrap_or(0), did.failed.unwrap_or_default()))?;
             continue;
         }
         if let Some(name) = line.strip_prefix("policy ") {
             let set = dealer.set_policy(name);
-            say(&set.map_or_else(|error| format!("refused: {error}"), |()| dealer.did().policy.into()))?;
+            say(&set.map_or_else(
+                |error| format!("refused: {error}"),
+                |()| dealer.did().policy.unwrap_or("kernel").into(),
+            ))?;
             continue;
         }
         if let Some((name, share)) = line.split_once('=') {

@@ -65,19 +65,30 @@ impl Group {
     fn with(&self, share: u32) -> String {
         domain(&self.path, share)
     }
-}
 
-impl Drop for Group {
-    fn drop(&mut self) {
+    /// Another group of the same path, with nothing in it.
+    fn made_again(mut self) -> Group {
+        self.remove();
+        fs::create_dir(&self.path).unwrap();
+        self
+    }
+
+    fn remove(&mut self) {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         for process in text.lines() {
             let _ = Command::new("kill").args(["-KILL", process]).stderr(Stdio::null()).status();
         }
-        self.hogs.iter_mut().for_each(|hog| drop(hog.wait()));
+        self.hogs.drain(..).for_each(|mut hog| drop(hog.wait()));
         let begin = Instant::now();
         while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(60) {
             sleep(Duration::from_millis(20));
         }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
@@ -176,6 +187,46 @@ fn gives_two_to_one(by: &str, expected: &str) {
     assert_eq!([few.weight(), many.weight()], [100, 100]);
 }
 
+/// A group that was removed and made again, as that of a service that is started anew, has its share again.
+fn deals_again(by: &str) {
+    let (Some(web), Some(rest)) = (Group::new("web"), Group::new("rest")) else { return };
+    let (web, rest) = (web.hogs(1), rest.hogs(1));
+    let (mut dealing, said) = Dealing::start(by, &[web.with(3), rest.with(1)]);
+    assert!(!said.starts_with("refused"), "{said}");
+    let web = web.made_again().hogs(1);
+    sleep(Duration::from_millis(500));
+    // It looks now.
+    dealing.ask();
+    sleep(Duration::from_secs(3));
+    let answer = dealing.ask();
+    let (wanted, given) = answer[2].split_once(':').unwrap();
+    assert_eq!(wanted, "75.00");
+    if by == "cgroup" {
+        assert_eq!(web.weight(), 300);
+    }
+    match given.parse::<f64>() {
+        Ok(given) if time_is_counted() => assert!((given - 75.0).abs() < 2.0, "{answer:?}"),
+        Ok(given) => assert!(given > 0.0 && given < 100.0, "{answer:?}"),
+        Err(_) => println!("the kernel accounts for no group here"),
+    }
+    drop(dealing);
+    assert_eq!([web.weight(), rest.weight()], [100, 100]);
+}
+
+#[test]
+fn vtrr_7_a_group_that_is_made_again_has_its_share_by_weights() {
+    deals_again("cgroup");
+}
+
+#[test]
+fn vtrr_7_a_group_that_is_made_again_has_its_share_by_sched_ext() {
+    if !has_sched_ext() {
+        println!("SKIPPED: vtrr_7_a_group_that_is_made_again_has_its_share_by_sched_ext: no sched_ext");
+        return;
+    }
+    ["sched_ext", "sched_ext:stride"].into_iter().for_each(deals_again);
+}
+
 #[test]
 fn vtrr_7_weights_give_groups_their_shares() {
     gives_two_to_one("cgroup", "cgroup");
@@ -187,7 +238,7 @@ fn vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares() {
         println!("SKIPPED: vtrr_7_the_scheduler_inside_the_kernel_gives_groups_their_shares: no sched_ext");
         return;
     }
-    gives_two_to_one("ext", "sched_ext");
+    gives_two_to_one("sched_ext", "sched_ext");
 }
 
 #[test]
@@ -196,7 +247,7 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
         println!("SKIPPED: new_1_a_policy_outside_the_kernel_gives_groups_their_shares: no sched_ext");
         return;
     }
-    gives_two_to_one("ext:distributed-vtrr-kernel", "sched_ext");
+    gives_two_to_one("sched_ext:distributed-vtrr-kernel", "sched_ext");
     // Without a means that is named, it is taken for control groups.
     let Some(group) = Group::new("outside") else { return };
     let (mut dealing, said) = Dealing::start("auto:eevdf", &[group.with(3)]);
@@ -210,7 +261,7 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     );
     assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
     assert_eq!(dealing.end(), "None", "nothing is to be put back");
-    let (mut dealing, _) = Dealing::start("ext", &[group.with(3)]);
+    let (mut dealing, _) = Dealing::start("sched_ext", &[group.with(3)]);
     let refused = dealing.say("policy stride").join(" ");
     assert!(refused.contains("cannot be replaced"), "{refused}");
     assert_eq!(dealing.end(), "None");
@@ -252,7 +303,7 @@ fn new_1_a_scheduler_that_the_kernel_has_ended_is_started_again() {
     }
     let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
     let (few, many) = (few.hogs(1), many.hogs(3));
-    for by in ["ext", "ext:group-vtrr"] {
+    for by in ["sched_ext", "sched_ext:group-vtrr"] {
         let (mut dealing, _) = Dealing::start(by, &[few.with(2), many.with(1)]);
         let mut starving = starve(40);
         // The kernel ends a scheduler under which a task has waited for twenty seconds.

@@ -168,6 +168,8 @@ impl ScheduleOptions {
     /// All domains, in the order in which they take precedence.
     fn domains(&self) -> Vec<SharedDomain> {
         let of_config = self.config.iter().flat_map(|config| &config.domains);
+        let is_said = |name: &str| self.domains.iter().any(|domain| domain.spec.name == name);
+        let of_config = of_config.filter(|domain| !is_said(&domain.spec.name));
         self.domains.iter().chain(of_config).cloned().collect()
     }
 

@@ -74,8 +74,10 @@ pub(super) fn run(
     drop(desk);
     drop(tree);
     let (passed, did, given, ended) = (dealer.passed(), dealer.did(), dealer.given(), dealer.ended());
+    let counts_since = dealer.counts_since();
     // Before anything is printed: where the output goes may be full, and wait for its reader.
     let put_back = dealer.finish();
+    counts_since.map_or(Ok(()), |since| output.text(since))?;
     print(&given, output)?;
     print_did(&did, passed, output)?;
     if let Some(ended) = ended {
@@ -146,8 +148,8 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
     match &did.failed {
         Some(failed) if did.ended.is_none() => {
             let again = match did.restarts {
-                0 => String::new(),
-                number => format!("; it was started again {}", times(number)),
+                None | Some(0) => String::new(),
+                Some(number) => format!("; it was started again {}", times(number)),
             };
             output.text(format!("what failed last: {failed}{again}"))
         }

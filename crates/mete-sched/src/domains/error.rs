@@ -86,7 +86,8 @@ pub enum DomainError {
     /// The selected processes belong to an earlier domain.
     #[error(
         "the domain {name:?} is empty: what matches {selector} belongs to {owner:?} already, because a domain \
-         that is named earlier takes precedence; name {name:?} first"
+         that is named earlier takes precedence, and a selector of processes before one of control groups; name {name:?} first, \
+         or select fewer processes for {owner:?}"
     )]
     AllTaken {
         /// The domain.
