@@ -64,7 +64,7 @@ pub fn run(output: &mut Output) -> anyhow::Result<()> {
     }
     match silent {
         0 => Ok(()),
-        silent => bail!("{silent} of {} did not say how they are", number(trees.len() as u64, "program")),
+        silent => bail!("{silent} of {} did not answer", number(trees.len() as u64, "program")),
     }
 }
 

@@ -5,6 +5,7 @@
 mod common;
 
 use std::io::{BufReader, Lines};
+use std::os::unix::net::UnixDatagram;
 use std::process::{ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
@@ -225,8 +226,16 @@ impl Dealing {
             place.path().join("tree").display()
         );
         std::fs::write(&config, text).unwrap();
+        // As a service manager would listen.
+        let manager = UnixDatagram::bind(place.path().join("notify")).unwrap();
+        manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut command = program(&["schedule", "--json", "--config", config.to_str().unwrap()]);
+        command.env("NOTIFY_SOCKET", place.path().join("notify"));
         let process = Running::start(command.stdout(Stdio::null()));
+        let mut heard = [0; 1000];
+        let length = manager.recv(&mut heard).unwrap();
+        let heard = String::from_utf8_lossy(&heard[..length]);
+        assert!(heard.starts_with("READY=1\nSTATUS=the kernel's own scheduler deals out"), "{heard}");
         let dealing = Dealing { place, process };
         wait_until("its parameters are there", || dealing.file("status").exists());
         Some(dealing)

@@ -36,7 +36,7 @@ pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Na
 /// # Errors
 ///
 /// [`ExtError::Quantum`]
-pub(crate) fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
+pub fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
     if QUANTA.contains(&quantum) { Ok(quantum) } else { Err(ExtError::Quantum { found: quantum }) }
 }
 

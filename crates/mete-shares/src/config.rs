@@ -14,6 +14,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use mete_base::nearest::question;
 use mete_base::regular;
@@ -100,8 +101,16 @@ struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenDomain {
     name: String,
-    selectors: Vec<String>,
+    selectors: Selectors,
     share: Option<f64>,
+}
+
+/// One selector or several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "selectors are texts in brackets, such as [\"cgroup:/web\"], or one text")]
+enum Selectors {
+    One(String),
+    Several(Vec<String>),
 }
 
 impl Config {
@@ -138,7 +147,11 @@ impl Config {
 
 impl WrittenDomain {
     fn read(self, path: &Path) -> Result<SharedDomain, ConfigError> {
-        let selectors = self.selectors.iter().map(String::as_str);
+        let selectors = match &self.selectors {
+            Selectors::One(selector) => slice::from_ref(selector),
+            Selectors::Several(selectors) => selectors,
+        };
+        let selectors = selectors.iter().map(String::as_str);
         let domain = SharedDomain::new(&self.name, selectors, self.share);
         domain.map_err(|source| ConfigError::Domain { path: path.into(), name: self.name, source })
     }
@@ -164,7 +177,7 @@ mod tests {
             share = 2.5
             [[domain]]
             name = 'rest'
-            selectors = ['user:0']
+            selectors = 'user:0'
         ";
         let domain = |text: &str| SharedDomain::parse(text.as_ref()).unwrap();
         let expected = Config {
@@ -200,6 +213,7 @@ mod tests {
             (domain("selectors = ['nothing']"), "selects nothing"),
             (domain("selectors = ['pid:1', 'share=9']"), "\"share=9\" selects nothing"),
             (domain("selectors = []"), "domain \"web\""),
+            (domain("selectors = 3"), "texts in brackets"),
             (domain(""), "selectors"),
             ("[[domain]".into(), "line 1"),
         ] {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use mete_ext::{Ended, ExtError};
+use mete_ext::{Ended, ExtError, check_quantum};
 use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
@@ -50,33 +50,7 @@ impl Dealer {
     pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
         check(by, policy, &domains)?;
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
-        let (means, because) = match (by, policy) {
-            (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, &domains)?, None),
-            (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, &domains)?, None),
-            (By::SchedExt, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, &domains)?, None),
-            (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, &domains) {
-                Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
-                    return Err(DealError::NothingNamed(absent));
-                }
-                Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
-                    if !domains.is_empty() =>
-                {
-                    (Means::dispatcher(policy.entry()?, &domains)?, Some(missing))
-                }
-                means => (means?, None),
-            },
-            (By::SchedExt, _) => (Means::ext(&domains)?, None),
-            (By::Cgroup, _) => (Means::weights(&domains)?, None),
-            (By::Auto, _) => match Means::ext(&domains) {
-                Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
-                    return Err(DealError::NothingNamed(absent));
-                }
-                Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. }))) => {
-                    (Means::weights(&domains)?, Some(missing))
-                }
-                means => (means?, None),
-            },
-        };
+        let (means, because) = means_of(by, policy, &domains, are_groups)?;
         let groups = domains.iter().filter_map(control_group);
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
@@ -206,8 +180,8 @@ impl Dealer {
         Ok(())
     }
 
-    /// Has another policy of the catalogue decide, where one decides outside the kernel by sched_ext. What domains are
-    /// given counts from here.
+    /// Has another policy of the catalogue decide, where one decides outside the kernel by sched_ext; while a scheduler that has
+    /// failed is to be tried again, from the next try on. What domains are given counts from here.
     ///
     /// # Errors
     ///
@@ -216,7 +190,9 @@ impl Dealer {
         let policy = SharePolicy::named(name);
         let policy = policy
             .ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed_for(name) })?;
-        if !self.means.set_policy(policy.entry()?)? {
+        // Where the one before has failed, the next try begins with this one.
+        let is_next = self.fallback.is_pending() && self.fallback.is_outside();
+        if !is_next && !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });
         }
         self.policy = policy;
@@ -234,7 +210,9 @@ impl Dealer {
         let number = milliseconds.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
         let number = number.ok_or_else(|| DealError::NoQuantum { found: milliseconds.into() })?;
         let quantum = Nanoseconds::new((number * 1e6).round() as u64);
-        if !self.means.set_quantum(quantum)? {
+        if self.fallback.is_pending() {
+            check_quantum(quantum)?;
+        } else if !self.means.set_quantum(quantum)? {
             return Err(DealError::FixedQuantum { by: self.means.name() });
         }
         self.quantum = Some(quantum);
@@ -384,6 +362,42 @@ impl fmt::Display for Dealer {
         }
         self.means.say(self.policy, f)
     }
+}
+
+/// What deals, by these means, and why it is not sched_ext, where that was to be preferred.
+fn means_of(
+    by: By,
+    policy: SharePolicy,
+    domains: &[SharedDomain],
+    are_groups: bool,
+) -> Result<(Means, Option<ExtError>), DealError> {
+    Ok(match (by, policy) {
+        (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
+        (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, domains)?, None),
+        (By::SchedExt, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, domains)?, None),
+        (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, domains) {
+            Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
+                return Err(DealError::NothingNamed(absent));
+            }
+            Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
+                if !domains.is_empty() =>
+            {
+                (Means::dispatcher(policy.entry()?, domains)?, Some(missing))
+            }
+            means => (means?, None),
+        },
+        (By::SchedExt, _) => (Means::ext(domains)?, None),
+        (By::Cgroup, _) => (Means::weights(domains)?, None),
+        (By::Auto, _) => match Means::ext(domains) {
+            Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
+                return Err(DealError::NothingNamed(absent));
+            }
+            Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. }))) => {
+                (Means::weights(domains)?, Some(missing))
+            }
+            means => (means?, None),
+        },
+    })
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

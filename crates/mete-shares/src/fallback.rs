@@ -53,6 +53,11 @@ impl Fallback {
         std::mem::take(&mut self.news)
     }
 
+    /// Whether a scheduler, in which a policy decides from outside the kernel or does not, is to be started again.
+    pub fn is_pending(&self) -> bool {
+        self.retry.is_pending()
+    }
+
     pub fn is_due(&self) -> bool {
         self.retry.is_due(Instant::now())
     }

@@ -29,6 +29,11 @@ impl Retry {
         pause
     }
 
+    /// Whether it is to be tried, now or later.
+    pub fn is_pending(&self) -> bool {
+        self.due.is_some()
+    }
+
     /// Whether it is to be tried now.
     pub fn is_due(&self, now: Instant) -> bool {
         self.due.is_some_and(|due| now >= due)

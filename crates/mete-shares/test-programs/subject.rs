@@ -1,6 +1,6 @@
 //! `auto|sched_ext|cgroup|dispatcher[:POLICY] NAME=SELECTOR,share=NUMBER…` deals out shares, prints by what, and
 //! waits. For each line on its input it prints what acts, whether it rules, and for each group what was
-//! wanted and given, in percent; a line `NAME=SHARE` sets a share first, and `policy NAME` a policy. For a line `failed` it
+//! wanted and given, in percent; a line `NAME=SHARE` sets a share first, and `policy NAME` a policy; `policy` prints the one that rules. For a line `failed` it
 //! prints how often sched_ext was started again and what has failed last. At the end of its input it prints what was
 //! put back.
 
@@ -34,6 +34,10 @@ fn deal(mut dealer: Dealer) -> Outcome {
         if line == "failed" {
             let did = dealer.did();
             say(&format!("{} {}", did.restarts.unwrap_or(0), did.failed.unwrap_or_default()))?;
+            continue;
+        }
+        if line == "policy" {
+            say(dealer.did().policy.unwrap_or("kernel"))?;
             continue;
         }
         if let Some(name) = line.strip_prefix("policy ") {

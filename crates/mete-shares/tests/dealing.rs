@@ -303,7 +303,7 @@ fn new_1_a_scheduler_that_the_kernel_has_ended_is_started_again() {
     }
     let (Some(few), Some(many)) = (Group::new("few"), Group::new("many")) else { return };
     let (few, many) = (few.hogs(1), many.hogs(3));
-    for by in ["sched_ext", "sched_ext:group-vtrr"] {
+    for (by, is_outside) in [("sched_ext", false), ("sched_ext:group-vtrr", true)] {
         let (mut dealing, _) = Dealing::start(by, &[few.with(2), many.with(1)]);
         let mut starving = starve(40);
         // The kernel ends a scheduler under which a task has waited for twenty seconds.
@@ -315,10 +315,18 @@ fn new_1_a_scheduler_that_the_kernel_has_ended_is_started_again() {
         assert!((20.0..32.0).contains(&waited.parse::<f64>().unwrap()), "{failed}");
         // Meanwhile the kernel's own scheduler deals, by weights.
         assert_eq!([few.weight(), many.weight()], [200, 100]);
+        assert_eq!(dealing.say("policy"), ["kernel"]);
+        // The next try is with another policy, where one can be set.
+        let set = dealing.say("policy distributed-vtrr-kernel").join(" ");
+        assert!(if is_outside { set == "kernel" } else { set.contains("cannot be replaced") }, "{set}");
         starving.iter_mut().for_each(|task| drop(task.wait()));
         let again = ask_until(&mut dealing, "failed", |answer| !answer.starts_with('0'));
         assert!(again.contains("runnable task stall"), "{again}");
         assert_eq!(dealing.ask()[..2], ["sched_ext", "rules"]);
+        assert_eq!(
+            dealing.say("policy"),
+            [if is_outside { "distributed-vtrr-kernel" } else { "distributed-vtrr" }]
+        );
         // Its shares are not the groups' weights, which are as before.
         assert_eq!([few.weight(), many.weight()], [100, 100]);
         let (begin, wanted) = (Instant::now(), 66.67);

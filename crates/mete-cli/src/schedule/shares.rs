@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::progress::Progress;
-use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, seconds, shorten};
-use mete_command::{failure, interrupt};
+use mete_command::table::{Head, NOTHING, Table, grouped, milliseconds, number, seconds, shorten};
+use mete_command::{failure, interrupt, service};
 use mete_parameters::{Desk, desk};
 use mete_shares::parameters::{self, ShareParameters};
 use mete_shares::{DealError, Dealer, Did, Given, PutBack, SharePolicy, check};
@@ -65,10 +65,11 @@ pub(super) fn run(
     // From here on a signal has the shares printed. Without it, this process would end at once, and the
     // shares with it.
     interrupt::listen()?;
-    output.text(dealer.to_string())?;
-    dealer.warnings().iter().for_each(|warning| failure::say(warning));
     let (asker, desk) = desk();
     let tree = options.parameters().map(|at| parameters::mount(at, &dealer, asker)).transpose()?;
+    output.text(dealer.to_string())?;
+    service::ready(&dealer.to_string());
+    dealer.warnings().iter().for_each(|warning| failure::say(warning));
     let watched = watch(&mut dealer, &desk, options.time);
     // In this order: first requests are refused, then the files disappear.
     drop(desk);
@@ -99,7 +100,10 @@ fn watch(dealer: &mut Dealer, desk: &Desk, time: Option<Duration>) -> Result<(),
     let progress = Progress::of_time("scheduling", time);
     loop {
         dealer.look()?;
-        dealer.news().iter().for_each(|news| failure::say(news));
+        for news in dealer.news() {
+            failure::say(&news);
+            service::status(&news);
+        }
         let passed = dealer.passed();
         let left = time.map_or(LOOK, |time| time.saturating_sub(passed));
         let did = dealer.did();
@@ -149,14 +153,10 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         Some(failed) if did.ended.is_none() => {
             let again = match did.restarts {
                 None | Some(0) => String::new(),
-                Some(number) => format!("; it was started again {}", times(number)),
+                Some(again) => format!("; it was started again {}", number(again, "time")),
             };
             output.text(format!("what failed last: {failed}{again}"))
         }
         _ => Ok(()),
     }
-}
-
-fn times(number: u64) -> String {
-    if number == 1 { "once".into() } else { format!("{} times", grouped(number)) }
 }
