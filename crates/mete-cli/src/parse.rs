@@ -23,7 +23,7 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
     if name.is_empty() {
         let known = known.join(", ");
         return Err(format!(
-            "there is nothing where a name belongs, as an empty text or between two commas: there are {known}"
+            "there is nothing where a name belongs, as between two commas: there are {known}"
         ));
     }
     if known.contains(&name) {

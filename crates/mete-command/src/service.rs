@@ -6,7 +6,10 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
+/// How long a manager may take to hear.
+const LONGEST: Duration = Duration::from_secs(5);
 /// Where it listens.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
@@ -37,8 +40,8 @@ fn send(socket: &OsStr, message: &str) -> io::Result<usize> {
         _ => SocketAddr::from_pathname(socket)?,
     };
     let from = UnixDatagram::unbound()?;
-    // A full queue must not have it wait.
-    from.set_nonblocking(true)?;
+    // The manager takes it for a failure if it never hears that the program is ready.
+    from.set_write_timeout(Some(LONGEST))?;
     from.send_to_addr(message.as_bytes(), &address)
 }
 

@@ -24,7 +24,7 @@ static __always_inline __u32 masked_below(__u32 number, __u32 size)
 	return number & (size - 1);
 }
 
-/* Below another size, different numbers would become the same. */
+/* A mask of another size would make different numbers the same. */
 #define masked(number, size)                                                        \
 	({                                                                          \
 		_Static_assert(((size) & ((size) - 1)) == 0,                        \
@@ -151,9 +151,9 @@ static __always_inline __u32 weight_of(struct cgroup *cgrp, __u32 told)
 	    !bpf_probe_read_kernel(&group, sizeof(group), states + nth * sizeof(group)) && group)
 		bpf_core_read(&shares, sizeof(shares), &group->shares);
 	weight = (shares * 100 + ORDINARY_SHARES / 2) / ORDINARY_SHARES;
-	/* A cgroup that may run where others idle counts less than the smallest weight. */
+	/* A cgroup with cpu.idle has fewer shares than the smallest weight has; cpu.shares of version 1 may be more than the greatest. */
 	if (shares)
-		return weight ? weight : 1;
+		return weight < 1 ? 1 : weight > 10000 ? 10000 : weight;
 	return told ? told : 100;
 }
 

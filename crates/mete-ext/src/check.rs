@@ -34,7 +34,7 @@ fn check_sched_ext() -> Result<(), ExtError> {
 fn in_words(name: Option<&str>) -> String {
     match name {
         Some("mete_group_vtrr" | "mete_outside") => {
-            "another mete schedule (mete status names its process)".into()
+            "another mete schedule (mete status names its process, if it has its parameters as files)".into()
         }
         Some(name) => format!("the scheduler {name}"),
         None => "a scheduler without a name".into(),

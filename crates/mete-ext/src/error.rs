@@ -84,3 +84,11 @@ pub enum ExtError {
     #[error("the kernel does not accept the scheduler: {0:#}")]
     Refused(#[source] libbpf_rs::Error),
 }
+
+impl ExtError {
+    /// Whether no user could start a scheduler here.
+    #[must_use]
+    pub fn lies_in_the_machine(&self) -> bool {
+        matches!(self, ExtError::Absent | ExtError::TooManyProcessors { .. })
+    }
+}

@@ -34,10 +34,11 @@ fn crowd() -> (Group, Group) {
         env!("CARGO_BIN_EXE_mete-ext-crowd")
     );
     let mut program = Command::new("sh").arg("-c").arg(script).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let mut said = BufReader::new(program.stdout.take().unwrap());
     crowd.members.push(program);
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
     // Now that all are there.
     crowd.set_weight(1);
     (Group::top("mete-few", 10_000).hogs(1, Some(0)), crowd)
@@ -146,16 +147,18 @@ fn new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one() {
     let Some((scheduler, _alone)) = start_with(name, policy("vtrr")) else { return };
     let hogs = ["mete-a", "mete-b"].map(|name| Group::top(name, 100).hogs(1, None));
     hogs.iter().for_each(wait_for_hogs);
+    let mut stuck = 0;
     for entry in CATALOG {
         scheduler.set_policy(entry).unwrap();
-        // The kernel does not take a task back that it was about to begin on an idle processor (docs/limits.md): seen in one try of
-        // forty. A policy that is wrong is wrong each time.
-        let is_right = (0..3).any(|_| {
-            let used = used_beside_real_time(&hogs);
-            println!("{}: {used:?}", entry.name);
-            both_have_a_fifth(&used)
-        });
-        assert!(is_right, "{}: {:?}", entry.name, scheduler.status());
+        let mut used = used_beside_real_time(&hogs);
+        println!("{}: {used:?}", entry.name);
+        // A task that the kernel was about to begin on the processor when it was idle is not taken back (docs/limits.md).
+        if used.iter().any(|used| *used < 10_000) && stuck == 0 {
+            stuck += 1;
+            used = used_beside_real_time(&hogs);
+            println!("{} once more: {used:?}", entry.name);
+        }
+        assert!(both_have_a_fifth(&used), "{}: {used:?}, {:?}", entry.name, scheduler.status());
     }
     assert_eq!(scheduler.status().ended, None);
 }

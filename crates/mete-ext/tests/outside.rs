@@ -41,6 +41,8 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
     let many = Group::top("mete-many", 100).hogs(20, Some(0));
     assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
     assert!(decides_all(&scheduler.status()), "{:?}", scheduler.status());
+    let refused = policy("stride")().err().map(|error| error.to_string());
+    assert!(refused.as_deref().unwrap().contains("another mete schedule"), "{refused:?}");
     scheduler.set_weight(&many.path, Weight::new(600)).unwrap();
     // The group comes into the queue anew, and has its first turns when a cycle is over.
     sleep(Duration::from_secs(4));

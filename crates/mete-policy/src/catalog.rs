@@ -15,17 +15,11 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    /// Makes the policy.
-    pub make: fn(&Setup) -> Box<dyn Policy + Send>,
-}
-
-impl Entry {
     /// Whether a client runs for a quantum for each unit of its share at a time, and not for one quantum. Where an ordinary
     /// client has many units, the quantum has to be that much shorter.
-    #[must_use]
-    pub fn has_turns_by_share(&self) -> bool {
-        matches!(self.name, "wrr" | "drr")
-    }
+    pub has_turns_by_share: bool,
+    /// Makes the policy.
+    pub make: fn(&Setup) -> Box<dyn Policy + Send>,
 }
 
 // Names are unique, so they tell policies apart.
@@ -44,10 +38,15 @@ impl core::fmt::Debug for Entry {
 }
 
 macro_rules! catalog {
-    ($($name:literal: $about:literal, |$setup:ident| $make:expr;)*) => {
+    ($($name:literal: $about:literal, $(turns by $units:ident,)? |$setup:ident| $make:expr;)*) => {
         /// Every dispatching policy, in the order of the documentation.
         pub const CATALOG: &[Entry] =
-            &[$(Entry { name: $name, about: $about, make: |$setup| Box::new($make) }),*];
+            &[$(Entry {
+                name: $name,
+                about: $about,
+                has_turns_by_share: !stringify!($($units)?).is_empty(),
+                make: |$setup| Box::new($make),
+            }),*];
     };
 }
 
@@ -63,9 +62,9 @@ catalog! {
     "distributed-vtrr-kernel": "the same in C, as it runs inside the kernel: the same schedule",
         |setup| KernelVtrr::new(setup);
     "wrr": "weighted round robin: in turn, each for its share of quanta",
-        |setup| WeightedRoundRobin::new(setup);
+        turns by share, |setup| WeightedRoundRobin::new(setup);
     "drr": "deficit round robin: weighted round robin that carries over what a turn left or overran",
-        |setup| DeficitRoundRobin::new(setup);
+        turns by share, |setup| DeficitRoundRobin::new(setup);
     "wfq-linear": "weighted fair queueing, searched linearly: the smallest virtual finishing time",
         |setup| WfqLinear::new(setup);
     "wfq": "weighted fair queueing by a heap: the same schedule",

@@ -248,6 +248,6 @@ fn new_1_the_catalogue_says_which_policies_give_a_turn_for_each_unit_of_a_share(
         }
         let decision = policy.pick(0, 0).expect("two are ready");
         let quanta = decision.slice_ns / setup().quantum_ns.get();
-        assert_eq!(entry.has_turns_by_share(), quanta >= 50, "{}: {quanta} quanta", entry.name);
+        assert_eq!(entry.has_turns_by_share, quanta >= 50, "{}: {quanta} quanta", entry.name);
     }
 }

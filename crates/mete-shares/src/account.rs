@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use mete_sched::domains::in_controller;
 
+use crate::group::{Identity, number_of};
+
 /// The file that says how much processor time a group has used, of either version.
 #[derive(Debug)]
 enum Source {
@@ -15,19 +17,39 @@ enum Source {
     Usage(PathBuf),
 }
 
-/// The processor time of a group since the account was opened.
+/// The processor time of a group since the account was opened, and of other groups that had its path meanwhile.
 #[derive(Debug)]
 pub(crate) struct Account {
     /// `None` if the kernel does not say.
     source: Option<Source>,
+    /// Which directory it was.
+    of: Option<Identity>,
     before: Duration,
+    /// What the groups before this one had used.
+    carried: Duration,
+    /// What was used when it was looked at last.
+    seen: Duration,
 }
 
 impl Account {
     pub fn open(group: &Path) -> Account {
         let source = Source::of(group);
         let before = source.as_ref().and_then(Source::read).unwrap_or_default();
-        Account { source, before }
+        Account { source, of: number_of(group), before, carried: Duration::ZERO, seen: Duration::ZERO }
+    }
+
+    /// Notes what is used, in case that the group is removed before the next time.
+    pub fn note(&mut self) {
+        self.seen = self.used().unwrap_or(self.seen);
+    }
+
+    /// Goes on with the group that has this path now: another one has used nothing before it was made.
+    pub fn go_on(&mut self, group: &Path) {
+        if self.of == number_of(group) {
+            return;
+        }
+        *self = Account { before: Duration::ZERO, carried: self.seen, ..Account::open(group) };
+        self.note();
     }
 
     /// Whether the kernel says what the group uses.
@@ -37,7 +59,7 @@ impl Account {
 
     /// `None` if the group is gone, or the kernel does not say.
     pub fn used(&self) -> Option<Duration> {
-        Some(self.source.as_ref()?.read()?.saturating_sub(self.before))
+        Some(self.carried + self.source.as_ref()?.read()?.saturating_sub(self.before))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use mete_ext::{Ended, ExtError, check_quantum};
+use mete_ext::{Ended, ExtError, Failure, check_quantum};
 use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
@@ -13,12 +13,15 @@ use crate::by::By;
 use crate::error::DealError;
 use crate::fallback::Fallback;
 use crate::given::Work;
-use crate::group::{control_group, sums};
+use crate::group::{Identity, control_group, identity, sums};
 use crate::means::{Means, PutBack};
 use crate::policy::SharePolicy;
-use crate::remade::Groups;
+use crate::remade::GroupIdentities;
 use crate::rules::check;
 use crate::{Did, Given};
+
+/// How often it is noted what groups have used: of one that is removed, this much may be missing.
+const BETWEEN_NOTES: Duration = Duration::from_secs(2);
 
 /// Gives domains their shares, as long as it lives.
 pub struct Dealer {
@@ -29,13 +32,17 @@ pub struct Dealer {
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
-    groups: Groups,
+    groups: GroupIdentities,
+    /// When what they had used was noted last.
+    noted: Instant,
     /// How long a task runs at a time, by sched_ext.
     quantum: Option<Nanoseconds>,
     /// What has become of sched_ext's scheduler, if it has failed.
     fallback: Fallback,
     begin: Instant,
-    /// When a share was set last, and what each domain had used then: what is given counts from there.
+    /// When the means that rules was started.
+    rules_since: Instant,
+    /// When what rules, or a share, was changed last, and what each domain had used then: what is given counts from there.
     since: Instant,
     before: Vec<Option<Duration>>,
 }
@@ -50,30 +57,33 @@ impl Dealer {
     pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
         check(by, policy, &domains)?;
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
+        let identities = GroupIdentities::of(&domains);
         let (means, because) = means_of(by, policy, &domains, are_groups)?;
         let groups = domains.iter().filter_map(control_group);
         let has_own = matches!(means, Means::Dispatcher(_));
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
-        let (quantum, fallback, groups) = (means.quantum(), Fallback::default(), Groups::of(&domains));
+        let (quantum, fallback) = (means.quantum(), Fallback::default());
         Ok(Dealer {
             means,
             policy,
             because,
             domains,
             accounts,
-            groups,
+            groups: identities,
+            noted: begin,
             quantum,
             fallback,
             begin,
+            rules_since: begin,
             since: begin,
             before,
         })
     }
 
-    /// Looks which threads have begun or ended, where that matters, and whether shares are still dealt out: a
-    /// scheduler that has failed gives way to the kernel's own, and is tried again after pauses that grow. To be called
-    /// some times each second.
+    /// Looks which threads have begun or ended, where that matters; whether shares are still dealt out: a scheduler that has
+    /// failed gives way to the kernel's own, and is tried again after pauses that grow; and which control groups were made
+    /// again, and are without their shares. To be called some times each second.
     ///
     /// # Errors
     ///
@@ -85,18 +95,41 @@ impl Dealer {
             Means::Outside(scheduler) => drop(scheduler.look()),
             Means::Ext(_) | Means::Weights(_) | Means::Kernel => {}
         }
-        for nth in self.groups.remade(&self.domains) {
-            self.deal_again(nth);
-        }
         if let Some(ended) = self.means.ended().filter(|ended| ended.is_fault) {
             self.fall_back(&ended);
         } else if self.fallback.is_due() {
             self.try_again();
         }
         if let Work::Outside(status) = self.means.work() {
-            self.fallback.note(status.failure.map(|failure| (failure.to_string(), status.policy)));
+            self.note_failure(status.failure, status.policy);
         }
+        self.look_at_groups();
         Ok(())
+    }
+
+    /// A policy that has failed, and the one that rules in its place.
+    fn note_failure(&mut self, failure: Option<Failure>, ruling: &'static str) {
+        if !self.fallback.note(failure.map(|failure| (failure.to_string(), ruling))) {
+            return;
+        }
+        // If the scheduler has to be started again, it is with the one that has not failed.
+        self.policy = SharePolicy::named(ruling).unwrap_or(self.policy);
+        self.count_from_here();
+    }
+
+    /// Control groups that were made again get the shares that the former ones had.
+    fn look_at_groups(&mut self) {
+        if self.noted.elapsed() >= BETWEEN_NOTES {
+            self.noted = Instant::now();
+            self.accounts.iter_mut().for_each(Account::note);
+        }
+        // Where nothing deals, the next try gives all groups their shares.
+        if matches!(self.means, Means::Kernel) {
+            return;
+        }
+        for (nth, group) in self.groups.without_share(&self.domains) {
+            self.deal_again(nth, group);
+        }
     }
 
     /// What the user should know of what was seen since this was asked last, in sentences.
@@ -104,21 +137,28 @@ impl Dealer {
         self.fallback.news()
     }
 
-    /// A control group that was made again gets the share that the former one had.
-    fn deal_again(&mut self, nth: usize) {
+    /// If that fails, it is tried again.
+    fn deal_again(&mut self, nth: usize, group: Identity) {
         let domain = &self.domains[nth];
         let Some(path) = control_group(domain) else { return };
-        let name = &domain.spec.name;
-        self.fallback.tell(match self.means.set_share(nth, domain) {
-            Ok(()) => format!("{} is a new control group: {name} has its share there", path.display()),
-            Err(error) => {
-                format!("{} is a new control group, and {name} has no share there: {error}", path.display())
-            }
-        });
-        if let Some(account) = self.accounts.get_mut(nth) {
-            *account = Account::open(path);
+        let dealt = self.means.set_share(nth, domain);
+        if dealt.is_ok() {
+            self.groups.has_share(nth, group);
+            self.accounts.get_mut(nth).iter_mut().for_each(|account| account.go_on(path));
         }
-        self.count_from_here();
+        if self.groups.is_to_be_told(nth) {
+            let (path, name) = (path.display(), &domain.spec.name);
+            self.fallback.tell(match dealt {
+                Ok(()) => format!("{path} was made anew: {name} has its share there"),
+                Err(error) => format!("{path} was made anew, and {name} has no share there yet: {error}"),
+            });
+        }
+    }
+
+    /// The domains whose control groups are there: a service may be down at the moment.
+    fn present(&self) -> Vec<SharedDomain> {
+        let is_there = |domain: &&SharedDomain| control_group(domain).and_then(identity).is_some();
+        self.domains.iter().filter(is_there).cloned().collect()
     }
 
     /// The kernel's own scheduler rules, by weights if there are any, until another try.
@@ -126,10 +166,13 @@ impl Dealer {
         let is_outside = matches!(self.means, Means::Outside(_));
         // First the other one goes.
         self.means = Means::Kernel;
-        if !self.domains.is_empty()
-            && let Ok(weights) = Means::weights(&self.domains)
-        {
-            self.means = weights;
+        self.groups = GroupIdentities::of(&self.domains);
+        let present = self.present();
+        if !present.is_empty() {
+            match Means::weights(&present) {
+                Ok(weights) => self.means = weights,
+                Err(error) => self.fallback.tell(format!("there are no weights in its place: {error}")),
+            }
         }
         let verdict = format!("sched_ext rules no more: {}", ended.verdict());
         self.fallback.fail(is_outside, verdict, self.means.meanwhile());
@@ -137,9 +180,10 @@ impl Dealer {
     }
 
     fn try_again(&mut self) {
+        let (groups, present) = (GroupIdentities::of(&self.domains), self.present());
         let started = match self.policy.entry() {
-            Ok(policy) if self.fallback.is_outside() => Means::outside(policy, &self.domains),
-            Ok(_) => Means::ext(&self.domains),
+            Ok(policy) if self.fallback.is_outside() => Means::outside(policy, &present),
+            Ok(_) => Means::ext(&present),
             Err(error) => Err(error),
         };
         // It has the quantum that was set.
@@ -155,6 +199,8 @@ impl Dealer {
                     self.fallback.tell(format!("some {what} could not be put back: see {see}"));
                 }
                 self.fallback.succeed();
+                self.groups = groups;
+                self.rules_since = Instant::now();
                 self.count_from_here();
             }
             Err(error) => {
@@ -248,12 +294,13 @@ impl Dealer {
         &self.domains
     }
 
-    /// Since when what domains are given counts, in words, if that is not since the start.
+    /// Since when what domains are given counts, as a sentence, if that is not since the start.
     #[must_use]
     pub fn counts_since(&self) -> Option<String> {
         let since = self.since.elapsed().as_secs_f64();
-        let policy = self.did().policy.map_or(String::new(), |policy| format!(", under {policy}"));
-        (self.since != self.begin).then(|| format!("since the last change, for {since:.1} s{policy}:"))
+        let policy = self.did().policy.map_or(String::new(), |policy| format!(" under {policy}"));
+        (self.since != self.begin)
+            .then(|| format!("what each was given counts from the last change on: {since:.1} s{policy}"))
     }
 
     /// For how long it has dealt by the present shares.
@@ -320,7 +367,10 @@ impl Dealer {
     pub fn did(&self) -> Did {
         let did =
             Did::new(self.policy.name(), self.means.name(), self.passed().as_secs_f64(), &self.means.work());
+        let is_next = self.fallback.is_pending() && self.fallback.is_outside();
         Did {
+            rules_s: self.rules_since.elapsed().as_secs_f64(),
+            next: is_next.then(|| self.policy.name()),
             because: self.because.as_ref().map(ToString::to_string),
             failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
             restarts: self.is_by_sched_ext().then(|| self.fallback.restarts()),
@@ -374,30 +424,27 @@ fn means_of(
     Ok(match (by, policy) {
         (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
         (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, domains)?, None),
-        (By::SchedExt, SharePolicy::Outside(_)) => (Means::outside(policy.entry()?, domains)?, None),
-        (By::Auto, SharePolicy::Outside(_)) => match Means::outside(policy.entry()?, domains) {
-            Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
-                return Err(DealError::NothingNamed(absent));
-            }
-            Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. })))
-                if !domains.is_empty() =>
-            {
-                (Means::dispatcher(policy.entry()?, domains)?, Some(missing))
-            }
-            means => (means?, None),
-        },
-        (By::SchedExt, _) => (Means::ext(domains)?, None),
         (By::Cgroup, _) => (Means::weights(domains)?, None),
-        (By::Auto, _) => match Means::ext(domains) {
-            Err(DealError::Ext(absent @ ExtError::Absent)) if domains.is_empty() => {
-                return Err(DealError::NothingNamed(absent));
-            }
-            Err(DealError::Ext(missing @ (ExtError::Absent | ExtError::TooManyProcessors { .. }))) => {
-                (Means::weights(domains)?, Some(missing))
+        (By::SchedExt | By::Auto, _) => match Means::sched_ext(policy, domains) {
+            Err(DealError::Ext(missing)) if by == By::Auto && missing.lies_in_the_machine() => {
+                (means_instead(policy, domains, &missing)?, Some(missing))
             }
             means => (means?, None),
         },
     })
+}
+
+/// What deals where the machine has no sched_ext that can.
+fn means_instead(
+    policy: SharePolicy,
+    domains: &[SharedDomain],
+    missing: &ExtError,
+) -> Result<Means, DealError> {
+    match policy {
+        _ if domains.is_empty() => Err(DealError::NothingNamed(missing.to_string())),
+        SharePolicy::GroupVtrr => Means::weights(domains),
+        SharePolicy::Outside(_) => Means::dispatcher(policy.entry()?, domains),
+    }
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

@@ -41,12 +41,12 @@ pub enum DealError {
         /// The other.
         other: String,
     },
-    /// Only group VTRR inside the kernel has something to do for domains that are not named.
+    /// Only sched_ext has something to do for domains that are not named.
     #[error("without a domain only sched_ext has something to do: write --domain NAME=SELECTOR,share=NUMBER")]
     NoDomains,
     /// Without sched_ext, nothing can be done for domains that are not named.
     #[error("{0}; without it, shares go to domains that are named: give --domain NAME=SELECTOR,share=NUMBER")]
-    NothingNamed(ExtError),
+    NothingNamed(String),
     /// There is no domain of that name.
     #[error("there is no domain {name:?}; there are {known}")]
     NoDomain {

@@ -36,12 +36,14 @@ impl Fallback {
         self.tell("sched_ext rules again".into());
     }
 
-    /// A policy that has failed and what took its place, if one has.
-    pub fn note(&mut self, replaced: Option<(String, &'static str)>) {
-        if let Some((failed, policy)) = replaced.as_ref().filter(|_| self.replaced != replaced) {
-            self.tell(format!("{failed}; {policy} rules in its place"));
-        }
+    /// A policy that has failed and what took its place, if one has. Whether that is new.
+    pub fn note(&mut self, replaced: Option<(String, &'static str)>) -> bool {
+        let news = replaced.as_ref().filter(|_| self.replaced != replaced);
+        let news = news.map(|(failed, policy)| format!("{failed}; {policy} rules in its place"));
+        let is_new = news.is_some();
+        self.news.extend(news);
         self.replaced = replaced;
+        is_new
     }
 
     pub fn tell(&mut self, news: String) {
@@ -53,7 +55,7 @@ impl Fallback {
         std::mem::take(&mut self.news)
     }
 
-    /// Whether a scheduler, in which a policy decides from outside the kernel or does not, is to be started again.
+    /// Whether the scheduler is to be started again.
     pub fn is_pending(&self) -> bool {
         self.retry.is_pending()
     }

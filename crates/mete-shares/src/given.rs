@@ -34,8 +34,12 @@ pub struct Did {
     pub by: &'static str,
     /// Why it is not something that keeps shares more closely, if there is a reason.
     pub because: Option<String>,
+    /// The policy with which a scheduler that has failed is to be tried again; `None` where none is. By sched_ext, outside the kernel.
+    pub next: Option<&'static str>,
     /// How long shares have been dealt, in seconds.
     pub time_s: f64,
+    /// For how much of it, until now, what rules has ruled: since then it counts.
+    pub rules_s: f64,
     /// Tasks that were chosen to run next.
     pub decisions: Option<u64>,
     /// Tasks that a processor took from another one, because it had nothing due itself. By sched_ext.

@@ -36,8 +36,8 @@ impl<'a> Group<'a> {
     pub fn all(domains: &'a [SharedDomain]) -> Result<Vec<Group<'a>>, DealError> {
         let groups = domains.iter().map(Group::of).collect::<Result<Vec<_>, _>>()?;
         for (nth, group) in groups.iter().enumerate() {
-            let found = identity(group.path);
-            let same = |other: &Group<'_>| found.is_some() && identity(other.path) == found;
+            let found = number_of(group.path);
+            let same = |other: &Group<'_>| found.is_some() && number_of(other.path) == found;
             if let Some(other) = groups[..nth].iter().position(same) {
                 let [one, other] = [other, nth].map(|nth| domains[nth].spec.name.clone());
                 return Err(DealError::Twice { one, other });
@@ -47,12 +47,19 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What no other group has at the same time, nor a later one of the same path.
+/// Device and number of a file, which no other one has at the same time, and no later one of a control group's.
 pub(crate) type Identity = (u64, u64);
 
-/// A directory has several paths where a file system is mounted at several places.
+/// Which group has its share there: that of the file with its weight, which is another one where the group above has ceased to
+/// distribute processor time and begun again; else that of the directory.
 pub(crate) fn identity(group: &Path) -> Option<Identity> {
-    fs::metadata(group).ok().map(|found| (found.dev(), found.ino()))
+    let weights = ["cpu.weight", "cpu.shares"].map(|name| group.join(name));
+    weights.iter().find_map(|path| number_of(path)).or_else(|| number_of(group))
+}
+
+/// A file has several paths where a file system is mounted at several places.
+pub(crate) fn number_of(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// For each domain the sum of these numbers over the domains that it competes with: where all are control

@@ -51,6 +51,14 @@ impl Means {
         Ok(Means::Outside(Box::new(scheduler)))
     }
 
+    /// A scheduler of sched_ext, inside the kernel if the policy is there.
+    pub fn sched_ext(policy: SharePolicy, domains: &[SharedDomain]) -> Result<Means, DealError> {
+        match policy {
+            SharePolicy::GroupVtrr => Means::ext(domains),
+            SharePolicy::Outside(_) => Means::outside(policy.entry()?, domains),
+        }
+    }
+
     pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let mut weights = Weights::start()?;

@@ -101,13 +101,14 @@ impl ShareParameters {
         };
         line("pid", &std::process::id().to_string());
         line("policy", &format!("{} by {}", did.policy.unwrap_or(KERNELS), did.by));
+        did.next.iter().for_each(|policy| line("next", policy));
         did.because.iter().for_each(|why| line("because", why));
         for (domain, given) in dealer.domains().iter().zip(dealer.given()) {
             line(&format!("domain {}", domain.spec.name), &in_words(&given));
         }
         line(
             "since",
-            &format!("{:.1} s ago these shares were set", dealer.passed_since_change().as_secs_f64()),
+            &format!("{:.1} s ago the last change was made", dealer.passed_since_change().as_secs_f64()),
         );
         counted(&did).into_iter().for_each(|(name, value)| line(name, &value));
         did.failed.iter().for_each(|why| line("failed", why));
@@ -143,7 +144,7 @@ fn in_words(given: &Given) -> String {
 
 /// What was counted, as far as the means counts it.
 fn counted(did: &Did) -> Vec<(&'static str, String)> {
-    let per_second = |number: u64| format!("{number}, {:.0} a second", number as f64 / did.time_s.max(1e-3));
+    let per_second = |number: u64| format!("{number}, {:.0} a second", number as f64 / did.rules_s.max(1e-3));
     let milliseconds = |ns: u64| format!("{:.3} ms", ns as f64 / 1e6);
     let all = [
         ("decisions", did.decisions.map(per_second)),
@@ -159,7 +160,7 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
         ),
         ("threads left out", did.left_out.filter(|number| *number > 0).map(|number| number.to_string())),
         ("latest end of a slice", did.late_ns.map(milliseconds)),
-        ("own time", did.own_ns.map(|ns| format!("{:.2} %", ns as f64 / 1e7 / did.time_s.max(1e-3)))),
+        ("own time", did.own_ns.map(|ns| format!("{:.2} %", ns as f64 / 1e7 / did.rules_s.max(1e-3)))),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -1,78 +1,112 @@
 //! Control groups that are removed and made again, as services and containers are when they start anew. The kernel takes a
 //! group of the same path for another one, without the share that the former one had.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mete_sched::domains::SharedDomain;
 
 use crate::group::{Identity, control_group, identity};
 
-/// So long a new group may be without its share.
+/// How often groups are looked at. A new one waits that long for its share, and until the next call.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// How often a user is told of the same domain.
+const BETWEEN_WORDS: Duration = Duration::from_secs(60);
 
-/// Which group each domain was when it got its share; `None` for what is no control group.
-pub(crate) struct Groups {
-    known: Vec<Option<Identity>>,
+/// For each domain, which group has its share.
+pub(crate) struct GroupIdentities {
+    domains: Vec<Known>,
     looked: Instant,
 }
 
-impl Groups {
-    pub fn of(domains: &[SharedDomain]) -> Groups {
-        let known = domains.iter().map(|domain| control_group(domain).and_then(identity)).collect();
-        Groups { known, looked: Instant::now() }
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// `None` for a domain that is no single control group, or was not there.
+    has_share: Option<Identity>,
+    /// When its user was told last.
+    told: Option<Instant>,
+}
+
+impl GroupIdentities {
+    /// All groups that are there, each of which is about to get its share.
+    pub fn of(domains: &[SharedDomain]) -> GroupIdentities {
+        let known =
+            |domain: &SharedDomain| Known { has_share: control_group(domain).and_then(identity), told: None };
+        GroupIdentities { domains: domains.iter().map(known).collect(), looked: Instant::now() }
     }
 
-    /// The places of the domains that are other groups now. Each is named once.
-    pub fn remade(&mut self, domains: &[SharedDomain]) -> Vec<usize> {
+    /// The places of the domains that are other groups than those that have their shares.
+    pub fn without_share(&mut self, domains: &[SharedDomain]) -> Vec<(usize, Identity)> {
         if self.looked.elapsed() < BETWEEN_LOOKS {
             return Vec::new();
         }
         self.looked = Instant::now();
-        let paths = domains.iter().map(control_group);
-        let each = self.known.iter_mut().zip(paths).enumerate();
-        each.filter_map(|(nth, (known, path))| is_another(known, path?).then_some(nth)).collect()
+        let found = domains.iter().map(|domain| control_group(domain).and_then(identity));
+        let both = self.domains.iter().map(|known| known.has_share).zip(found).enumerate();
+        both.filter_map(|(nth, (known, found))| Some((nth, another(known, found)?))).collect()
+    }
+
+    /// The group that a domain is has its share.
+    pub fn has_share(&mut self, nth: usize, group: Identity) {
+        self.domains[nth].has_share = Some(group);
+    }
+
+    /// Whether the user is to be told of a domain: a service that fails again and again has a new group each time.
+    pub fn is_to_be_told(&mut self, nth: usize) -> bool {
+        let told = &mut self.domains[nth].told;
+        let is_old = told.is_none_or(|told| told.elapsed() >= BETWEEN_WORDS);
+        if is_old {
+            *told = Some(Instant::now());
+        }
+        is_old
     }
 }
 
-/// One that is gone stays the one that was known.
-fn is_another(known: &mut Option<Identity>, path: &Path) -> bool {
-    let Some(found) = identity(path) else { return false };
-    known.replace(found) != Some(found)
+/// The group that was found, if it is another one. One that is gone stays the one that was known.
+fn another(known: Option<Identity>, found: Option<Identity>) -> Option<Identity> {
+    found.filter(|_| known != found)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use mete_sched::domains::Selector;
 
     use super::*;
 
     #[test]
-    fn vtrr_7_a_group_that_was_made_again_is_found_once() {
+    fn vtrr_7_a_group_is_another_one_if_it_is_there_and_has_another_number() {
+        let [first, second] = [Some((1, 1)), Some((1, 2))];
+        assert_eq!([another(first, first), another(first, None), another(None, None)], [None; 3]);
+        assert_eq!([another(first, second), another(None, second)], [second; 2]);
+    }
+
+    /// The file with the weight is made anew, as where the group above ceases to distribute processor time and begins again.
+    #[test]
+    fn vtrr_7_a_group_is_without_its_share_until_it_has_it() {
         let directory = tempfile::tempdir().unwrap();
-        let domain = |name: &str| {
-            let path = directory.path().join(name);
-            fs::create_dir(&path).unwrap();
-            let mut domain = SharedDomain::parse("a=pid:1".as_ref()).unwrap();
-            domain.spec.selectors = vec![Selector::Cgroup(path)];
-            domain
-        };
-        let domains = ["first", "second"].map(domain);
-        let mut groups = Groups::of(&domains);
-        let mut remade = || -> Vec<usize> {
+        let group = directory.path().join("group");
+        fs::create_dir(&group).unwrap();
+        let write = |name: &Path| fs::write(name, "100").unwrap();
+        let (weight, other) = (group.join("cpu.weight"), group.join("other"));
+        write(&weight);
+        let mut domain = SharedDomain::parse("a=pid:1".as_ref()).unwrap();
+        domain.spec.selectors = vec![Selector::Cgroup(group)];
+        let mut groups = GroupIdentities::of(std::slice::from_ref(&domain));
+        let without_share = |groups: &mut GroupIdentities| {
             groups.looked -= BETWEEN_LOOKS;
-            groups.remade(&domains)
+            groups.without_share(std::slice::from_ref(&domain))
         };
-        assert!(remade().is_empty());
-        let second = directory.path().join("second");
-        fs::remove_dir(&second).unwrap();
-        assert!(remade().is_empty());
-        // Its number must not be that of the former one; control groups never get one again.
-        fs::create_dir(directory.path().join("between")).unwrap();
-        fs::create_dir(&second).unwrap();
-        assert_eq!(remade(), [1]);
-        assert!(remade().is_empty());
+        assert_eq!(without_share(&mut groups), []);
+        // Both are there for a moment, so that they have different numbers.
+        write(&other);
+        fs::rename(&other, &weight).unwrap();
+        let found = without_share(&mut groups);
+        assert_eq!((found.len(), found[0].0), (1, 0));
+        assert_eq!(without_share(&mut groups), found);
+        groups.has_share(0, found[0].1);
+        assert_eq!(without_share(&mut groups), []);
+        assert_eq!([groups.is_to_be_told(0), groups.is_to_be_told(0)], [true, false]);
     }
 }

@@ -20,7 +20,7 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
     if let Some(other) = domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none()) {
         return Err(DealError::NoGroup { name: other.spec.name.clone() });
     }
-    // Where sched_ext is found missing, weights and the dispatcher have nothing to do either.
+    // Weights and the dispatcher serve named domains only. Where sched_ext is found missing, the start says so.
     if matches!(by, By::Cgroup | By::Dispatcher) && domains.is_empty() {
         return Err(DealError::NoDomains);
     }

@@ -39,7 +39,7 @@ pub struct ScheduleOptions {
         value_parser = PossibleValuesParser::new(By::ALL.map(possible)).map(|name| By::named(&name).unwrap_or_default()))]
     by: Option<By>,
     /// A file with domains, their shares, and what --policy, --by and --parameters say: see
-    /// docs/recipes/shares.md. What is on the command line comes first
+    /// docs/recipes/shares.md. What is on the command line takes its place
     #[arg(long, value_name = "FILE", value_parser = config())]
     config: Option<Config>,
     /// Mount the shares as files on this directory, for mete set and mete status; it must be empty or not

@@ -119,7 +119,7 @@ fn watch(dealer: &mut Dealer, desk: &Desk, time: Option<Duration>) -> Result<(),
 
 fn print(given: &[Given], output: &mut Output) -> anyhow::Result<()> {
     if given.is_empty() {
-        return output.text("every control group has its cpu.weight");
+        return output.text("every control group counts by its cpu.weight");
     }
     let heads = ["share", "wanted (%)", "given (%)", "ran (ms)"].map(Head::Number);
     let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads));

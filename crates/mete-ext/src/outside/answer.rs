@@ -19,6 +19,7 @@ const HALF_A_TICK: Nanoseconds = Nanoseconds::from_micros(500);
 /// Nothing ends a slice but its end, a higher class or a task that the policy puts ahead; so none is longer than this,
 /// whatever quantum and weights together make of it.
 const LONGEST: Nanoseconds = Nanoseconds::from_millis(1000);
+const _: () = assert!(LONGEST.get() / 1000 < 1 << SLICE_BITS);
 
 /// This client runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -101,7 +101,7 @@ impl Kind {
     /// Its quantum is how long a task of the ordinary weight runs at a time.
     fn make(&self) -> Owned {
         let Setup { mut quantum_ns, .. } = self.setup;
-        if self.entry.has_turns_by_share() {
+        if self.entry.has_turns_by_share {
             quantum_ns = Nanoseconds::new(quantum_ns.get() / u64::from(Weight::ORDINARY.get()));
         }
         (self.entry.make)(&Setup { quantum_ns, ..self.setup })

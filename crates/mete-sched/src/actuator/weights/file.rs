@@ -84,7 +84,8 @@ impl WeightFile {
     /// not opened.
     fn open(&self, access: OFlags) -> io::Result<File> {
         match self.open_at(&self.path, access) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A service that is restarted often leaves many that are gone, and version 2 renames none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.path.ends_with(NAMES[1]) => {
                 let renamed = self.renamed().ok_or(error)?;
                 self.open_at(&renamed, access)
             }
