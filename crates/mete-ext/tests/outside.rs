@@ -185,14 +185,14 @@ fn breaks(setup: &Setup, calls: u32, how: How) -> Box<dyn Policy + Send> {
     Box::new(Breaks { inner: (by_name("stride").unwrap().make)(setup), calls: 5000 - calls, how })
 }
 
-const BREAKS: Entry =
-    Entry { name: "breaks", about: "after a while", make: |setup| breaks(setup, 5000, How::Panics) };
-const BREAKS_AT_ONCE: Entry =
-    Entry { name: "breaks", about: "at once", make: |setup| breaks(setup, 1, How::Panics) };
-const COMPUTES: Entry =
-    Entry { name: "computes", about: "after a while", make: |setup| breaks(setup, 5000, How::Computes) };
-const SLEEPS: Entry =
-    Entry { name: "sleeps", about: "after a while", make: |setup| breaks(setup, 5000, How::Sleeps) };
+const fn breaking(name: &'static str, make: fn(&Setup) -> Box<dyn Policy + Send>) -> Entry {
+    Entry { name, about: "a policy that fails", has_turns_by_share: false, make }
+}
+
+const BREAKS: Entry = breaking("breaks", |setup| breaks(setup, 5000, How::Panics));
+const BREAKS_AT_ONCE: Entry = breaking("breaks", |setup| breaks(setup, 1, How::Panics));
+const COMPUTES: Entry = breaking("computes", |setup| breaks(setup, 5000, How::Computes));
+const SLEEPS: Entry = breaking("sleeps", |setup| breaks(setup, 5000, How::Sleeps));
 
 #[test]
 fn new_1_a_policy_that_panics_is_replaced_by_the_one_before() {
