@@ -195,8 +195,10 @@ fn deals_again(by: &str) {
     assert!(!said.starts_with("refused"), "{said}");
     let web = web.made_again().hogs(1);
     sleep(Duration::from_millis(500));
-    // It looks now.
+    // It looks now. Then the other one's share is set anew: what each has counts from there.
     dealing.ask();
+    let other = rest.with(1);
+    dealing.say(&format!("{}=1", other.split('=').next().unwrap()));
     sleep(Duration::from_secs(3));
     let answer = dealing.ask();
     let (wanted, given) = answer[2].split_once(':').unwrap();
