@@ -6,7 +6,8 @@ pub mod dice;
 pub mod ruler;
 
 use std::fmt::Debug;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,9 @@ pub fn start_with<S>(
     start: impl FnOnce() -> Result<S, ExtError>,
 ) -> Option<(S, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(reason) = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu") {
+    // Not as a new file, where another file system is mounted there.
+    let control = OpenOptions::new().write(true).open("/sys/fs/cgroup/cgroup.subtree_control");
+    if let Err(reason) = control.and_then(|mut control| control.write_all(b"+cpu")) {
         println!("SKIPPED: {test}: no cgroup v2 with the controller of processors: {reason}");
         return None;
     }
