@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Waits until so many threads have come here. Not by a lock: it would be handed from one to the next, and each would have to
+/// Waits until this number of threads has come here. Not by a lock: it would be handed from one to the next, and each would have to
 /// run first.
 fn meet(there: &AtomicU64, threads: u64) {
     there.fetch_add(1, Ordering::Relaxed);

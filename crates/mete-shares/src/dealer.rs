@@ -174,6 +174,7 @@ impl Dealer {
                 Err(error) => self.fallback.tell(format!("there are no weights in its place: {error}")),
             }
         }
+        self.rules_since = Instant::now();
         let verdict = format!("sched_ext rules no more: {}", ended.verdict());
         self.fallback.fail(is_outside, verdict, self.means.meanwhile());
         self.count_from_here();
@@ -237,8 +238,7 @@ impl Dealer {
         let policy = policy
             .ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed_for(name) })?;
         // Where the one before has failed, the next try begins with this one.
-        let is_next = self.fallback.is_pending() && self.fallback.is_outside();
-        if !is_next && !self.means.set_policy(policy.entry()?)? {
+        if !self.awaits_policy() && !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });
         }
         self.policy = policy;
@@ -367,15 +367,19 @@ impl Dealer {
     pub fn did(&self) -> Did {
         let did =
             Did::new(self.policy.name(), self.means.name(), self.passed().as_secs_f64(), &self.means.work());
-        let is_next = self.fallback.is_pending() && self.fallback.is_outside();
         Did {
             rules_s: self.rules_since.elapsed().as_secs_f64(),
-            next: is_next.then(|| self.policy.name()),
+            next: self.awaits_policy().then(|| self.policy.name()),
             because: self.because.as_ref().map(ToString::to_string),
             failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
             restarts: self.is_by_sched_ext().then(|| self.fallback.restarts()),
             ..did
         }
+    }
+
+    /// Whether a scheduler is to be tried again in which a policy decides from outside the kernel.
+    fn awaits_policy(&self) -> bool {
+        self.fallback.is_pending() && self.fallback.is_outside()
     }
 
     /// Whether a scheduler of sched_ext rules, or is to be tried again.
