@@ -4,9 +4,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use mete_measure::reason::Reason;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 /// The tracing file system. It is mounted for this process alone, and at no place in the directory tree. So
@@ -84,6 +86,9 @@ fn has_ended(pid: u32) -> bool {
 }
 
 const PREFIX: &str = "mete-bench-";
+/// How often removing an instance is tried, and how long after each other.
+const REMOVALS: u32 = 50;
+const BETWEEN_REMOVALS: Duration = Duration::from_millis(10);
 
 /// An instance that records its tracepoints as long as this lives.
 pub struct Instance<'a> {
@@ -133,9 +138,15 @@ impl<'a> Instance<'a> {
 impl Drop for Instance<'_> {
     fn drop(&mut self) {
         let path = format!("instances/{}", self.name);
-        // Removing an instance switches its events off. The kernel refuses this while a reader has a file
-        // open, so readers must end before. An instance that stays is removed by the next run.
-        let _ = unlinkat(&self.tracefs.root, path, AtFlags::REMOVEDIR);
+        // Removing an instance switches its events off. The kernel refuses this while a reader has a file open, so
+        // readers must end before. A process that another thread is about to start has all files open for a moment.
+        // An instance that stays is removed by the next run.
+        for _ in 0..REMOVALS {
+            if unlinkat(&self.tracefs.root, &path, AtFlags::REMOVEDIR) != Err(Errno::BUSY) {
+                return;
+            }
+            std::thread::sleep(BETWEEN_REMOVALS);
+        }
     }
 }
 
