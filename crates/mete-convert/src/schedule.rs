@@ -31,14 +31,23 @@ pub enum ScheduleError {
 /// If there is no trace, its schema lacks one of these events, or no process leaves a processor in it.
 pub fn recorded_schedule(directory: &Path) -> Result<Recording, ScheduleError> {
     let trace = NamedTrace::open(directory)?;
-    trace.needs("scheduler", &EVENTS)?;
-    let events = events(&trace);
+    let events = schedule_events(&trace)?;
     if events.iter().any(|event| matches!(event, Event::Switch { .. })) {
         let mut recording = Recording::from_events(&events);
         recording.machine.kernel = Some(trace.kernel().to_owned());
         return Ok(recording);
     }
     Err(ScheduleError::NoSwitch(directory.to_owned()))
+}
+
+/// The events of which such a trace's schedule consists, in the order of time.
+///
+/// # Errors
+///
+/// If the trace's schema lacks one of them.
+pub fn schedule_events(trace: &NamedTrace) -> Result<Vec<Event>, NamedTraceError> {
+    trace.needs("scheduler", &EVENTS)?;
+    Ok(events(trace))
 }
 
 fn events(trace: &NamedTrace) -> Vec<Event> {

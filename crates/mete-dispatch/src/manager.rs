@@ -106,6 +106,8 @@ impl<T: Threads> Manager<T> {
             self.hear(message, now);
         }
         while let Some(row) = rows.pop_front() {
+            // In the order of time: after the row, the client that ran at the tick may have left.
+            self.tick(row.time);
             self.see(row);
         }
         self.look_at_lost(now);

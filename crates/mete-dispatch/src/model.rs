@@ -4,8 +4,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
-use mete_policy::{ClientId, DistributedVtrr, DomainIndex, Nanoseconds, Policy, Setup, Share};
+use mete_policy::{
+    ClientId, Decision, DistributedVtrr, DomainIndex, Nanoseconds, Policy, ProcessorId, RoundRobin, Setup,
+    Share, Stop,
+};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
@@ -97,11 +101,16 @@ impl Machine {
         for (domain, share) in (1..).zip(shares) {
             policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::new(*share).unwrap());
         }
+        Machine::under(Box::new(policy), processors, shares.len(), rest)
+    }
+
+    /// The same under another policy, which knows the domains.
+    fn under(policy: Box<dyn Policy + Send>, processors: usize, domains: usize, rest: Rest) -> Machine {
         let memory = Memory::of_nothing().unwrap();
         let channels = Channels::new().unwrap();
         let threads = ModelThreads::default();
         let kernel = Rc::clone(&threads.0);
-        let (policy, now) = (Box::new(policy), Nanoseconds::ZERO);
+        let now = Nanoseconds::ZERO;
         let manager = Manager::new(policy, memory.clone(), threads, channels.clone(), processors, rest, now);
         let (rows, clients, threads_of) = (VecDeque::new(), Vec::new(), Vec::new());
         let (wanted, had) = (vec![0; processors], vec![0; processors]);
@@ -119,7 +128,7 @@ impl Machine {
             had,
         };
         machine.use_processors(0..processors);
-        for domain in 1..=shares.len() {
+        for domain in 1..=domains {
             machine.join(domain as u16);
         }
         machine
@@ -490,4 +499,75 @@ fn where_no_client_has_ever_been_taken_by_the_kernel_the_manager_ends() {
     machine.kernel.borrow_mut().refuses = true;
     let ended = machine.pass(100 * MS).unwrap_err();
     assert!(matches!(ended, DispatchError::Refused { source: Errno::PERM, .. }), "{ended}");
+}
+
+/// Clients in turn; and when the policy was told of what.
+struct Told {
+    inner: RoundRobin,
+    calls: Arc<Mutex<Vec<(u64, &'static str)>>>,
+}
+
+impl Told {
+    fn note(&self, now: Nanoseconds, what: &'static str) {
+        self.calls.lock().unwrap().push((now.get() / MS, what));
+    }
+}
+
+impl Policy for Told {
+    fn name(&self) -> &'static str {
+        "told"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
+        self.inner.add(client, domain, share, now);
+    }
+
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
+        self.inner.remove(client, now);
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
+        self.inner.set_share(client, share, now);
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        self.inner.wake(client, now)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        self.inner.pick(processor, now)
+    }
+
+    fn ran(&mut self, client: ClientId, ran: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        if stop == Stop::Blocked {
+            self.note(now, "blocked");
+        }
+        self.inner.ran(client, ran, stop, now);
+    }
+
+    fn tick_ns(&self) -> Option<Nanoseconds> {
+        Some(Nanoseconds::from_millis(10))
+    }
+
+    fn tick(&mut self, _processor: ProcessorId, now: Nanoseconds) -> bool {
+        self.note(now, "tick");
+        false
+    }
+}
+
+/// The manager comes late, and finds a tick that was due before a client blocked.
+#[test]
+fn vtrr_7_a_policy_has_its_ticks_in_the_order_of_time() {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let inner = RoundRobin::new(&Setup { quantum_ns: Nanoseconds::from_secs(1), ..Setup::for_clients(64) });
+    let policy = Box::new(Told { inner, calls: Arc::clone(&calls) });
+    let mut machine = Machine::under(policy, 1, 1, tenth());
+    machine.pass(5 * MS).unwrap();
+    machine.now = 15 * MS;
+    machine.blocks(0);
+    machine.now = 18 * MS;
+    machine.due = machine.now;
+    machine.pass(MS).unwrap();
+    let calls = calls.lock().unwrap();
+    assert_eq!(*calls, [(0, "tick"), (15, "tick"), (15, "blocked")]);
 }

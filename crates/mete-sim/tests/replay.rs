@@ -18,7 +18,7 @@ fn under(policy: &str) -> Under {
 /// No cost of switches, and quanta of that number of nanoseconds.
 fn settings(processors: u16, quantum_ns: u64) -> Settings {
     let quantum_ns = Nanoseconds::new(quantum_ns);
-    Settings { processors, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1 }
+    Settings { processors, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1, until: None }
 }
 
 fn setup(recording: &Recording, processors: u16) -> Setup {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 /// The names of the studies, in their order.
-pub const STUDIES: [&str; 23] = [
+pub const STUDIES: [&str; 24] = [
     "log-cost",
     "log-readers",
     "vtrr-error",
@@ -15,6 +15,7 @@ pub const STUDIES: [&str; 23] = [
     "live-shares",
     "live-latency",
     "live-ext",
+    "live-worlds",
     "tavs-response",
     "tavs-starvation",
     "tavs-keep",

@@ -359,6 +359,7 @@ impl Builder {
             gaps: self.gaps,
             uncertain_ns: self.uncertain_ns,
             machine: self.machine.sorted(),
+            domains: Vec::new(),
             busy_ns: self.busy_ns.into_values().collect(),
         };
         debug_assert!(recording.work_ns() + recording.uncertain_ns <= recording.capacity_ns());

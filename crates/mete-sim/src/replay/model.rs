@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, Share};
+use mete_policy::{ClientId, Nanoseconds, Policy, Share};
 
 use super::linux::Wakers;
 use super::machine::{Machine, WakeSource};
@@ -90,7 +90,8 @@ impl<'a> Replay<'a> {
         Rc::clone(&self.wakers)
     }
 
-    /// A host that is about to run them. The threads have equal shares.
+    /// A host that is about to run them, under a policy that knows their domains. The threads have equal shares of
+    /// what their domains have.
     pub fn host<P: Policy, R: Recorder>(
         self,
         hardware: Hardware,
@@ -102,15 +103,15 @@ impl<'a> Replay<'a> {
         for (client, script) in (0..).map(ClientId::new).zip(scripts) {
             match script.steps.first() {
                 Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Await }) => {
-                    host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
+                    host.add_blocked(client, script.domain, Share::ONE);
                 }
                 Some(Recorded { compute_ns: Nanoseconds::ZERO, action: Action::Sleep { ns } }) => {
-                    host.add_blocked(client, DomainIndex::ROOT, Share::ONE);
+                    host.add_blocked(client, script.domain, Share::ONE);
                     host.prepare(|_, context| {
                         context.notify_after(*ns, client, Signal::WaitIsOver);
                     });
                 }
-                _ => host.add(client, DomainIndex::ROOT, Share::ONE, Nanoseconds::ZERO),
+                _ => host.add(client, script.domain, Share::ONE, Nanoseconds::ZERO),
             }
         }
         host

@@ -22,6 +22,9 @@ pub struct Settings {
     pub switch_ns: Nanoseconds,
     /// The seed of randomised policies.
     pub seed: u64,
+    /// When the run ends, if that is before all work is done: with it one sees what threads have while all of them
+    /// still have work, because at the end each has done what it did.
+    pub until: Option<Nanoseconds>,
 }
 
 /// The same work under one policy.
@@ -115,11 +118,12 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
         processors: settings.processors.max(1),
         quantum_ns: settings.quantum_ns,
         seed: settings.seed,
+        domains: u16::try_from(recording.domains.len() + 1).unwrap_or(u16::MAX),
         ..Setup::for_clients(clients as u32)
     };
     // The model comes first, because Linux's scheduler shares its list of wakers.
     let model = Replay::new(recording, settings.seed);
-    let policy: Box<dyn Policy> = match under {
+    let mut policy: Box<dyn Policy> = match under {
         Under::Linux(kernel) => {
             Box::new(Linux::new(recording, Kernel { processors: setup.processors, ..kernel }, model.wakers()))
         }
@@ -130,10 +134,16 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
-    let watch = Watch::new(clients, hardware, fluid(clients, setup.processors), Nanoseconds::MAX);
+    for (number, &share) in (1..setup.domains).map(DomainIndex::new).zip(&recording.domains) {
+        policy.add_domain(number, DomainIndex::ROOT, share);
+    }
+    let watch = Watch::new(clients, hardware, fluid(recording, setup.processors), Nanoseconds::MAX);
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
-    run_to_the_end(&mut host, clients, recording.duration_ns)?;
+    match settings.until {
+        Some(until) => host.run_until(until)?,
+        None => run_to_the_end(&mut host, clients, recording.duration_ns)?,
+    }
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
@@ -150,10 +160,11 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     Ok(Outcome { policy: name, end_ns: end.0, busy_ns, threads: threads.collect() })
 }
 
-/// The ideal server: equal shares for all.
-fn fluid(clients: usize, processors: u16) -> Fluid {
+/// The ideal server: equal shares for all of a domain.
+fn fluid(recording: &Recording, processors: u16) -> Fluid {
     let mut fluid = Fluid::new(processors);
-    (0..clients).for_each(|_| fluid.add(DomainIndex::ROOT, Share::ONE));
+    recording.domains.iter().for_each(|&share| fluid.add_domain(DomainIndex::ROOT, share));
+    recording.scripts.iter().for_each(|script| fluid.add(script.domain, Share::ONE));
     fluid
 }
 

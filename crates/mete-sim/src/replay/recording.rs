@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mete_policy::Nanoseconds;
+use mete_policy::{DomainIndex, Nanoseconds, Share};
 
 use super::machine::Machine;
 use super::text::Pid;
@@ -50,6 +50,8 @@ pub struct Script {
     pub processors: BTreeMap<u32, Nanoseconds>,
     /// Whether it was created during the recording.
     pub is_new: bool,
+    /// The domain that it is in, of [`Recording::domains`]. No recording says that.
+    pub domain: DomainIndex,
 }
 
 /// The priority of a thread with nice 0.
@@ -65,6 +67,7 @@ impl Default for Script {
             priority: NICE_0,
             processors: BTreeMap::new(),
             is_new: false,
+            domain: DomainIndex::ROOT,
         }
     }
 }
@@ -94,6 +97,9 @@ pub struct Recording {
     pub uncertain_ns: Nanoseconds,
     /// How long each processor was seen to work, by its number.
     pub busy_ns: Vec<Nanoseconds>,
+    /// The shares of domains, the first of which is number 1. No recording has them, and without them all threads
+    /// are in the root.
+    pub domains: Vec<Share>,
     /// What the recording tells of the machine on which it was made.
     pub machine: Machine,
 }

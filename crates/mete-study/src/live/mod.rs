@@ -1,8 +1,10 @@
 //! Policies that rule running processes (VTRR-6, TAVS-9): shares, and how soon a sleeper runs, under the
-//! kernel's own scheduler, under the dispatcher, and under sched_ext.
+//! kernel's own scheduler, under the dispatcher, and under sched_ext; and the same policies live, replayed and
+//! simulated (NEW-1).
 
 pub(crate) mod ext;
 mod groups;
 pub(crate) mod latency;
 pub(crate) mod shares;
 mod stage;
+pub(crate) mod worlds;

@@ -10,7 +10,7 @@ use mete_dispatch::{Dispatcher, Setup};
 use mete_log::clock::nanoseconds;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
-use mete_policy::by_name;
+use mete_policy::{Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
 use rustix::time::ClockId;
@@ -65,14 +65,14 @@ pub(crate) struct OfMeans {
 impl OfMeans {
     /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends
     /// that, and is in the report.
-    pub fn in_turns<const N: usize>(
-        all: [Means; N],
+    pub fn in_turns(
+        all: &[Means],
         rounds: u64,
         report: &mut Report,
         progress: &mut dyn Progress,
-        run: impl Fn(Means, &dyn Progress) -> Result<Run, Reason>,
+        mut run: impl FnMut(Means, &dyn Progress) -> Result<Run, Reason>,
     ) -> Vec<OfMeans> {
-        let mut found: Vec<_> = all.map(|means| OfMeans { means, runs: Vec::new() }).into();
+        let mut found: Vec<_> = all.iter().map(|&means| OfMeans { means, runs: Vec::new() }).collect();
         progress.begin("runs", rounds * all.len() as u64);
         for nth in (0..rounds).flat_map(|_| 0..all.len()) {
             if progress.is_cancelled() {
@@ -127,6 +127,8 @@ pub(crate) struct Run {
     pub late_us: Vec<f64>,
     /// What the scheduler did meanwhile, if it is not the kernel's own.
     pub work: Option<Work>,
+    /// How long it lets a member run at a time, if it has one such time.
+    pub quantum: Option<Nanoseconds>,
 }
 
 /// What a scheduler has done.
@@ -135,6 +137,11 @@ pub(crate) struct Work {
     pub decisions: u64,
     /// What it has used itself; 0 if it is inside the kernel.
     pub own_ns: u64,
+}
+
+/// Whether the kernel has sched_ext.
+pub(crate) fn has_sched_ext() -> bool {
+    std::path::Path::new("/sys/kernel/sched_ext").exists()
 }
 
 /// What schedules the members.
@@ -157,6 +164,16 @@ impl Ruler {
         }
     }
 
+    fn quantum(&self) -> Option<Nanoseconds> {
+        match self {
+            Ruler::Kernel => None,
+            Ruler::Dispatcher(_) => Some(Setup::default().quantum),
+            Ruler::Dealer(dealer) => {
+                dealer.quantum_ms().map(|ms| Nanoseconds::new((ms * 1e6).round() as u64))
+            }
+        }
+    }
+
     fn work(&self) -> Option<Work> {
         match self {
             Ruler::Kernel => None,
@@ -173,14 +190,14 @@ impl Ruler {
 }
 
 /// How long a sleeper sleeps and computes.
-const SLEEP_NS: u64 = 5_000_000;
-const ANSWER_NS: u64 = 100_000;
+pub(crate) const SLEEP_NS: u64 = 5_000_000;
+pub(crate) const ANSWER_NS: u64 = 100_000;
 /// How long a hog computes between two notes of its processor time.
 const NOTE_NS: u64 = 20_000;
 /// How often the members are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for the policy to get to know the members.
-const WARM_UP: Duration = Duration::from_secs(1);
+pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
 
 /// A member's words: what it does, its processor time, how often it ran late, and by how much.
 const ROLE: usize = 0;
@@ -190,6 +207,34 @@ const LATE: usize = 3;
 const MOST_LATE: usize = 4096;
 const WORDS: usize = LATE + MOST_LATE;
 
+/// What else sees a run, beside the stage's own clocks.
+pub(crate) trait Witness {
+    /// What is measured begins: of these processes, by their parts, on this processor.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, which ends the run.
+    fn begin(&mut self, place: usize, pids: &[i32]) -> Result<(), Reason>;
+
+    /// It ends.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    fn end(&mut self) -> Result<(), Reason>;
+}
+
+/// None.
+impl Witness for () {
+    fn begin(&mut self, _place: usize, _pids: &[i32]) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
 impl Run {
     /// Has the members run for a while under these means. Domains have these shares; under the kernel's own
     /// scheduler each member has the nice value of its domain.
@@ -198,6 +243,18 @@ impl Run {
         parts: &[Part],
         shares: &[u32],
         nice: &[i32],
+        time: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Run, Reason> {
+        Run::seen_by(&mut (), means, parts, (shares, nice), time, progress)
+    }
+
+    /// The same, before a witness.
+    pub fn seen_by(
+        witness: &mut dyn Witness,
+        means: Means,
+        parts: &[Part],
+        (shares, nice): (&[u32], &[i32]),
         time: Duration,
         progress: &dyn Progress,
     ) -> Result<Run, Reason> {
@@ -228,8 +285,10 @@ impl Run {
         let before: Vec<_> =
             (0..parts.len()).map(|nth| crew.words(nth)[WAKES].load(Ordering::Acquire)).collect();
         let worked = ruler.work();
-        let mut run = Run::default();
+        let mut run = Run { quantum: ruler.quantum(), ..Run::default() };
+        witness.begin(place, &crew.pids())?;
         watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, parts, shares.len()))))?;
+        witness.end()?;
         run.work = ruler.work().zip(worked).map(|(after, before)| Work {
             decisions: after.decisions - before.decisions,
             own_ns: after.own_ns.saturating_sub(before.own_ns),

@@ -1,0 +1,106 @@
+//! The simulation of a scene.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use mete_measure::Reason;
+use mete_policy::Nanoseconds;
+use mete_sim::metrics::Latencies;
+use mete_sim::{Report, Scenario, report};
+
+use super::super::stage::{ANSWER_NS, Part, Role, SLEEP_NS, WARM_UP};
+use super::{Numbers, Scene};
+
+/// By how much Linux lets a sleep last longer, so that timers fall together: the default of
+/// `prctl(PR_SET_TIMERSLACK)`. Without it, sleeps and quanta would keep step for ever.
+const SLACK_NS: u64 = 50_000;
+
+/// Simulates a scene for as long as it ran live, with its warm-up.
+///
+/// # Errors
+///
+/// A fault of this program: there is no such policy, or the scenario is none.
+pub(super) fn numbers(
+    scene: &Scene,
+    policy: &str,
+    quantum: Nanoseconds,
+    switch: Nanoseconds,
+    time: Duration,
+) -> Result<Numbers, Reason> {
+    let text = scenario(scene, quantum, switch, time);
+    let scenario = Scenario::parse(scene.name, &text, &[]).map_err(Reason::from_error)?;
+    let ran = report::run(&scenario, policy, 1, ());
+    let ran = ran.ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
+    let (report, ()) = ran.map_err(Reason::from_error)?;
+    Ok(Numbers { late_us: late_us(scene, &report), parts: parts(scene, &report) })
+}
+
+/// The scene in the simulator's own words, in which members have the order of their numbers.
+fn scenario(scene: &Scene, quantum: Nanoseconds, switch: Nanoseconds, time: Duration) -> String {
+    let mut text = format!(
+        "duration_ms = {}\nwarm_up_ms = {}\n[host]\nswitch_us = {:?}\n[policy]\nquantum_ms = {:?}\n",
+        (WARM_UP + time).as_millis(),
+        WARM_UP.as_millis(),
+        switch.get() as f64 / 1e3,
+        quantum.as_millis_f64(),
+    );
+    for (domain, share) in scene.shares.iter().enumerate() {
+        let _ = writeln!(text, "[[domain]]\nname = \"d{domain}\"\nshare = {share}");
+    }
+    for (nth, part) in scene.parts.iter().enumerate() {
+        let (domain, program) = (part.domain, program(part));
+        let _ = writeln!(text, "[[task]]\nname = \"m{nth}\"\ndomain = \"d{domain}\"\nprogram = [{program}]");
+    }
+    text
+}
+
+fn program(part: &Part) -> String {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    match part.role {
+        Role::Hog => "{ compute_ms = 100 }".into(),
+        Role::Sleeper => format!(
+            "{{ sleep_ms = {{ uniform = [{:?}, {:?}] }} }}, {{ compute_ms = {:?} }}",
+            ms(SLEEP_NS),
+            ms(SLEEP_NS + SLACK_NS),
+            ms(ANSWER_NS)
+        ),
+    }
+}
+
+fn late_us(scene: &Scene, report: &Report) -> Option<[f64; 2]> {
+    let mut all = Latencies::default();
+    let sleepers = report.clients.iter().zip(&scene.parts).filter(|(_, part)| part.role == Role::Sleeper);
+    sleepers.filter_map(|(client, _)| client.wake_to_run.as_ref()).for_each(|waits| all.add(waits));
+    super::quantiles_us(&all)
+}
+
+/// The part of all domains' time that each had.
+fn parts(scene: &Scene, report: &Report) -> Vec<f64> {
+    let mut parts = vec![0.0; scene.shares.len()];
+    for (client, part) in report.clients.iter().zip(&scene.parts) {
+        parts[part.domain] += client.got;
+    }
+    let all: f64 = parts.iter().sum();
+    parts.iter().map(|part| part / all).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenes;
+    use super::*;
+
+    #[test]
+    fn new_1_scenes_are_scenarios_and_shares_hold_in_them() {
+        for scene in scenes() {
+            let [quantum, switch] = [Nanoseconds::from_millis(4), Nanoseconds::new(30_000)];
+            let numbers =
+                numbers(&scene, "distributed-vtrr", quantum, switch, Duration::from_secs(10)).unwrap();
+            let all: f64 = scene.shares.iter().map(|share| f64::from(*share)).sum();
+            for (part, share) in numbers.parts.iter().zip(&scene.shares) {
+                assert!((part - f64::from(*share) / all).abs() < 0.01, "{}: {numbers:?}", scene.name);
+            }
+            let has_sleeper = scene.parts.iter().any(|part| part.role == Role::Sleeper);
+            assert_eq!(numbers.late_us.is_some(), has_sleeper);
+        }
+    }
+}
