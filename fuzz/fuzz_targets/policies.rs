@@ -61,6 +61,7 @@ impl Bytes<'_> {
             2 => Step::Remove(client(self)),
             3 => Step::Share(client(self), self.share()),
             4 => Step::AddDomain(domain(self), domain(self), self.share()),
+            5 if self.byte() % 2 == 0 => Step::RemoveDomain(domain(self)),
             5 => Step::DomainShare(domain(self), self.share()),
             6..=8 => Step::Wake(client(self)),
             9 | 10 => Step::WakeAndObey(client(self)),

@@ -15,7 +15,6 @@ use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
 use mete_schema::limits::MAX_FILE_BYTES;
-use mete_schema::schema::Target;
 use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;
 
@@ -326,8 +325,8 @@ impl<'a> Summary<'a> {
             kernel: kernel.map(|kernel| kernel.name().to_owned()),
             unchecked: &checked.unchecked,
             absent: Vec::new(),
-            in_kernel: of_kernel(schema).saturating_sub(checked.unchecked.len()),
-            in_programs: kernel.map_or(0, |kernel| looked_into(schema, kernel)),
+            in_kernel: schema.points_of_kernel().saturating_sub(checked.unchecked.len()),
+            in_programs: kernel.map_or(0, |kernel| schema.points_in_programs(kernel)),
         }
     }
 
@@ -367,26 +366,6 @@ impl Summary<'_> {
                 others.iter().fold(begin, |text, (count, what)| format!("{text}, {count} {what}"))
             }
         }
-    }
-}
-
-fn of_kernel(schema: &Schema) -> usize {
-    schema.points.iter().filter(|point| point.target.is_kernel()).count()
-}
-
-/// The number of points whose program was looked into.
-fn looked_into(schema: &Schema, kernel: &dyn KernelTypes) -> usize {
-    schema.points.iter().filter(|point| is_in_program(&point.target, kernel)).count()
-}
-
-/// Whether a target is in a program that can be looked into: only the running kernel's types come with
-/// programs.
-fn is_in_program(target: &Target, kernel: &dyn KernelTypes) -> bool {
-    match target {
-        Target::Uprobe { path, .. } | Target::Uretprobe { path, .. } | Target::Usdt { path, .. } => {
-            kernel.program(path).is_some()
-        }
-        _ => false,
     }
 }
 

@@ -697,6 +697,9 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
     assert_eq!(recorder.get("enable"), "1", "nothing is set behind a refusal");
     let unknown = said(set(&["SCHEDN=0"]).code(1));
     assert!(unknown.contains("there is no parameter \"SCHEDN\"; did you mean `SCHEDIN`?"), "{unknown}");
+    let several = said(mete(&["get", "-r", &which, "benchmarks"]).assert().code(1));
+    assert!(several.starts_with("mete: benchmarks has several parameters: benchmarks/"), "{several}");
+    assert!(several.contains(", benchmarks/"), "{several}");
     said(set(&["enable"]).code(2));
     let json =
         mete(&["get", "--json", "-r", &recorder.process.pid().to_string(), "enable"]).assert().success();

@@ -263,7 +263,7 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 
 	if (domain == DVTRR_ROOT)
 		return;
-	domains[masked(domain, DOMAINS)].is_known = 0;
+	dvtrr_remove_domain(&policy, masked(domain, DOMAINS));
 	shares[masked(domain, DOMAINS)].cgroup = 0;
 	shares[masked(domain, DOMAINS)].set = 0;
 	bpf_map_push_elem(&free_domains, &domain, 0);

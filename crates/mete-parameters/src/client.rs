@@ -36,6 +36,14 @@ pub enum ParameterError {
     /// The file cannot be read.
     #[error("{0} can be written only")]
     WriteOnly(String),
+    /// It is a directory.
+    #[error("{name} has several parameters: {inside}")]
+    Several {
+        /// What was written.
+        name: String,
+        /// The names of those inside, as they are written.
+        inside: String,
+    },
     /// The program refused, or is gone.
     #[error("cannot {what} {asked}: {why}")]
     Refused {
@@ -104,6 +112,7 @@ impl ParameterFiles {
         read.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.unknown(name),
             io::ErrorKind::PermissionDenied => ParameterError::WriteOnly(name.into()),
+            io::ErrorKind::IsADirectory => self.several(name),
             _ => self.refused("read", name.into(), &error),
         })
     }
@@ -161,6 +170,16 @@ impl ParameterFiles {
 
     fn silent(&self, what: &'static str, asked: String) -> ParameterError {
         ParameterError::Silent { what, asked, path: self.shown.clone() }
+    }
+
+    fn several(&self, name: &str) -> ParameterError {
+        let (folder, above) = (self.path.join(name), format!("{}/", name.trim_end_matches('/')));
+        let inside = within_limit(move || {
+            let mut inside = Vec::new();
+            collect_names(&folder, &above, &mut inside);
+            inside
+        });
+        ParameterError::Several { name: name.into(), inside: inside.unwrap_or_default().join(", ") }
     }
 
     fn unknown(&self, name: &str) -> ParameterError {

@@ -153,14 +153,31 @@ static __always_inline int dvtrr_is_known(struct dvtrr *p, __u32 number)
 static __always_inline void dvtrr_add_domain(struct dvtrr *p, __u32 number, __u32 parent, __u64 share)
 {
 	struct dvtrr_account *account = dvtrr_account_at(p, p->clients + number);
-	struct dvtrr_domain *domain = dvtrr_domain_at(p, number);
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, number), *above;
 
-	if (!domain || !account || domain->is_known)
+	/* A client of one that was forgotten may have woken. */
+	if (!domain || !account || domain->is_known || domain->members)
 		return;
 	domain->parent = dvtrr_is_known(p, parent) ? parent : DVTRR_ROOT;
 	domain->is_known = 1;
 	account->share = share;
 	account->used = 0;
+	above = dvtrr_domain_at(p, domain->parent);
+	if (above)
+		above->children++;
+}
+
+/* Forgets a domain whose members do not wait and do not run, and in which no domain is. */
+static __always_inline void dvtrr_remove_domain(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, number), *above;
+
+	if (!domain || number == DVTRR_ROOT || !domain->is_known || domain->members || domain->children)
+		return;
+	domain->is_known = 0;
+	above = dvtrr_domain_at(p, domain->parent);
+	if (above)
+		above->children--;
 }
 
 /* Makes a client known, which is blocked. */

@@ -174,6 +174,11 @@ void mete_dvtrr_add_domain(struct dvtrr *p, __u32 domain, __u32 parent, __u32 sh
 	dvtrr_add_domain(p, domain, parent, share);
 }
 
+void mete_dvtrr_remove_domain(struct dvtrr *p, __u32 domain)
+{
+	dvtrr_remove_domain(p, domain);
+}
+
 void mete_dvtrr_set_domain_share(struct dvtrr *p, __u32 domain, __u32 share)
 {
 	if (domain != DVTRR_ROOT && dvtrr_is_known(p, domain))

@@ -210,7 +210,7 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 home)
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
-	__u64 limit, raised, members, quanta, least = 0;
+	__u64 limit, raised, members, quanta, least;
 	struct dvtrr_queue *queue;
 	int found = 0;
 	__u32 nth;
@@ -223,12 +223,14 @@ static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 
 	quanta = members < p->processors ? p->processors / members : 1;
 	raised = limit + dvtrr_virtual(quanta * p->quantum_ns, domain->total / members);
 	/* Those that wait may have had more than others: then more than one round is over. One that is due is passed over. */
+	least = limit;
 	for (nth = 0; DVTRR_CAN_LOOP && nth < p->processors; nth++) {
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, dvtrr_other(p, processor, nth), home));
 		if (queue)
 			least = dvtrr_least_used(p, queue, limit, &found, least);
 	}
-	if (found && dvtrr_is_before(raised, least + 1))
+	/* Under the same limit, no member would be looked at again. */
+	if (dvtrr_is_before(raised, least + 1))
 		raised = least + 1;
 	/* Another processor may have raised it meanwhile. */
 	if (dvtrr_replace(&domain->limit, limit, raised))

@@ -82,6 +82,7 @@ struct dvtrr_account {
 struct dvtrr_domain {
 	__u32 parent;
 	__u32 is_known;
+	__u64 children; /* the domains in it */
 	/* Members are due as long as their virtual time is before it; by how much it was raised last. */
 	__u64 limit;
 	__u64 round;

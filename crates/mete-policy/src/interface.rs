@@ -140,6 +140,12 @@ pub trait Policy {
         let _ = (domain, parent, share);
     }
 
+    /// Forgets a domain. Its number may be used again, also inside another one. One that has members which are ready
+    /// or run, or other domains, stays as it is.
+    fn remove_domain(&mut self, domain: DomainIndex) {
+        let _ = domain;
+    }
+
     /// Changes a domain's share.
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
         let _ = (domain, share, now);
@@ -211,6 +217,7 @@ macro_rules! each_policy_call {
     ($define:ident) => {
         $define! {
             AddDomain add_domain(domain: DomainIndex, parent: DomainIndex, share: Share) -> ();
+            RemoveDomain remove_domain(domain: DomainIndex) -> ();
             SetDomainShare set_domain_share(domain: DomainIndex, share: Share, now: Nanoseconds) -> ();
             Add add(client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) -> ();
             Remove remove(client: ClientId, now: Nanoseconds) -> ();

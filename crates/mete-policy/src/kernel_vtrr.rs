@@ -22,6 +22,7 @@ unsafe extern "C" {
     safe fn mete_dvtrr_bytes(clients: u32, domains: u32, processors: u32) -> u64;
     fn mete_dvtrr_begin(state: *mut State, clients: u32, domains: u32, processors: u32, quantum_ns: u64);
     fn mete_dvtrr_add_domain(state: *mut State, domain: u32, parent: u32, share: u32);
+    fn mete_dvtrr_remove_domain(state: *mut State, domain: u32);
     fn mete_dvtrr_set_domain_share(state: *mut State, domain: u32, share: u32);
     fn mete_dvtrr_add(state: *mut State, client: u32, domain: u32, share: u32);
     fn mete_dvtrr_remove(state: *mut State, client: u32);
@@ -100,6 +101,11 @@ impl Policy for KernelVtrr {
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
         // SAFETY: see above.
         unsafe { mete_dvtrr_add_domain(self.state(), domain.get().into(), parent.get().into(), share.get()) };
+    }
+
+    fn remove_domain(&mut self, domain: DomainIndex) {
+        // SAFETY: see above.
+        unsafe { mete_dvtrr_remove_domain(self.state(), domain.get().into()) };
     }
 
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {

@@ -303,6 +303,37 @@ fn vtrr_7_clients_that_are_due_nearly_a_processor_beside_light_ones_have_their_s
     }
 }
 
+/// A quantum so short that it is no virtual time for a great share: a limit that is raised by nothing would be raised
+/// for ever.
+#[test]
+fn new_1_a_quantum_of_no_virtual_time_ends_a_round_all_the_same() {
+    let setup = Setup { quantum_ns: Nanoseconds::new(1), ..common::setup() };
+    let history = [
+        Step::AddDomain(1, 3, 4),
+        Step::Add(4, 0, 4),
+        Step::Wake(4),
+        Step::Add(3, 3, 1 << 20),
+        Step::Add(0, 1, 1 << 20),
+        Step::Add(7, 0, 1 << 20),
+        Step::Wake(7),
+        Step::Add(10, 1, 1 << 20),
+        Step::Wake(0),
+        Step::Pick(0),
+        Step::Pick(2),
+        Step::WakeAndObey(3),
+        Step::WakeAndObey(10),
+        Step::Ran(4, 25, 219),
+        Step::Remove(7),
+        Step::Pick(1),
+        Step::Pick(0),
+        Step::RanFor(3, u64::MAX, 175),
+        Step::Pick(0),
+        Step::Pick(0),
+    ];
+    let mut world = World::with(Box::new(DistributedVtrr::new(&setup)), setup);
+    history.iter().for_each(|step| world.take(step));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

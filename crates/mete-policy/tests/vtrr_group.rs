@@ -3,7 +3,7 @@
 #[path = "common/plain.rs"]
 mod plain;
 
-use mete_policy::{GroupVtrr, Setup, Share, Stop};
+use mete_policy::{GroupVtrr, Setup, Share, Stop, by_name};
 use plain::Policy;
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn start(policy: &mut GroupVtrr, client: u32, domain: u16, weight: u32) {
 }
 
 /// The clients that run in that number of decisions of whole quanta.
-fn order(policy: &mut GroupVtrr, decisions: usize) -> Vec<u32> {
+fn order(policy: &mut (impl Policy + ?Sized), decisions: usize) -> Vec<u32> {
     let run = |_| {
         let decision = policy.pick(0, 0).expect("all are ready");
         policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0);
@@ -193,4 +193,41 @@ fn vtrr_7_a_client_that_has_gone_to_another_domain_is_selected_only_there() {
     assert_eq!(pick(&mut policy, 1), Some(1));
     let _ = policy.wake(0, 0);
     assert_eq!(pick(&mut policy, 2), Some(0));
+}
+
+/// Domain 2 is in domain 1 first, then, after it was removed, in the root, beside it. The other domain goes on all the
+/// time.
+#[test]
+fn vtrr_7_a_domain_that_was_removed_may_come_again_inside_another_one() {
+    for name in ["group-vtrr", "distributed-vtrr", "distributed-vtrr-kernel"] {
+        let make = by_name(name).expect("it is in the catalogue").make;
+        comes_again(name, make(&setup(3, 4)).as_mut());
+    }
+}
+
+fn comes_again(name: &str, policy: &mut (impl Policy + ?Sized)) {
+    for (domain, parent) in [(1, 0), (3, 1), (2, 1)] {
+        policy.add_domain(domain, parent, share(1));
+    }
+    for (client, domain) in [(0, 0), (1, 3), (2, 2)] {
+        policy.add(client, domain, share(1), 0);
+        let _ = policy.wake(client, 0);
+    }
+    let near = |order: &[u32], wanted: [usize; 3]| {
+        let counts = [0, 1, 2].map(|client| count(order, client..client + 1));
+        let is_near = counts.iter().zip(wanted).all(|(count, wanted)| count.abs_diff(wanted) <= 4);
+        assert!(is_near, "{name}: {counts:?} and not {wanted:?}");
+    };
+    near(&order(policy, 1200), [600, 300, 300]);
+    // Neither has gone: one has a domain in it, the other one a client that can run.
+    policy.remove_domain(1);
+    policy.remove_domain(2);
+    policy.add_domain(2, 0, share(1));
+    near(&order(policy, 1200), [600, 300, 300]);
+    policy.remove(2, 0);
+    policy.remove_domain(2);
+    policy.add_domain(2, 0, share(1));
+    policy.add(2, 2, share(1), 0);
+    let _ = policy.wake(2, 0);
+    near(&order(policy, 1200), [400, 400, 400]);
 }

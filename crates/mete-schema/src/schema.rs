@@ -2,6 +2,7 @@
 
 use crate::ast::Expr;
 use crate::counter::Counter;
+use crate::kernel::KernelTypes;
 use crate::layout::Layout;
 use crate::source::Span;
 use crate::types::FieldType;
@@ -136,6 +137,23 @@ pub enum Target {
 }
 
 impl Schema {
+    /// The number of points in the kernel itself.
+    pub fn points_of_kernel(&self) -> usize {
+        self.points.iter().filter(|point| point.target.is_kernel()).count()
+    }
+
+    /// The number of points in programs that can be looked into: only the running kernel's types come with
+    /// programs.
+    pub fn points_in_programs(&self, kernel: &dyn KernelTypes) -> usize {
+        let looked_into = |target: &Target| match target {
+            Target::Uprobe { path, .. } | Target::Uretprobe { path, .. } | Target::Usdt { path, .. } => {
+                kernel.program(path).is_some()
+            }
+            _ => false,
+        };
+        self.points.iter().filter(|point| looked_into(&point.target)).count()
+    }
+
     /// What each counter counts on a machine that has these names, the most specific one first, such as
     /// `["AMD", "x86_64"]`. A binding of `any` applies to a counter that none of these names binds.
     pub fn bindings_for(&self, names: &[&str]) -> Vec<&Binding> {

@@ -286,7 +286,12 @@ impl Decider {
         let view = memory.domain(number);
         let weight = view.map_or(0, |view| view.weight.max(1));
         let before = std::mem::replace(known, weight);
-        let Some(view) = view else { return };
+        let Some(view) = view else {
+            if before != 0 {
+                self.policy.remove_domain(number);
+            }
+            return;
+        };
         // Policies take one that they do not know for the root. It may have the greater number.
         if self.weights.get(view.parent.index()) == Some(&0) {
             self.change_domain(memory, view.parent, time);

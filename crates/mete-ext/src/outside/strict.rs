@@ -52,6 +52,10 @@ impl Policy for Strict {
         self.inner.add_domain(domain, parent, share);
     }
 
+    fn remove_domain(&mut self, domain: DomainIndex) {
+        self.inner.remove_domain(domain);
+    }
+
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
         self.inner.set_domain_share(domain, share, now);
     }

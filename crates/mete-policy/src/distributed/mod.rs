@@ -68,6 +68,8 @@ const ROOT: DomainIndex = DomainIndex::ROOT;
 struct Domain {
     parent: DomainIndex,
     is_known: bool,
+    /// The domains in it.
+    children: u32,
     /// Members are due as long as their virtual time is before it.
     limit: Virtual,
     /// By how much it was raised last.
@@ -170,6 +172,7 @@ impl DistributedVtrr {
         let new = Domain {
             parent: ROOT,
             is_known: false,
+            children: 0,
             limit: Virtual::ZERO,
             round: Virtual::ZERO,
             members: 0,
@@ -303,10 +306,25 @@ impl Policy for DistributedVtrr {
         let parent = if self.is_known(parent) { parent } else { ROOT };
         let clients = self.placed.len();
         match self.domains.get_mut(domain.index()) {
-            Some(entry) if !entry.is_known => (entry.parent, entry.is_known) = (parent, true),
+            // A client of one that was forgotten may have woken.
+            Some(entry) if !entry.is_known && entry.members == 0 => {
+                (entry.parent, entry.is_known) = (parent, true);
+            }
             _ => return,
         }
+        self.domains[parent.index()].children += 1;
         self.accounts[clients + domain.index()] = Account { share, ..Account::NEW };
+    }
+
+    fn remove_domain(&mut self, domain: DomainIndex) {
+        let entry = self.domains.get_mut(domain.index()).filter(|_| domain != ROOT);
+        let Some(entry) = entry.filter(|entry| entry.is_known && entry.members == 0 && entry.children == 0)
+        else {
+            return;
+        };
+        entry.is_known = false;
+        let parent = entry.parent;
+        self.domains[parent.index()].children -= 1;
     }
 
     fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {

@@ -46,14 +46,14 @@ impl DistributedVtrr {
         // decision.
         let quanta = (u64::from(self.processors) / members.max(1)).max(1);
         let round_ns = Nanoseconds::new(self.quantum_ns.get().saturating_mul(quanta));
-        let mut raised = limit.plus(Virtual::of(round_ns, total / members.max(1)));
+        let raised = limit.plus(Virtual::of(round_ns, total / members.max(1)));
         // Those that wait may have had more than others: then more than one round is over. One that is due is
         // passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
         let used = all.filter_map(|processor| self.least_used(processor, domain));
-        if let Some(least) = used.reduce(Virtual::earlier) {
-            raised = raised.later(least.plus(Virtual::SHORTEST));
-        }
+        // Under the same limit, no member would be looked at again.
+        let least = used.reduce(Virtual::earlier).unwrap_or(limit);
+        let raised = raised.later(least.plus(Virtual::SHORTEST));
         let domain = &mut self.domains[domain.index()];
         domain.round = raised.minus(limit);
         domain.limit = raised;

@@ -46,6 +46,8 @@ struct DomainQueue {
     parent: DomainIndex,
     share: Share,
     known: bool,
+    /// The domains in it.
+    children: u32,
     /// Members in the queue that can be selected: clients that do not run, and domains that have such
     /// members. With none, the domain's own slot is busy.
     idle: u32,
@@ -234,7 +236,7 @@ impl DomainQueue {
     /// An empty domain: the root, which is always known, or one that is to be made known.
     fn new(number: DomainIndex, setup: &Setup) -> DomainQueue {
         let queue = Queue::new(number.get().into(), setup);
-        DomainQueue { queue, parent: ROOT, share: Share::ONE, known: number == ROOT, idle: 0 }
+        DomainQueue { queue, parent: ROOT, share: Share::ONE, known: number == ROOT, children: 0, idle: 0 }
     }
 }
 
@@ -245,8 +247,23 @@ impl Policy for GroupVtrr {
 
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
         let parent = if self.known(parent) { parent } else { ROOT };
-        if let Some(new) = self.domains.get_mut(domain.index()).filter(|domain| !domain.known) {
+        // A client of one that was forgotten may have woken.
+        let is_free = |domain: &&mut DomainQueue| !domain.known && domain.queue.is_empty();
+        if let Some(new) = self.domains.get_mut(domain.index()).filter(is_free) {
             (new.known, new.parent, new.share) = (true, parent, share);
+            self.domains[parent.index()].children += 1;
+            let entity = self.entity(domain);
+            self.departures[entity.index()] = Departure::NEVER;
+        }
+    }
+
+    fn remove_domain(&mut self, domain: DomainIndex) {
+        let entry = self.domains.get_mut(domain.index()).filter(|_| domain != ROOT);
+        let is_bare = |entry: &&mut DomainQueue| entry.known && entry.queue.is_empty() && entry.children == 0;
+        if let Some(entry) = entry.filter(is_bare) {
+            entry.known = false;
+            let parent = entry.parent;
+            self.domains[parent.index()].children -= 1;
         }
     }
 

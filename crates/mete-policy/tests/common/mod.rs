@@ -23,6 +23,7 @@ pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => (client(), share()).prop_map(|(c, s)| Step::Share(c, s)),
         1 => (domain(), share()).prop_map(|(d, s)| Step::DomainShare(d, s)),
         1 => (domain(), domain(), share()).prop_map(|(d, p, s)| Step::AddDomain(d, p, s)),
+        1 => domain().prop_map(Step::RemoveDomain),
         4 => client().prop_map(Step::Wake),
         2 => client().prop_map(Step::WakeAndObey),
         8 => processor().prop_map(Step::Pick),

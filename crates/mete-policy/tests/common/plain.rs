@@ -24,6 +24,7 @@ impl From<mete_policy::Decision> for Decision {
 pub trait Policy {
     fn name(&self) -> &'static str;
     fn add_domain(&mut self, domain: u16, parent: u16, share: Share);
+    fn remove_domain(&mut self, domain: u16);
     fn set_domain_share(&mut self, domain: u16, share: Share, now: u64);
     fn add(&mut self, client: u32, domain: u16, share: Share, now: u64);
     fn remove(&mut self, client: u32, now: u64);
@@ -47,6 +48,10 @@ impl<P: mete_policy::Policy + ?Sized> Policy for P {
 
     fn add_domain(&mut self, domain: u16, parent: u16, share: Share) {
         P::add_domain(self, DomainIndex::new(domain), DomainIndex::new(parent), share);
+    }
+
+    fn remove_domain(&mut self, domain: u16) {
+        P::remove_domain(self, DomainIndex::new(domain));
     }
 
     fn set_domain_share(&mut self, domain: u16, share: Share, now: u64) {

@@ -32,6 +32,7 @@ pub enum Step {
     Share(u32, u32),
     /// The domain, its parent, its share.
     AddDomain(u16, u16, u32),
+    RemoveDomain(u16),
     DomainShare(u16, u32),
     Wake(u32),
     /// Wakes a client. If the policy wants a processor to be taken from its client, does so and picks anew.
@@ -144,6 +145,7 @@ impl<P: Policy> World<P> {
             Step::AddDomain(domain, parent, weight) => {
                 self.policy.add_domain(DomainIndex::new(domain), DomainIndex::new(parent), share(weight));
             }
+            Step::RemoveDomain(domain) => self.policy.remove_domain(DomainIndex::new(domain)),
             Step::DomainShare(domain, weight) => {
                 let now = self.time();
                 self.policy.set_domain_share(DomainIndex::new(domain), share(weight), Nanoseconds::new(now));
