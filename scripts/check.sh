@@ -52,7 +52,8 @@ part "documentation" cargo doc --workspace --no-deps
 part "the floors of the crates" scripts/floors.sh
 part "the log facility's core without std" cargo check --package mete-log --no-default-features
 part "the Tracy client as a peer" cargo clippy --package mete-bench --features tracy --all-targets -- "${deny[@]}"
-part "fuzz targets" env CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/fuzz" \
+# With METE_FUZZ_NEXT they are built and run next.
+[ -n "${METE_FUZZ_NEXT:-}" ] || part "fuzz targets" env CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/fuzz" \
 	cargo check --manifest-path fuzz/Cargo.toml
 # Other versions format differently; 19 is the one that the code was formatted by.
 part_if_present clang-format-19 "C formatting" clang-format-19 --dry-run -Werror "${c_files[@]}"

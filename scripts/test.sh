@@ -87,7 +87,7 @@ loom() {
 	for crate in $(crates_with loom); do
 		stage loom env CARGO_TARGET_DIR="$target/loom" RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" \
 			LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}" \
-			cargo test --package "$crate" --test loom --release -- --show-output
+			cargo test --package "$crate" --test loom --profile loom -- --show-output
 	done
 }
 

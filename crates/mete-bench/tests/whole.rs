@@ -17,11 +17,14 @@ fn options(only: &str) -> Options {
 fn log_17_a_bench_that_is_stopped_at_any_step_leaves_nothing_switched_on() {
     let _alone = alone();
     let before = traces();
-    for steps in [1, 3, 9, 12] {
-        for group in mete_bench::groups().filter(|group| *group != "polling") {
+    for group in mete_bench::groups().filter(|group| *group != "polling") {
+        for steps in [1, 3, 9, 12] {
             let report = bench(&options(group), &mut StopAfter(steps));
             assert_eq!(traces(), before, "{group} after {steps} steps");
-            drop(report);
+            // With more steps it would do the same.
+            if report.is_complete {
+                break;
+            }
         }
     }
 }

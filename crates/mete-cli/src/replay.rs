@@ -174,7 +174,7 @@ fn outcomes(options: &ReplayOptions, recording: &Recording) -> anyhow::Result<Ve
         quantum_ns: nanoseconds(options.quantum).max(Nanoseconds::new(1)),
         switch_ns: options.switch.map_or(Nanoseconds::ZERO, nanoseconds),
         seed: options.seed,
-        until: None,
+        measured: None,
     };
     let outcomes = in_parallel(
         policies.len(),

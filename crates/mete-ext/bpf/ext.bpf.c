@@ -259,6 +259,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 /* Nothing is in the domain any more. */
 void OPERATION(cgroup_exit, struct cgroup *cgrp)
 {
+	struct dvtrr policy = POLICY;
 	__u32 domain = domain_of(cgrp);
 
 	if (domain == DVTRR_ROOT)

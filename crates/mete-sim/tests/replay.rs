@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_policy::{CATALOG, ClientId, Nanoseconds, Setup, by_name};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, Setup, Share, by_name};
 use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, RunningThread, Settings, Under};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn under(policy: &str) -> Under {
 /// No cost of switches, and quanta of that number of nanoseconds.
 fn settings(processors: u16, quantum_ns: u64) -> Settings {
     let quantum_ns = Nanoseconds::new(quantum_ns);
-    Settings { processors, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1, until: None }
+    Settings { processors, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1, measured: None }
 }
 
 fn setup(recording: &Recording, processors: u16) -> Setup {
@@ -71,6 +71,7 @@ fn new_1_what_if_is_answered_thread_by_thread_beside_the_recording() {
         quantum_ns: Nanoseconds::new(3_000_000),
         switch_ns: Nanoseconds::new(1000),
         seed: 1,
+        measured: None,
     };
     let recorded = replay::as_recorded(&recording);
     let outcome = replay::run(&recording, under("eevdf"), settings).unwrap();
@@ -222,6 +223,7 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
             quantum_ns: scenario.quantum_ns,
             switch_ns: Nanoseconds::new(3000),
             seed: 1,
+            measured: None,
         };
         for policy in [policy, "stride"] {
             let outcome = replay::run(&recording, under(policy), settings).unwrap();
@@ -489,4 +491,40 @@ fn new_1_linuxs_own_scheduler_does_exactly_the_recorded_work_on_any_number_of_pr
         }
         assert_eq!(outcome.busy_ns.iter().copied().sum::<Nanoseconds>(), recording.work_ns());
     }
+}
+
+/// Two threads that only compute, in turn, for ten seconds.
+fn two_hogs() -> Recording {
+    let switch = |nth: u64| {
+        let [previous, next] = [1 + (nth % 2) as u32, 2 - (nth % 2) as u32];
+        Event::Switch {
+            at_ns: Nanoseconds::from_millis(10 * nth),
+            processor: 0,
+            previous,
+            previous_name: previous.to_string(),
+            runnable: true,
+            ended: false,
+            next,
+            next_name: next.to_string(),
+            next_priority: None,
+        }
+    };
+    Recording::from_events(&(0..=1000).map(switch).collect::<Vec<_>>())
+}
+
+#[test]
+fn new_1_recorded_threads_may_be_put_into_domains_with_shares_and_measured_while_all_have_work() {
+    let mut recording = two_hogs();
+    recording.domains = [2, 1].into_iter().filter_map(Share::new).collect();
+    for (script, domain) in recording.scripts.iter_mut().zip(1..) {
+        script.domain = DomainIndex::new(domain);
+    }
+    let ran = |measured| {
+        let settings = Settings { measured, ..settings(1, 10_000_000) };
+        let outcome = replay::run(&recording, under("group-vtrr"), settings).unwrap();
+        let ms: Vec<_> = outcome.threads.iter().map(|thread| thread.ran_ns.as_millis_f64().round()).collect();
+        ms
+    };
+    assert_eq!(ran(Some([1, 4].map(Nanoseconds::from_secs))), [2000.0, 1000.0]);
+    assert_eq!(ran(None), [5000.0, 5000.0], "in the end each has done its work");
 }

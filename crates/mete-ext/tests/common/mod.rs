@@ -115,7 +115,7 @@ pub fn assert_shares<S: Debug>(
 fn shares(groups: &[&Group]) -> Vec<u64> {
     let read = || groups.iter().map(|group| group.used()).collect::<Vec<_>>();
     let before = at_once(read);
-    sleep(Duration::from_secs(10));
+    sleep(Duration::from_secs(5));
     let used: Vec<u64> =
         at_once(read).into_iter().zip(before).map(|(after, before)| after - before).collect();
     let all: u64 = used.iter().sum();

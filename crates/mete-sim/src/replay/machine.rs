@@ -90,14 +90,20 @@ impl Machine {
         all.get(stream.below(all.len() as u64) as usize).copied().unwrap_or_default()
     }
 
-    /// How long a thread goes on when a wake-up takes its processor. If another processor has to be told, the
-    /// time is drawn at random. For the waker's own processor it is the median: the recorded work includes
-    /// what a waker does after a wake-up, and a longer time would let it do what it did after it came back.
-    pub(super) fn draw_make_way_ns(&self, from: WakeSource, stream: &mut Stream) -> Nanoseconds {
+    /// How long a thread goes on when a wake-up takes its processor. If another processor has to be told, or no thread
+    /// has caused the wake-up, the time is drawn at random. For the waker's own processor it is the median: the
+    /// recorded work includes what a waker does after a wake-up, and a longer time would let it do what it did after it
+    /// came back.
+    pub(super) fn draw_make_way_ns(
+        &self,
+        from: WakeSource,
+        has_waker: bool,
+        stream: &mut Stream,
+    ) -> Nanoseconds {
         let all = of_source(&self.made_way_ns, from);
         let nth = match from {
-            WakeSource::Here => all.len() / 2,
-            WakeSource::Elsewhere => stream.below(all.len() as u64) as usize,
+            WakeSource::Here if has_waker => all.len() / 2,
+            WakeSource::Here | WakeSource::Elsewhere => stream.below(all.len() as u64) as usize,
         };
         all.get(nth).copied().unwrap_or_default()
     }
@@ -134,6 +140,8 @@ fn in_step(at_ns: &[Nanoseconds], period_ns: Nanoseconds) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -167,7 +175,7 @@ mod tests {
         let us = Nanoseconds::from_micros;
         let mut machine = Machine::default();
         [us(5), us(7)].into_iter().for_each(|ns| machine.came_to_idle(WakeSource::Elsewhere, ns));
-        [Nanoseconds::new(900), us(2_000)]
+        [Nanoseconds::new(900), us(1), us(2), us(2_000)]
             .into_iter()
             .for_each(|ns| machine.made_way(WakeSource::Here, Nanoseconds::ZERO, ns));
         machine.made_way(WakeSource::Elsewhere, Nanoseconds::ZERO, us(20));
@@ -178,8 +186,11 @@ mod tests {
             for from in [WakeSource::Elsewhere, WakeSource::Here] {
                 assert!([us(5), us(7)].contains(&machine.draw_idle_ns(from, &mut stream)), "{from:?}");
             }
-            assert_eq!(machine.draw_make_way_ns(WakeSource::Here, &mut stream), Nanoseconds::new(900));
-            assert_eq!(machine.draw_make_way_ns(WakeSource::Elsewhere, &mut stream), us(20));
+            assert_eq!(machine.draw_make_way_ns(WakeSource::Here, true, &mut stream), us(1));
+            assert_eq!(machine.draw_make_way_ns(WakeSource::Elsewhere, true, &mut stream), us(20));
         }
+        let by_none: BTreeSet<_> =
+            (0..50).map(|_| machine.draw_make_way_ns(WakeSource::Here, false, &mut stream)).collect();
+        assert_eq!(by_none, BTreeSet::from([Nanoseconds::new(900), us(1), us(2)]), "no thread has woken it");
     }
 }

@@ -117,6 +117,11 @@ impl<'a> Replay<'a> {
         host
     }
 
+    /// Forgets the waits until now. One that goes on counts as a whole.
+    pub(super) fn forget_waits(&mut self) {
+        self.progress.iter_mut().for_each(|progress| progress.waits = Latencies::default());
+    }
+
     /// The times from each wake-up of each thread to its running.
     pub(super) fn waits(&self) -> impl Iterator<Item = &Latencies> {
         self.progress.iter().map(|progress| &progress.waits)
@@ -220,8 +225,9 @@ impl Model for Replay<'_> {
         }
     }
 
-    fn make_way_ns(&mut self, _client: ClientId, is_remote: bool) -> Nanoseconds {
-        self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts)
+    fn make_way_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
+        let has_waker = self.waker(client).is_some();
+        self.machine.draw_make_way_ns(WakeSource::remote(is_remote), has_waker, &mut self.starts)
     }
 
     fn dispatched(&mut self, client: ClientId, context: &mut Context<Self>) {

@@ -22,9 +22,9 @@ pub struct Settings {
     pub switch_ns: Nanoseconds,
     /// The seed of randomised policies.
     pub seed: u64,
-    /// When the run ends, if that is before all work is done: with it one sees what threads have while all of them
-    /// still have work, because at the end each has done what it did.
-    pub until: Option<Nanoseconds>,
+    /// From when to when it is measured, if not from the beginning until all work is done. Policies get to know
+    /// threads at first, and at the end each thread has done what it did, so what they have in between says more.
+    pub measured: Option<[Nanoseconds; 2]>,
 }
 
 /// The same work under one policy.
@@ -140,11 +140,21 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     let watch = Watch::new(clients, hardware, fluid(recording, setup.processors), Nanoseconds::MAX);
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
-    match settings.until {
-        Some(until) => host.run_until(until)?,
+    let ran_ns = |host: &Host<_, _, _>| -> Vec<_> {
+        (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect()
+    };
+    let mut before = vec![Nanoseconds::ZERO; clients];
+    match settings.measured {
+        Some([from, until]) => {
+            host.run_until(from)?;
+            before = ran_ns(&host);
+            host.prepare(|model, _| model.forget_waits());
+            host.run_until(until)?;
+        }
         None => run_to_the_end(&mut host, clients, recording.duration_ns)?,
     }
-    let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
+    let ran = ran_ns(&host).into_iter().zip(before).map(|(ran, before)| ran - before);
+    let ran: Vec<_> = ran.collect();
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
         host.model().waits().map(|waits| (waits.count() > 0).then(|| waits.clone())).collect();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::replayed::Recorder;
 use super::latency;
-use super::stage::{Means, Part, Role, Run, has_sched_ext, median};
+use super::stage::{self, Means, Part, Role, has_sched_ext, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 /// What rules live, and the name of its policy in the catalogue. The first ones need no sched_ext.
@@ -55,18 +55,40 @@ struct Numbers {
     parts: Vec<f64>,
 }
 
-/// A run in all three worlds.
-struct Worlds {
-    live: Numbers,
-    replayed: Numbers,
-    simulated: Numbers,
+/// Where a policy schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum World {
+    Live,
+    Replayed,
+    Simulated,
+}
+
+impl World {
+    const ALL: [World; 3] = [World::Live, World::Replayed, World::Simulated];
+
+    fn name(self) -> &'static str {
+        match self {
+            World::Live => "live",
+            World::Replayed => "replayed",
+            World::Simulated => "simulated",
+        }
+    }
+}
+
+/// A run in all three worlds, in the order of [`World::ALL`].
+struct Run([Numbers; 3]);
+
+impl Run {
+    fn of(&self, world: World) -> &Numbers {
+        &self.0[world as usize]
+    }
 }
 
 /// The runs of a scene under one of the means.
 pub(crate) struct Compared {
     scene: &'static str,
     means: Means,
-    runs: Vec<Worlds>,
+    runs: Vec<Run>,
 }
 
 pub(crate) struct LiveWorlds;
@@ -76,7 +98,7 @@ impl Study for LiveWorlds {
     type Found = Vec<Compared>;
 
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
-        let (rounds, time) = if options.is_quick { (1, 2) } else { (5, 8) };
+        let (rounds, time) = if options.is_quick { (1, 6) } else { (5, 10) };
         let time = Duration::from_secs(time);
         let all = if has_sched_ext() { &MEANS[..] } else { &MEANS[..WITHOUT_EXT] };
         for (means, _) in &MEANS[all.len()..] {
@@ -91,7 +113,7 @@ impl Study for LiveWorlds {
         'rounds: for _ in 0..rounds {
             for ((scene, (means, policy)), found) in cases().zip(&mut found) {
                 match in_all_worlds(scene, *means, policy, time, progress) {
-                    Ok(worlds) if !progress.is_cancelled() => found.runs.push(worlds),
+                    Ok(run) if !progress.is_cancelled() => found.runs.push(run),
                     Ok(_) => break 'rounds,
                     Err(reason) => {
                         report.rows.push(Row::new(found.name(), "", Err(reason)));
@@ -107,13 +129,11 @@ impl Study for LiveWorlds {
     }
 
     fn findings(found: &Self::Found) -> Findings {
-        let [replayed, simulated]: [fn(&Worlds) -> &Numbers; 2] =
-            [|worlds| &worlds.replayed, |worlds| &worlds.simulated];
         vec![
-            ("replayed-late", late(found, replayed)),
-            ("replayed-shares", shares(found, replayed)),
-            ("simulated-late", late(found, simulated)),
-            ("simulated-shares", shares(found, simulated)),
+            ("replayed-late", late(found, World::Replayed)),
+            ("replayed-shares", shares(found, World::Replayed)),
+            ("simulated-late", late(found, World::Simulated)),
+            ("simulated-shares", shares(found, World::Simulated)),
         ]
     }
 
@@ -133,14 +153,14 @@ fn in_all_worlds(
     policy: &'static str,
     time: Duration,
     progress: &dyn Progress,
-) -> Result<Worlds, Reason> {
+) -> Result<Run, Reason> {
     let mut recorder = Recorder::begin()?;
     let shares = (scene.shares.as_slice(), &vec![0; scene.shares.len()][..]);
-    let run = Run::seen_by(&mut recorder, means, &scene.parts, shares, time, progress)?;
+    let run = stage::Run::seen_by(&mut recorder, means, &scene.parts, shares, time, progress)?;
     let quantum = run.quantum.ok_or_else(|| Reason::new("it has no quantum to simulate it with"))?;
     let [live, replayed] = recorder.numbers(scene, &run, policy, quantum)?;
     let simulated = simulated::numbers(scene, policy, quantum, switch(&run), time)?;
-    Ok(Worlds { live, replayed, simulated })
+    Ok(Run([live, replayed, simulated]))
 }
 
 fn quantiles_us(late: &Latencies) -> Option<[f64; 2]> {
@@ -150,7 +170,7 @@ fn quantiles_us(late: &Latencies) -> Option<[f64; 2]> {
 
 /// What a decision has cost the scheduler itself, which is what a switch costs in the simulation; nothing inside the
 /// kernel, where it is not measured.
-fn switch(run: &Run) -> Nanoseconds {
+fn switch(run: &stage::Run) -> Nanoseconds {
     let work = run.work.filter(|work| work.decisions > 0);
     work.map_or(Nanoseconds::ZERO, |work| Nanoseconds::new(work.own_ns / work.decisions))
 }
@@ -160,66 +180,55 @@ impl Compared {
         format!("{}, {}", self.scene, self.means.name())
     }
 
-    /// The values of all runs.
-    fn each(&self, value: impl Fn(&Worlds) -> Option<f64>) -> Vec<f64> {
-        self.runs.iter().filter_map(value).collect()
+    /// The times from waking to running of all runs: the first of the two, or the second.
+    fn late_us(&self, world: World, which: usize) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| Some(run.of(world).late_us?[which])).collect()
     }
 
-    /// The median of all runs of a time from waking to running: the first of the two, or the second.
-    fn late_us(&self, of: fn(&Worlds) -> &Numbers, which: usize) -> Option<f64> {
-        median(&self.each(|worlds| Some(of(worlds).late_us?[which])))
-    }
-
-    /// The greatest difference of a domain's part from the live one, in points: the median of all runs.
-    fn points(&self, of: fn(&Worlds) -> &Numbers) -> Vec<f64> {
-        self.each(|worlds| {
-            let pairs = of(worlds).parts.iter().zip(&worlds.live.parts);
+    /// The greatest difference of a domain's part from the live one in each run, in points.
+    fn points(&self, world: World) -> Vec<f64> {
+        let of_run = |run: &Run| {
+            let pairs = run.of(world).parts.iter().zip(&run.of(World::Live).parts);
             pairs.map(|(part, live)| 100.0 * (part - live).abs()).max_by(f64::total_cmp)
-        })
+        };
+        self.runs.iter().filter_map(of_run).collect()
     }
 
     fn rows(&self) -> Vec<Row> {
         let name = self.name();
-        let worlds: [(&str, fn(&Worlds) -> &Numbers); 3] = [
-            ("live", |worlds| &worlds.live),
-            ("replayed", |worlds| &worlds.replayed),
-            ("simulated", |worlds| &worlds.simulated),
-        ];
         let mut rows = Vec::new();
-        for (world, of) in worlds {
+        for world in World::ALL {
             for (which, what) in ["median", "99th percentile"].into_iter().enumerate() {
-                let late = self.each(|worlds| Some(of(worlds).late_us?[which]));
+                let late = self.late_us(world, which);
                 if !late.is_empty() {
-                    rows.push(Row::new(format!("{name}: late, {what}, {world}"), "µs", Ok(late)));
+                    rows.push(Row::new(format!("{name}: late, {what}, {}", world.name()), "µs", Ok(late)));
                 }
             }
-            if world != "live" {
-                let what = format!("{name}: worst difference of a share, {world}");
-                rows.push(Row::new(what, "points", Ok(self.points(of))));
+            if world != World::Live {
+                let what = format!("{name}: worst difference of a share, {}", world.name());
+                rows.push(Row::new(what, "points", Ok(self.points(world))));
             }
         }
         rows
     }
 
     fn line(&self) -> Value {
-        let [live, replayed, simulated]: [fn(&Worlds) -> &Numbers; 3] =
-            [|worlds| &worlds.live, |worlds| &worlds.replayed, |worlds| &worlds.simulated];
+        let late = |world| [0, 1].map(|which| median(&self.late_us(world, which)));
         json!({
             "scene": self.scene, "means": self.means.name(),
-            "live": [self.late_us(live, 0), self.late_us(live, 1)],
-            "replayed": [self.late_us(replayed, 0), self.late_us(replayed, 1)],
-            "simulated": [self.late_us(simulated, 0), self.late_us(simulated, 1)],
-            "replayed_points": median(&self.points(replayed)),
-            "simulated_points": median(&self.points(simulated)),
+            "live": late(World::Live), "replayed": late(World::Replayed), "simulated": late(World::Simulated),
+            "replayed_points": median(&self.points(World::Replayed)),
+            "simulated_points": median(&self.points(World::Simulated)),
         })
     }
 }
 
 /// How far the times from waking to running are from the live ones at worst, as a part of these.
-fn late(found: &[Compared], of: fn(&Worlds) -> &Numbers) -> Option<Finding> {
+fn late(found: &[Compared], world: World) -> Option<Finding> {
     let apart = |compared: &Compared, which| {
-        let live = compared.late_us(|worlds| &worlds.live, which)?;
-        Some(((compared.late_us(of, which)? - live).abs() / live, compared.means.name()))
+        let live = median(&compared.late_us(World::Live, which))?;
+        let here = median(&compared.late_us(world, which))?;
+        Some(((here - live).abs() / live, compared.means.name()))
     };
     let all = found.iter().flat_map(|compared| [apart(compared, 0), apart(compared, 1)]).flatten();
     let (worst, means) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -227,9 +236,9 @@ fn late(found: &[Compared], of: fn(&Worlds) -> &Numbers) -> Option<Finding> {
 }
 
 /// How far a share is from the live one at worst, in points.
-fn shares(found: &[Compared], of: fn(&Worlds) -> &Numbers) -> Option<Finding> {
-    let all =
-        found.iter().filter_map(|compared| Some((median(&compared.points(of))?, compared.means.name())));
-    let (points, means) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
+fn shares(found: &[Compared], world: World) -> Option<Finding> {
+    let of_means = |compared: &Compared| Some((median(&compared.points(world))?, compared.means.name()));
+    let worst = found.iter().filter_map(of_means).max_by(|one, other| one.0.total_cmp(&other.0));
+    let (points, means) = worst?;
     Some(Finding::new(json!({ "points": points, "means": means }), points <= MOST_POINTS))
 }

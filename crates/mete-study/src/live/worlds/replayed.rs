@@ -6,9 +6,9 @@ use mete_measure::Reason;
 use mete_policy::{DomainIndex, Nanoseconds, Share, by_name};
 use mete_sim::ClientReport;
 use mete_sim::metrics::Latencies;
-use mete_sim::replay::{self, Pid, Recording, Settings, Under};
+use mete_sim::replay::{self, Pid, Recording, Settings, Under, events_of};
 
-use super::super::stage::{Role, Run, Witness};
+use super::super::stage::{Part, Role, Run, Witness};
 use super::{Numbers, Scene};
 
 /// The events of a schedule (KLogger §9).
@@ -47,33 +47,18 @@ impl Recorder {
     ) -> Result<[Numbers; 2], Reason> {
         let recorded = self.recording.end()?;
         let events = schedule_events(&recorded).map_err(Reason::from_error)?;
-        let events = replay::events_of(events, self.place as u32, &self.pids);
-        let mut recording = Recording::from_events(&events);
-        let part_of = |pid| self.pids.iter().position(|known| *known == pid).map(|nth| &scene.parts[nth]);
+        let mut recording = Recording::from_events(&events_of(events, self.place as u32, &self.pids));
+        let part_of = |pid| self.pids.iter().position(|known| *known == pid).map(|nth| scene.parts[nth]);
+        let parts: Vec<_> = recording.scripts.iter().map(|script| part_of(script.pid)).collect();
         recording.domains = scene.shares.iter().filter_map(|share| Share::new(*share)).collect();
-        for script in &mut recording.scripts {
-            if let Some(part) = part_of(script.pid) {
-                script.domain = DomainIndex::at(part.domain + 1);
-            }
+        for (script, part) in recording.scripts.iter_mut().zip(&parts) {
+            script.domain = part.map_or(DomainIndex::ROOT, |part| DomainIndex::at(part.domain + 1));
         }
-        let is_sleeper: Vec<_> = recording
-            .scripts
-            .iter()
-            .map(|script| part_of(script.pid).is_some_and(|part| part.role == Role::Sleeper))
-            .collect();
         let again = again(&recording, policy, quantum)?;
-        let mut parts = vec![0.0; scene.shares.len()];
-        for (script, thread) in recording.scripts.iter().zip(&again) {
-            if let Some(part) = parts.get_mut(script.domain.index().wrapping_sub(1)) {
-                *part += thread.ran_ns.get() as f64;
-            }
-        }
-        let all: f64 = parts.iter().sum();
-        parts.iter_mut().for_each(|part| *part /= all.max(1.0));
         let live = run.parts().ok_or_else(|| Reason::new("the members have used no time"))?;
         Ok([
-            Numbers { late_us: late_us(&replay::as_recorded(&recording), &is_sleeper), parts: live },
-            Numbers { late_us: late_us(&again, &is_sleeper), parts },
+            Numbers { late_us: late_us(&replay::as_recorded(&recording), &parts), parts: live },
+            Numbers { late_us: late_us(&again, &parts), parts: had(&again, &parts, scene.shares.len()) },
         ])
     }
 }
@@ -90,19 +75,37 @@ impl Witness for Recorder {
     }
 }
 
-/// Does the work of the first half once more, in which no thread is done with all that it did.
+/// Does the work once more, and measures the half in the middle: at first the policy gets to know the threads, as it
+/// had live before the recording began, and at the end each thread is done with what it did.
 fn again(recording: &Recording, policy: &str, quantum_ns: Nanoseconds) -> Result<Vec<ClientReport>, Reason> {
     let entry = by_name(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
-    let until = Some(Nanoseconds::new(recording.duration_ns.get() / 2));
-    let settings = Settings { processors: 1, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1, until };
+    let quarter = Nanoseconds::new(recording.duration_ns.get() / 4);
+    let measured = Some([quarter, 3 * quarter]);
+    let settings = Settings { processors: 1, quantum_ns, switch_ns: Nanoseconds::ZERO, seed: 1, measured };
     let outcome = replay::run(recording, Under::Policy(entry), settings).map_err(Reason::from_error)?;
     Ok(outcome.threads)
 }
 
 /// The median and the 99th percentile of the sleepers' waits.
-fn late_us(threads: &[ClientReport], is_sleeper: &[bool]) -> Option<[f64; 2]> {
+fn late_us(threads: &[ClientReport], parts: &[Option<Part>]) -> Option<[f64; 2]> {
     let mut all = Latencies::default();
-    let sleepers = threads.iter().zip(is_sleeper).filter(|(_, is_sleeper)| **is_sleeper);
-    sleepers.filter_map(|(thread, _)| thread.wake_to_run.as_ref()).for_each(|waits| all.add(waits));
+    for (thread, part) in threads.iter().zip(parts) {
+        let is_sleeper = part.is_some_and(|part| part.role == Role::Sleeper);
+        if let Some(waits) = thread.wake_to_run.as_ref().filter(|_| is_sleeper) {
+            all.add(waits);
+        }
+    }
     super::quantiles_us(&all)
+}
+
+/// The part of all domains' time that each had.
+fn had(threads: &[ClientReport], parts: &[Option<Part>], domains: usize) -> Vec<f64> {
+    let mut had = vec![0.0; domains];
+    for (thread, part) in threads.iter().zip(parts) {
+        if let Some(part) = part {
+            had[part.domain] += thread.ran_ns.get() as f64;
+        }
+    }
+    let all: f64 = had.iter().sum();
+    had.iter().map(|had| had / all.max(1.0)).collect()
 }
