@@ -123,44 +123,21 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     };
     // The model comes first, because Linux's scheduler shares its list of wakers.
     let model = Replay::new(recording, settings.seed);
-    let mut policy: Box<dyn Policy> = match under {
-        Under::Linux(kernel) => {
-            Box::new(Linux::new(recording, Kernel { processors: setup.processors, ..kernel }, model.wakers()))
-        }
-        Under::Policy(entry) => (entry.make)(&setup),
-    };
+    let policy = make(recording, under, &setup, &model);
     // Linux's scheduler ends slices at ticks, so its tick limits the number of decisions, not a quantum.
     let slices_ns = if let Under::Linux(_) = under { Nanoseconds::MAX } else { setup.quantum_ns };
     check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
-    for (number, &share) in (1..setup.domains).map(DomainIndex::new).zip(&recording.domains) {
-        policy.add_domain(number, DomainIndex::ROOT, share);
-    }
     let watch = Watch::new(clients, hardware, fluid(recording, setup.processors), Nanoseconds::MAX);
     let name = policy.name();
     let mut host = model.host(hardware, policy, (watch, End::default()));
-    let ran_ns = |host: &Host<_, _, _>| -> Vec<_> {
-        (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect()
-    };
-    let mut before = vec![Nanoseconds::ZERO; clients];
-    match settings.measured {
-        Some([from, until]) => {
-            host.run_until(from)?;
-            before = ran_ns(&host);
-            host.prepare(|model, _| model.forget_waits());
-            host.run_until(until)?;
-        }
-        None => run_to_the_end(&mut host, clients, recording.duration_ns)?,
-    }
-    let ran = ran_ns(&host).into_iter().zip(before).map(|(ran, before)| ran - before);
-    let ran: Vec<_> = ran.collect();
+    let Used { ran_ns, busy_ns } = measure(&mut host, recording, settings.measured)?;
     // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
         host.model().waits().map(|waits| (waits.count() > 0).then(|| waits.clone())).collect();
-    let busy_ns = host.times().map(|times| times.run_ns).collect();
     let (watch, end) = host.into_recorder();
-    let named = watch.into_reports().zip(&recording.scripts).zip(ran.into_iter().zip(waits));
+    let named = watch.into_reports().zip(&recording.scripts).zip(ran_ns.into_iter().zip(waits));
     let threads = named.map(|((report, script), (ran_ns, wake_to_run))| ClientReport {
         name: script.name.clone(),
         ran_ns,
@@ -168,6 +145,61 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
         ..report
     });
     Ok(Outcome { policy: name, end_ns: end.0, busy_ns, threads: threads.collect() })
+}
+
+/// The policy, which knows the recording's domains.
+fn make(recording: &Recording, under: Under, setup: &Setup, model: &Replay<'_>) -> Box<dyn Policy> {
+    let mut policy: Box<dyn Policy> = match under {
+        Under::Linux(kernel) => {
+            let kernel = Kernel { processors: setup.processors, ..kernel };
+            Box::new(Linux::new(recording, kernel, model.wakers()))
+        }
+        Under::Policy(entry) => (entry.make)(setup),
+    };
+    for (number, &share) in (1..setup.domains).map(DomainIndex::new).zip(&recording.domains) {
+        policy.add_domain(number, DomainIndex::ROOT, share);
+    }
+    policy
+}
+
+/// Runs a host to its end, or over the time that is measured. The answer and the watch are about that time alone.
+fn measure<P: Policy>(
+    host: &mut Host<P, Replay<'_>, (Watch, End)>,
+    recording: &Recording,
+    measured: Option<[Nanoseconds; 2]>,
+) -> Result<Used, Stalled> {
+    let clients = recording.scripts.len();
+    let Some([from, until]) = measured else {
+        run_to_the_end(host, clients, recording.duration_ns)?;
+        return Ok(Used::of(host, clients));
+    };
+    host.run_until(from)?;
+    let before = Used::of(host, clients);
+    host.recorder_mut().0.begin(from);
+    host.prepare(|model, _| model.forget_waits());
+    host.run_until(until)?;
+    host.recorder_mut().0.end(until);
+    Ok(Used::of(host, clients).since(&before))
+}
+
+/// How long each client has run, and how long each processor has worked.
+struct Used {
+    ran_ns: Vec<Nanoseconds>,
+    busy_ns: Vec<Nanoseconds>,
+}
+
+impl Used {
+    fn of<P: Policy, R: Recorder>(host: &Host<P, Replay<'_>, R>, clients: usize) -> Used {
+        let ran_ns = (0..clients).map(|client| host.ran_ns(ClientId::at(client))).collect();
+        Used { ran_ns, busy_ns: host.times().map(|times| times.run_ns).collect() }
+    }
+
+    fn since(&self, before: &Used) -> Used {
+        let less = |now: &[Nanoseconds], before: &[Nanoseconds]| {
+            now.iter().zip(before).map(|(now, before)| *now - *before).collect()
+        };
+        Used { ran_ns: less(&self.ran_ns, &before.ran_ns), busy_ns: less(&self.busy_ns, &before.busy_ns) }
+    }
 }
 
 /// The ideal server: equal shares for all of a domain.

@@ -27,7 +27,7 @@ impl Study for LiveLatency {
         let (rounds, time) = if options.is_quick { (2, 2) } else { (5, 10) };
         let time = Duration::from_secs(time);
         let found =
-            OfMeans::in_turns(&MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
+            OfMeans::in_turns(MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
         report.rows.extend(found.iter().flat_map(rows));
         found
     }

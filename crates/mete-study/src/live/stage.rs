@@ -65,14 +65,14 @@ pub(crate) struct OfMeans {
 impl OfMeans {
     /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends
     /// that, and is in the report.
-    pub fn in_turns(
-        all: &[Means],
+    pub fn in_turns<const N: usize>(
+        all: [Means; N],
         rounds: u64,
         report: &mut Report,
         progress: &mut dyn Progress,
-        mut run: impl FnMut(Means, &dyn Progress) -> Result<Run, Reason>,
+        run: impl Fn(Means, &dyn Progress) -> Result<Run, Reason>,
     ) -> Vec<OfMeans> {
-        let mut found: Vec<_> = all.iter().map(|&means| OfMeans { means, runs: Vec::new() }).collect();
+        let mut found: Vec<_> = all.map(|means| OfMeans { means, runs: Vec::new() }).into();
         progress.begin("runs", rounds * all.len() as u64);
         for nth in (0..rounds).flat_map(|_| 0..all.len()) {
             if progress.is_cancelled() {
