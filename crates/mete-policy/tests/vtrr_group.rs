@@ -118,6 +118,25 @@ fn vtrr_7_a_domains_share_can_change_while_it_runs() {
     assert!(count(&order, 0..1).abs_diff(800) <= 4, "{}", count(&order, 0..1));
 }
 
+/// Shares are weights of hundreds, so a cycle has hundreds of quanta.
+#[test]
+fn vtrr_7_another_share_counts_at_once_and_not_only_in_the_next_cycle() {
+    let mut policy = GroupVtrr::new(&setup(5, 6));
+    for domain in 1..6 {
+        policy.add_domain(domain, 0, share(100));
+        start(&mut policy, u32::from(domain) - 1, domain, 1);
+    }
+    order(&mut policy, 137);
+    (1..6).for_each(|domain| policy.set_domain_share(domain, share(100 * u32::from(domain)), 0));
+    for _ in 0..8 {
+        let order = order(&mut policy, 300);
+        for client in 0..5 {
+            let (had, due) = (count(&order, client..client + 1), 20 * (client as usize + 1));
+            assert!(had.abs_diff(due) <= 3, "client {client} had {had} and not {due}");
+        }
+    }
+}
+
 #[test]
 fn vtrr_7_a_client_of_an_unknown_domain_is_the_roots() {
     let mut policy = GroupVtrr::new(&setup(2, 3));

@@ -21,6 +21,18 @@ impl Departure {
     pub(super) const NEVER: Departure =
         Departure { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
 
+    /// The same with another share, and what is due to it in proportion to that. What it owes does not grow.
+    pub(super) fn with_share(self, share: u32) -> Departure {
+        // One that was never in the queue has no share to compare with.
+        let is_new = self.due_ns == Departure::NEVER.due_ns;
+        if is_new || (self.due_ns < 0 && share > self.share) {
+            return Departure { share, ..self };
+        }
+        // At most a cycle's worth of the greatest share, as before it.
+        let due_ns = i128::from(self.due_ns) * i128::from(share) / i128::from(self.share.max(1));
+        Departure { share, due_ns: due_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64, ..self }
+    }
+
     /// What would still be due to it with another share. A smaller share cuts it, so that virtual time
     /// does not go back; a larger one adds nothing to it in the same cycle.
     pub(super) fn due_for_ns(&self, share: i128) -> i128 {

@@ -24,7 +24,7 @@
 //!
 //! Where this differs from the VTRR paper: the paper has no groups, so the tree is an addition. In each
 //! queue, what [`vtrr`](super) says holds, except that a client that needs more than one processor stays in
-//! its queue.
+//! its queue, and that a share that is changed changes what is still due in the same cycle, in proportion.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -177,11 +177,14 @@ impl GroupVtrr {
         }
     }
 
-    /// Gives a member another share: a departure and an arrival.
+    /// Gives a member another share: a departure and an arrival. The new share counts from now on, and not only in the
+    /// next cycle, which is seconds away where shares are weights of hundreds.
     fn change_share(&mut self, member: Entity, share: Share, domain: DomainIndex, now: Nanoseconds) {
         let slot = self.store.find(member).and_then(|place| self.store.get(place));
         let Some(busy) = slot.map(|slot| slot.busy) else { return };
         self.withdraw(member, domain);
+        let departure = &mut self.departures[member.index()];
+        *departure = departure.with_share(share.get());
         self.insert(member, share, domain, busy, now);
     }
 
