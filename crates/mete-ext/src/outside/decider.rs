@@ -41,6 +41,8 @@ pub(crate) struct Decider {
     aside: Aside,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
+    /// The domains in which known ones are.
+    parents: Vec<DomainIndex>,
     /// The period of the policy's interrupt, if it wants one, and when that is next.
     tick_period: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
@@ -61,6 +63,7 @@ impl Decider {
             absent: 0,
             aside: Aside::with_room(CLIENTS),
             weights: vec![0; DOMAINS],
+            parents: vec![DomainIndex::ROOT; DOMAINS],
             next_tick: None,
             lost: Some(0),
             counts: DeciderCounts::default(),
@@ -286,12 +289,13 @@ impl Decider {
         let view = memory.domain(number);
         let weight = view.map_or(0, |view| view.weight.max(1));
         let before = std::mem::replace(known, weight);
-        let Some(view) = view else {
-            if before != 0 {
-                self.policy.remove_domain(number);
-            }
-            return;
-        };
+        // It has gone; or another one has its number already, which was not seen to go.
+        let is_elsewhere = view.is_none_or(|view| view.parent != self.parents[number.index()]);
+        if before != 0 && is_elsewhere {
+            self.policy.remove_domain(number);
+        }
+        let Some(view) = view else { return };
+        self.parents[number.index()] = view.parent;
         // Policies take one that they do not know for the root. It may have the greater number.
         if self.weights.get(view.parent.index()) == Some(&0) {
             self.change_domain(memory, view.parent, time);

@@ -395,6 +395,10 @@ pub(crate) mod kernels_side {
             task.activity.store(activity.0, Ordering::Relaxed);
         }
 
+        pub fn forget_domain(&self, number: u32) {
+            self.domains.all()[number as usize].is_known.store(0, Ordering::Relaxed);
+        }
+
         pub fn set_domain(&self, number: u32, parent: u32, weight: u32) {
             let domain = &self.domains.all()[number as usize];
             domain.parent.store(parent, Ordering::Relaxed);

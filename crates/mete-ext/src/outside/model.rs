@@ -290,7 +290,7 @@ impl Machine {
             let TaskView { activity, domain, weight, .. } = task.view;
             let share = share_in(weight, self.weights[domain.index()]);
             let due = (activity != Activity::Absent).then_some((domain, share));
-            assert_eq!(told.get(&ClientId::at(number)).copied(), due, "{about}: task {number}");
+            assert_eq!(told.clients.get(&ClientId::at(number)).copied(), due, "{about}: task {number}");
         }
     }
 
@@ -404,5 +404,26 @@ fn new_1_after_rows_were_lost_all_tasks_are_looked_at() {
             assert!(machine.memory.lost(2) > 0);
             machine.settle(policy.name);
         }
+    }
+}
+
+#[test]
+fn new_1_the_number_of_a_domain_that_has_gone_may_be_that_of_one_elsewhere() {
+    for (policy, is_seen_going) in CATALOG.iter().flat_map(|policy| [(policy, true), (policy, false)]) {
+        let mut machine = Machine::new(policy, 2, 2, 7);
+        let domain = DomainIndex::at(1);
+        let parent = |machine: &Machine| machine.told.lock().unwrap().parents.get(&domain).copied();
+        machine.round();
+        assert_eq!(parent(&machine), Some(DomainIndex::at(2)), "{}", policy.name);
+        machine.memory.forget_domain(1);
+        machine.tell_number(row_kind::ROW_DOMAIN, 1, 0, 0);
+        if is_seen_going {
+            machine.round();
+            assert_eq!(parent(&machine), None, "{}", policy.name);
+        }
+        machine.memory.set_domain(1, 0, 100);
+        machine.tell_number(row_kind::ROW_DOMAIN, 1, 0, 0);
+        machine.round();
+        assert_eq!(parent(&machine), Some(DomainIndex::ROOT), "{}, {is_seen_going}", policy.name);
     }
 }

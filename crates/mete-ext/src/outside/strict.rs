@@ -16,8 +16,17 @@ enum State {
     Picked,
 }
 
-/// What a policy was told of each client last.
-pub(crate) type Told = Arc<Mutex<HashMap<ClientId, (DomainIndex, Share)>>>;
+/// What a policy was told last.
+pub(crate) type Told = Arc<Mutex<Tellings>>;
+
+/// See [`Told`].
+#[derive(Debug, Default)]
+pub(crate) struct Tellings {
+    /// Of each client its domain and share.
+    pub clients: HashMap<ClientId, (DomainIndex, Share)>,
+    /// Of each domain the one that it is in.
+    pub parents: HashMap<DomainIndex, DomainIndex>,
+}
 
 /// Passes on all calls, and panics at one that the policy's owner must not make ([`Policy`]).
 pub(crate) struct Strict {
@@ -29,7 +38,7 @@ pub(crate) struct Strict {
 impl Strict {
     /// Says what the policy is told, from now on.
     pub fn of(inner: Owned, told: &Told) -> Owned {
-        told.lock().unwrap().clear();
+        *told.lock().unwrap() = Tellings::default();
         Box::new(Strict { inner, states: HashMap::new(), told: Arc::clone(told) })
     }
 
@@ -49,10 +58,13 @@ impl Policy for Strict {
     }
 
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
+        // One that is known stays where it is.
+        self.told.lock().unwrap().parents.entry(domain).or_insert(parent);
         self.inner.add_domain(domain, parent, share);
     }
 
     fn remove_domain(&mut self, domain: DomainIndex) {
+        self.told.lock().unwrap().parents.remove(&domain);
         self.inner.remove_domain(domain);
     }
 
@@ -62,19 +74,19 @@ impl Policy for Strict {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
         assert_eq!(self.states.insert(client, State::Blocked), None, "{client:?} is added twice");
-        self.told.lock().unwrap().insert(client, (domain, share));
+        self.told.lock().unwrap().clients.insert(client, (domain, share));
         self.inner.add(client, domain, share, now);
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         assert!(self.states.remove(&client).is_some(), "{client:?} is removed and not known");
-        self.told.lock().unwrap().remove(&client);
+        self.told.lock().unwrap().clients.remove(&client);
         self.inner.remove(client, now);
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         self.is_known(client);
-        self.told.lock().unwrap().entry(client).and_modify(|(_, known)| *known = share);
+        self.told.lock().unwrap().clients.entry(client).and_modify(|(_, known)| *known = share);
         self.inner.set_share(client, share, now);
     }
 
