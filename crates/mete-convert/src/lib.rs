@@ -58,6 +58,6 @@ pub use json::JsonLines;
 pub use meaning::{FieldSubject, Meaning, Meanings, Said};
 pub use perfetto::Perfetto;
 pub use perl::Perl;
-pub use schedule::{ScheduleError, recorded_schedule, schedule_events};
+pub use schedule::{SCHEDULE_EVENTS, ScheduleError, recorded_schedule, schedule_events};
 pub use table::{ArrowFile, Parquet};
 pub use text::Text;

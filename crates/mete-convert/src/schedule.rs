@@ -8,7 +8,7 @@ use mete_sim::replay::{Event, Nanoseconds, Pid, Recording, RunningThread as Runn
 use mete_trace::{NamedEvent, NamedItem, NamedTrace, NamedTraceError, ProcessNames};
 
 /// The events of which a schedule consists (KLogger §9).
-const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
+pub const SCHEDULE_EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
 /// Task states without return: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
 const ENDED: i64 = 0x10 | 0x20;
 
@@ -46,14 +46,10 @@ pub fn recorded_schedule(directory: &Path) -> Result<Recording, ScheduleError> {
 ///
 /// If the trace's schema lacks one of them.
 pub fn schedule_events(trace: &NamedTrace) -> Result<Vec<Event>, NamedTraceError> {
-    trace.needs("scheduler", &EVENTS)?;
-    Ok(events(trace))
-}
-
-fn events(trace: &NamedTrace) -> Vec<Event> {
+    trace.needs("scheduler", &SCHEDULE_EVENTS)?;
     let mut schedule = Schedule { names: ProcessNames::of_trace(trace), ..Schedule::default() };
     trace.each(|item| schedule.take(&item));
-    schedule.events
+    Ok(schedule.events)
 }
 
 #[derive(Default)]

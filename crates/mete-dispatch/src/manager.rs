@@ -55,7 +55,8 @@ pub(crate) struct Manager<T: Threads> {
     channels: Channels<T::Thread>,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
-    /// When the policy's periodic interrupt is next, if it wants one.
+    /// The period of the policy's interrupt, if it wants one, and when that is next.
+    tick_period: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
     /// When the next step is due at the latest.
     expected: Nanoseconds,
@@ -82,6 +83,8 @@ impl<T: Threads> Manager<T> {
         now: Nanoseconds,
     ) -> Manager<T> {
         Manager {
+            // What a policy says once: it is asked for before each row.
+            tick_period: policy.tick_ns().filter(|period| !period.is_zero()),
             policy,
             memory,
             threads,
@@ -333,7 +336,7 @@ impl<T: Threads> Manager<T> {
 
     /// The policy's periodic interrupt, for each processor.
     fn tick(&mut self, now: Nanoseconds) {
-        let Some(period) = self.policy.tick_ns().filter(|period| !period.is_zero()) else { return };
+        let Some(period) = self.tick_period else { return };
         let next = *self.next_tick.get_or_insert(now);
         if next > now {
             return;

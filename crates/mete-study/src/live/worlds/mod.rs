@@ -10,6 +10,7 @@ use mete_base::progress::Progress;
 use mete_measure::{Reason, Report, Row};
 use mete_policy::Nanoseconds;
 use mete_shares::By;
+use mete_sim::ClientReport;
 use mete_sim::metrics::Latencies;
 use serde_json::{Value, json};
 
@@ -18,13 +19,13 @@ use super::latency;
 use super::stage::{self, Means, Part, Role, has_sched_ext, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
-/// What rules live, and the name of its policy in the catalogue. The first ones need no sched_ext.
-const MEANS: [(Means, &str); 5] = [
-    (Means::Dispatcher("distributed-vtrr"), "distributed-vtrr"),
-    (Means::Dispatcher("group-vtrr"), "group-vtrr"),
-    (Means::Dealt(By::SchedExt, "vtrr"), "distributed-vtrr-kernel"),
-    (Means::Dealt(By::SchedExt, "distributed-vtrr-kernel"), "distributed-vtrr-kernel"),
-    (Means::Dealt(By::SchedExt, "group-vtrr"), "group-vtrr"),
+/// What rules live. The first ones need no sched_ext.
+const MEANS: [Means; 5] = [
+    Means::Dispatcher("distributed-vtrr"),
+    Means::Dispatcher("group-vtrr"),
+    Means::Dealt(By::SchedExt, "vtrr"),
+    Means::Dealt(By::SchedExt, "distributed-vtrr-kernel"),
+    Means::Dealt(By::SchedExt, "group-vtrr"),
 ];
 const WITHOUT_EXT: usize = 2;
 /// How far a time from waking to running may be from the live one, and a share, in points.
@@ -101,18 +102,17 @@ impl Study for LiveWorlds {
         let (rounds, time) = if options.is_quick { (1, 6) } else { (5, 10) };
         let time = Duration::from_secs(time);
         let all = if has_sched_ext() { &MEANS[..] } else { &MEANS[..WITHOUT_EXT] };
-        for (means, _) in &MEANS[all.len()..] {
+        for means in &MEANS[all.len()..] {
             report.rows.push(Row::new(means.name(), "", Err(Reason::new("this kernel has no sched_ext"))));
         }
         let scenes = scenes();
-        let cases = || scenes.iter().flat_map(|scene| all.iter().map(move |case| (scene, case)));
-        let mut found: Vec<_> = cases()
-            .map(|(scene, (means, _))| Compared { scene: scene.name, means: *means, runs: Vec::new() })
-            .collect();
+        let cases = || scenes.iter().flat_map(|scene| all.iter().map(move |means| (scene, *means)));
+        let mut found: Vec<_> =
+            cases().map(|(scene, means)| Compared { scene: scene.name, means, runs: Vec::new() }).collect();
         progress.begin("runs", rounds * found.len() as u64);
         'rounds: for _ in 0..rounds {
-            for ((scene, (means, policy)), found) in cases().zip(&mut found) {
-                match in_all_worlds(scene, *means, policy, time, progress) {
+            for ((scene, means), found) in cases().zip(&mut found) {
+                match in_all_worlds(scene, means, time, progress) {
                     Ok(run) if !progress.is_cancelled() => found.runs.push(run),
                     Ok(_) => break 'rounds,
                     Err(reason) => {
@@ -150,22 +150,42 @@ impl Study for LiveWorlds {
 fn in_all_worlds(
     scene: &Scene,
     means: Means,
-    policy: &'static str,
     time: Duration,
     progress: &dyn Progress,
 ) -> Result<Run, Reason> {
     let mut recorder = Recorder::begin()?;
-    let shares = (scene.shares.as_slice(), &vec![0; scene.shares.len()][..]);
-    let run = stage::Run::seen_by(&mut recorder, means, &scene.parts, shares, time, progress)?;
-    let quantum = run.quantum.ok_or_else(|| Reason::new("it has no quantum to simulate it with"))?;
+    let run = stage::Run::seen_by(&mut recorder, means, &scene.parts, (&scene.shares, &[]), time, progress)?;
+    let ruled = run.quantum.zip(policy_of(means));
+    let (quantum, policy) = ruled.ok_or_else(|| Reason::new("no policy of the catalogue has ruled"))?;
     let [live, replayed] = recorder.numbers(scene, &run, policy, quantum)?;
     let simulated = simulated::numbers(scene, policy, quantum, switch(&run), time)?;
     Ok(Run([live, replayed, simulated]))
 }
 
-fn quantiles_us(late: &Latencies) -> Option<[f64; 2]> {
-    let [median, most] = [0.5, 0.99].map(|part| late.quantile_ns(part));
+/// The catalogue's name of the policy that rules.
+fn policy_of(means: Means) -> Option<&'static str> {
+    match means {
+        Means::Kernel => None,
+        Means::Dealt(By::SchedExt, "vtrr") => Some("distributed-vtrr-kernel"),
+        Means::Dealt(_, policy) | Means::Dispatcher(policy) => Some(policy),
+    }
+}
+
+/// The median and the 99th percentile of the sleepers' waits, in microseconds.
+fn late_us<'a>(members: impl Iterator<Item = (&'a ClientReport, &'a Part)>) -> Option<[f64; 2]> {
+    let mut all = Latencies::default();
+    let sleepers = members.filter(|(_, part)| part.role == Role::Sleeper);
+    sleepers.filter_map(|(member, _)| member.wake_to_run.as_ref()).for_each(|waits| all.add(waits));
+    let [median, most] = [0.5, 0.99].map(|part| all.quantile_ns(part));
     Some([median?.get() as f64 / 1e3, most?.get() as f64 / 1e3])
+}
+
+/// The part of all domains' time that each had.
+fn parts<'a>(members: impl Iterator<Item = (&'a ClientReport, &'a Part)>, domains: usize) -> Vec<f64> {
+    let mut had = vec![0.0; domains];
+    members.for_each(|(member, part)| had[part.domain] += member.ran_ns.get() as f64);
+    let all: f64 = had.iter().sum();
+    had.iter().map(|had| had / all.max(1.0)).collect()
 }
 
 /// What a decision has cost the scheduler itself, which is what a switch costs in the simulation; nothing inside the

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use mete_measure::Reason;
 use mete_policy::Nanoseconds;
-use mete_sim::metrics::Latencies;
-use mete_sim::{Report, Scenario, report};
+use mete_sim::{Scenario, report};
 
 use super::super::stage::{ANSWER_NS, Part, Role, SLEEP_NS, WARM_UP};
-use super::{Numbers, Scene};
+use super::{Numbers, Scene, late_us, parts};
 
 /// By how much Linux lets a sleep last longer, so that timers fall together: the default of
 /// `prctl(PR_SET_TIMERSLACK)`. Without it, sleeps and quanta would keep step for ever.
@@ -32,9 +31,10 @@ pub(super) fn numbers(
     let ran = report::run(&scenario, policy, 1, ());
     let ran = ran.ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
     let (report, ()) = ran.map_err(Reason::from_error)?;
+    let members = report.clients.iter().zip(&scene.parts);
     // There a client runs from the beginning of the switch on; it computes at its end.
-    let late_us = late_us(scene, &report).map(|late| late.map(|late| late + switch.get() as f64 / 1e3));
-    Ok(Numbers { late_us, parts: parts(scene, &report) })
+    let late_us = late_us(members.clone()).map(|late| late.map(|late| late + switch.get() as f64 / 1e3));
+    Ok(Numbers { late_us, parts: parts(members, scene.shares.len()) })
 }
 
 /// The scene in the simulator's own words, in which members have the order of their numbers.
@@ -68,23 +68,6 @@ fn program(part: &Part) -> String {
             ms(ANSWER_NS)
         ),
     }
-}
-
-fn late_us(scene: &Scene, report: &Report) -> Option<[f64; 2]> {
-    let mut all = Latencies::default();
-    let sleepers = report.clients.iter().zip(&scene.parts).filter(|(_, part)| part.role == Role::Sleeper);
-    sleepers.filter_map(|(client, _)| client.wake_to_run.as_ref()).for_each(|waits| all.add(waits));
-    super::quantiles_us(&all)
-}
-
-/// The part of all domains' time that each had.
-fn parts(scene: &Scene, report: &Report) -> Vec<f64> {
-    let mut parts = vec![0.0; scene.shares.len()];
-    for (client, part) in report.clients.iter().zip(&scene.parts) {
-        parts[part.domain] += client.got;
-    }
-    let all: f64 = parts.iter().sum();
-    parts.iter().map(|part| part / all).collect()
 }
 
 #[cfg(test)]
