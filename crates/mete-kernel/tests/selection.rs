@@ -10,7 +10,8 @@ use std::process::{self, Command, Stdio};
 
 use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, ProcessKind, Rule, Selects, event};
 use mete_log::DomainId;
-use support::{Child, apply, exit, kernel, of_domain, plan, rows, spin, sum};
+use rustix::time::ClockId;
+use support::{Child, apply, clock_ns, exit, kernel, of_domain, plan, rows, spin, sum};
 
 /// The domain of a process that is bound to none.
 const NONE: DomainId = DomainId::new(0);
@@ -226,29 +227,47 @@ fn log_6_the_kernel_matches_patterns_as_user_space_does() {
     }
 }
 
+/// The processor time of this thread before and after it takes a name.
+fn rename_between(name: &str) -> [u64; 2] {
+    let before = clock_ns(ClockId::ThreadCPUTime);
+    rename(name.as_bytes());
+    [before, clock_ns(ClockId::ThreadCPUTime)]
+}
+
+/// Emulating a processor may take long between any two instructions, and the thread is then said to have run. So the thread
+/// itself reads how long each part has been at most and at least.
 #[test]
 fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
     const PART: u64 = 20_000_000;
+    const NAMES: [&str; 4] = ["first", "second", "third", "rest"];
     let Some(mut kernel) = kernel("log_13_divided") else { return };
     let (plan, files) = plan(&[event::SERVICE_TIME]);
     apply(&plan, &kernel);
-    let mut child = Child::start(|_| {
-        for name in ["first", "second", "third"] {
-            rename(name.as_bytes());
+    let mut child = Child::start(|gate| {
+        let changes = NAMES.map(|name| {
+            let change = rename_between(name);
             spin(PART);
-        }
+            change
+        });
+        changes.as_flattened().iter().for_each(|&time| gate.tell(time));
     });
-    let rules = [("first", A), ("second", B), ("third", C)];
-    kernel.select(&rules.map(|(name, domain)| rule(comm(name), domain)), None).unwrap();
+    let domains = [A, B, C, DomainId::new(4)];
+    let rules: Vec<Rule> =
+        NAMES.into_iter().zip(domains).map(|(name, domain)| rule(comm(name), domain)).collect();
+    kernel.select(&rules, None).unwrap();
     kernel.enable(&Characteristic::ServiceTime).unwrap();
     child.release();
+    let changes = NAMES.map(|_| [child.report(), child.report()]);
     child.wait();
     let rows = rows(&kernel, &plan, files[0]);
-    for domain in [A, B, C] {
+    for (domain, change) in domains.into_iter().zip(changes.windows(2)) {
         let used = sum(&of_domain(&rows, domain));
-        // The time that the machine takes between two instructions has no bound. But no more than a part of
-        // the time may be in the wrong domain.
-        assert!(used > PART / 2 && used < 2 * PART, "domain {domain}: {used} ns of {PART}");
+        let (least, most) = (change[1][0] - change[0][1], change[1][1] - change[0][0]);
+        // Where the kernel switches, it reads the clock for each of the two accounts at another moment.
+        assert!(
+            used > least - PART / 2 && used < most + PART / 2,
+            "domain {domain}: {used} ns where the thread has run for {least} to {most} ns"
+        );
     }
 }
 
