@@ -65,9 +65,10 @@ stage() {
 skip() { printf '\n== %s ==\nSKIPPED: %s: %s\n' "$1" "$1" "$2" | tee -a "$log"; }
 
 # The libraries and programs first: tests link C programs against the one and start the other, and
-# cargo builds for a test only what its own crate depends on.
+# cargo builds for a test only what its own crate depends on. With all targets, because crates that the tests need have
+# other features of some dependencies, and what is built without them would be built twice.
 workspace() {
-	stage build cargo build --workspace
+	stage build cargo build --workspace --all-targets
 	stage workspace cargo test --workspace --no-fail-fast -- --show-output
 	# Probes as on architectures whose code is not patched.
 	stage flag-check cargo test --package mete-probe --features flag-check --test live -- --show-output

@@ -2,7 +2,7 @@
 //! natively (D12).
 //!
 //! The same calls give the same decisions as [`DistributedVtrr`](crate::DistributedVtrr)
-//! (`tests/vtrr_kernel.rs`), so what the tests say of that policy holds for the kernel's as well. Its costs
+//! (`tests/all/vtrr_kernel.rs`), so what the tests say of that policy holds for the kernel's as well. Its costs
 //! and its fairness are those of its twin, too. One thing is this side's alone: the processor on which a
 //! client wakes. Inside the kernel, `mete-ext` leaves that to the kernel, which looks for one that is idle.
 

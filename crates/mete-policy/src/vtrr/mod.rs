@@ -74,7 +74,7 @@
 //! first client has had its due, passes go on among the clients that have not. The next cycle begins when
 //! those run: in that cycle they make up for what they are late, out of turn. Over random shares on 2 to 16
 //! processors each client stays within its share of quanta, and two, of its feasible part
-//! (`tests/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for each
+//! (`tests/all/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for each
 //! client, and one near its end may pass all clients in search of one that is still due something.
 
 mod alone;
