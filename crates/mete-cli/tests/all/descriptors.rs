@@ -1,8 +1,6 @@
 //! A process that may open only a few files: it fails with one sentence or does its work, and no folder stays
 //! behind.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;

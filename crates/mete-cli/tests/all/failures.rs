@@ -1,7 +1,5 @@
 //! What must not happen: each failure is one clear sentence and a status other than 0.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs::File;
 use std::io::Write;
 use std::process::{Output, Stdio};

@@ -1,8 +1,6 @@
 //! The flight recorder keeps the newest events, and writes them on request or when something happens (KLOG-5,
 //! KLOG-6).
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

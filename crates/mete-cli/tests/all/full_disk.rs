@@ -1,8 +1,6 @@
 //! A disk that fills while results are written: one sentence and a failure, and the results that were found
 //! are still printed.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::process::Command;
 
 use crate::common::{Ended, fuse_is_there, has_two_processors, kernel_is_there, program, run};

@@ -1,7 +1,5 @@
 //! Help, man pages and completions.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 
 use crate::common::{mete, printed_by, stdout};

@@ -1,7 +1,5 @@
 //! Subcommands that other programs do: what they are given, and what the command says where they are missing.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! The next command removes what killed programs have left behind (LOG-11).
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! `mete log` on real processes.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::process::{Command, Stdio};
 
 use crate::common::{self, Group, Running, kernel_is_there, mete, objects, printed_by, program};

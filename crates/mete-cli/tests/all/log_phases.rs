@@ -1,8 +1,6 @@
 //! `mete log` of phases: what it prints of their lengths, against the program's own clock. The program is
 //! this one, started again.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! The tests of the command: one program, which is built once and runs them beside each other.
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 mod common;
 
 mod descriptors;

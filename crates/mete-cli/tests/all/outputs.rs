@@ -1,7 +1,5 @@
 //! Into which users' files results go, which users may read them, and as which user commands run.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Parameters of a running recorder, as files and by `mete set` and `mete get` (KLOG-4).
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,7 +1,5 @@
 //! Plots and data of `mete sim`: what they say, and that they are whole or not there.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::path::Path;
 
 use crate::common::{mete, said_by};

@@ -1,7 +1,5 @@
 //! README.md and the recipes show simulated runs as the commands print them.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use crate::common;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! `mete record` on the running kernel (KLOG-1, KLOG-5, KLOG-6, KLOG-7).
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

@@ -1,7 +1,5 @@
 //! `mete record` at the probe points of programs. The programs are this one, started again.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::FileExt;

@@ -1,7 +1,5 @@
 //! `mete replay`: a recorded schedule beside what other policies make of the same work.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::path::Path;
 
 use crate::common::{fails, failure, mete, objects, printed_by, said_by, stdout};

@@ -2,8 +2,6 @@
 //!
 //! `METE_BLESS=1` takes them anew, for changes that are meant to change what a run gives.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};

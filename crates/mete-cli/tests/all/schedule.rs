@@ -1,7 +1,5 @@
 //! `mete schedule` on real processes: it moves them, and puts them back in whichever way it ends.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::io::{BufReader, Lines};
 use std::os::unix::net::UnixDatagram;
 use std::process::{ChildStdout, Stdio};

@@ -1,7 +1,5 @@
 //! `mete schema`: what it says, prints and writes.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::path::Path;
 

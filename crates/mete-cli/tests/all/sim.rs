@@ -1,7 +1,5 @@
 //! `mete sim`: what it prints, and that a seed prints the same again.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use crate::common::{fails, failure, mete, objects, printed_by, stdout};
 use serde_json::Value;
 

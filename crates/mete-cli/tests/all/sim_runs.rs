@@ -1,7 +1,5 @@
 //! `mete sim` with many runs, too many runs, and runs that Ctrl-C ends before their end.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::io::Read;
 use std::process::Stdio;
 

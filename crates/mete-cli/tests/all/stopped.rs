@@ -1,7 +1,5 @@
 //! Ctrl-C: the results so far and one exit status for all subcommands, and nothing torn left behind.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,5 @@
 //! `mete study`: what it prints and writes.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use crate::common::{fails, failure, mete, objects, stdout};
 use mete_command::lab::STUDIES;
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! The command in containers, on one processor, and where the kernel refuses. It says what is missing in one
 //! clear sentence, and does the rest.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! `mete show` and `mete convert` on a trace that is recorded here (KLOG-7, NEW-2, NEW-6).
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::path::Path;
 use std::sync::Arc;
 

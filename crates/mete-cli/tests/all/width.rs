@@ -1,7 +1,5 @@
 //! Text in a terminal fits its width. Text into a pipe stays as it is.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use crate::common::{mete, on_a_terminal, printed_by, program};
 
 /// Output that is wider than a screen unless it is folded.

@@ -1,6 +1,5 @@
 //! No bytes of a trace make a converter panic, and no format hides an event that another format shows
 //! (NEW-6).
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use crate::common::{self, BLOCK_BYTES, Scratch, trace_description};
 use mete_convert::{

@@ -1,6 +1,5 @@
 //! CTF (NEW-6): babeltrace2 reads version 1.8 and finds every event, value and loss. A decoder that knows
 //! only the metadata of version 2 finds the same in its streams.
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

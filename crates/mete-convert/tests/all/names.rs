@@ -1,6 +1,5 @@
 //! Names and processes beside the numbers of threads (NEW-6): the same columns with the same values in every
 //! format.
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::collections::BTreeMap;
 

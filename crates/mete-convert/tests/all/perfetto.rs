@@ -1,6 +1,5 @@
 //! Perfetto (NEW-6): two other implementations of protocol buffers decode the output. It is the schedule that
 //! was recorded, whatever the names of the events are.
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::process::Command;
 

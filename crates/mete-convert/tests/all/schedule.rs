@@ -1,7 +1,5 @@
 //! A trace of the scheduler's schema as a recorded schedule.
 
-#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
-
 use mete_convert::recorded_schedule;
 use mete_sim::replay::{Action, Nanoseconds, Recording, Step};
 

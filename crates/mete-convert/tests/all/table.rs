@@ -1,5 +1,4 @@
 //! Parquet and Arrow (NEW-6, NEW-2): readers of other projects read the files back, value by value.
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::process::Command;
 

@@ -1,6 +1,5 @@
 //! One recording, several readers (NEW-6, KLOG-7): the output is read back by the programs that it is meant
 //! for.
-#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,8 +1,5 @@
 //! What the tests share: the command, and processes that end with the test.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
