@@ -13,7 +13,9 @@
 //! * `children` has children that end at once, one after the other, without a pause.
 //! * `forks` starts processes that compute for a moment, one after the other.
 
-use std::hint::black_box;
+#[path = "../../mete-ext/test-programs/instructions.rs"]
+mod instructions;
+
 use std::io::{self, BufRead, Write};
 use std::process::{Command, exit};
 use std::sync::{Arc, Mutex};
@@ -103,9 +105,7 @@ fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
 fn compute(time: Duration) {
     let begin = Instant::now();
     while begin.elapsed() < time {
-        for number in 0..1000_u64 {
-            black_box(number);
-        }
+        instructions::compute();
     }
 }
 

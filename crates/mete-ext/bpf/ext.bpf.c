@@ -12,7 +12,6 @@
 #include "sweep.bpf.h"
 #include "dump.bpf.h"
 #include "ending.bpf.h"
-#include "release.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -104,6 +103,8 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		if (task)
 			charge(previous, before, task, stop);
 	}
+	if (is_wanted_in_real_time(cpu))
+		return;
 	/* Tasks that have left at this very moment are few. */
 	for (tries = 0; tries < 8; tries++) {
 		client = queues_pick(processor);
@@ -177,6 +178,12 @@ void OPERATION(set_cpumask, struct task_struct *p, const struct cpumask *mask)
 
 	if (task)
 		task->allowed = mask->bits[0];
+}
+
+/* A higher class takes a processor. The tasks that were to run there next are queued again, so that other processors can take them. */
+void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
 }
 
 /*

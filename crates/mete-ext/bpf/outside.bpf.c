@@ -19,7 +19,6 @@
 #include "ending.bpf.h"
 #include "looks.bpf.h"
 #include "membership.bpf.h"
-#include "release.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -115,6 +114,8 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		kick_others(cpu);
 	if (was_preempted)
 		forget_interrupted(processor);
+	if (is_wanted_in_real_time(cpu))
+		return;
 	/* What was decided just now is carried out before more is decided. */
 	if (!has_decided && let_policy_decide(processor, &holder))
 		return;
@@ -188,6 +189,23 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	task->activity = AWAY;
 	tell_of(p, ROW_BLOCKED, client, task);
+}
+
+/*
+ * A higher class takes a processor. The tasks that were to run there next are queued again, so that other processors can take
+ * them. The client that the policy has interrupted there does not go on behind it, and waits as well: else the policy would take
+ * it for running for as long as the processor is away.
+ */
+void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	__u32 client = forget_interrupted(processor_at(cpu));
+	struct task *task = task_of(client);
+
+	if (task) {
+		task->generation++;
+		tell(ROW_PREEMPTED, client, task->generation, task->used_ns);
+	}
+	scx_bpf_reenqueue_local();
 }
 
 /* A task gives way by itself. */

@@ -95,6 +95,15 @@ struct task_struct {
 	struct sched_ext_entity scx;
 };
 
+struct rt_rq {
+	int rt_queued;
+};
+
+/* The run queue of a processor. */
+struct rq {
+	struct rt_rq rt;
+};
+
 struct kernfs_node {
 	u64 id;
 };
@@ -209,6 +218,26 @@ static __always_inline bool move_to_local(u64 dsq_id)
 	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local))
 		return scx_bpf_dsq_move_to_local(dsq_id);
 	return scx_bpf_consume(dsq_id);
+}
+
+/* Where there is the first one, the kernel warns of the second one. */
+struct rq *scx_bpf_locked_rq(void) __ksym __weak;
+struct rq *scx_bpf_cpu_rq(s32 cpu) __ksym __weak;
+
+/*
+ * In dispatch: whether a real-time task waits for the processor already. The kernel asks for a task of the scheduler all the
+ * same, and then runs the other one. Where the processor was idle before, it does not call cpu_release either: what was moved to
+ * it would stay there until the real-time task ends.
+ */
+static __always_inline bool is_wanted_in_real_time(s32 cpu)
+{
+	struct rq *rq = 0;
+
+	if (bpf_ksym_exists(scx_bpf_locked_rq))
+		rq = scx_bpf_locked_rq();
+	else if (bpf_ksym_exists(scx_bpf_cpu_rq))
+		rq = scx_bpf_cpu_rq(cpu);
+	return rq && rq->rt.rt_queued;
 }
 
 /* Of struct sched_ext_ops.quiescent: the task sleeps, or ends. Without it, it is about to be changed, and comes back. */

@@ -3,6 +3,8 @@
 //!
 //!     mete-ext-crowd THREADS SECONDS
 
+mod instructions;
+
 use std::env;
 use std::error::Error;
 use std::process;
@@ -21,7 +23,9 @@ fn meet(there: &AtomicU64, threads: u64) {
 
 fn compute(time: Duration) {
     let begin = Instant::now();
-    while begin.elapsed() < time {}
+    while begin.elapsed() < time {
+        instructions::compute();
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -3,6 +3,11 @@
 //! wanted and given, in percent; a line `NAME=SHARE` sets a share first, and `policy NAME` a policy; `policy` prints the one that rules. For a line `failed` it
 //! prints how often sched_ext was started again and what has failed last. At the end of its input it prints what was
 //! put back.
+//!
+//! `hog` computes until it is ended.
+
+#[path = "../../mete-ext/test-programs/instructions.rs"]
+mod instructions;
 
 use std::io::{self, BufRead, Write};
 
@@ -13,6 +18,11 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn main() -> Outcome {
     mete_sched::actuator::watcher::take_over_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["hog"] {
+        loop {
+            instructions::compute();
+        }
+    }
     let Some((by, groups)) = arguments.split_first() else { return Err("no arguments".into()) };
     let (by, policy) = by.split_once(':').map_or((by.as_str(), "vtrr"), |(by, policy)| (by, policy));
     let by = By::named(by).ok_or("no such means")?;

@@ -43,13 +43,13 @@ impl Group {
     fn hogs(mut self, number: usize) -> Group {
         let procs = self.path.join("cgroup.procs");
         for _ in 0..number {
-            let script = "echo $$ >$1 && exec taskset -c 0 timeout 300 sh -c 'while :; do :; done'";
+            let script = "echo $$ >$1 && exec taskset -c 0 timeout 300 \"$2\" hog";
             let mut command = Command::new("sh");
-            self.hogs.push(command.args(["-c", script, "sh"]).arg(&procs).spawn().unwrap());
+            self.hogs.push(command.args(["-c", script, "sh"]).arg(&procs).arg(SUBJECT).spawn().unwrap());
         }
         let processes = || fs::read_to_string(&procs).unwrap().lines().count();
         let begin = Instant::now();
-        // `timeout` and the shell below it.
+        // `timeout` and what it has started.
         while processes() < 2 * number {
             assert!(begin.elapsed() < Duration::from_secs(120), "the hogs do not start");
             sleep(Duration::from_millis(20));
@@ -274,7 +274,7 @@ fn new_1_a_policy_outside_the_kernel_gives_groups_their_shares() {
 /// A task that waits behind one in real time on the second processor, until both end after this number of seconds.
 fn starve(seconds: u32) -> [Child; 2] {
     let start = |class: &str| {
-        let script = format!("exec timeout {seconds} taskset -c 1 {class} sh -c 'while :; do :; done'");
+        let script = format!("exec timeout {seconds} taskset -c 1 {class} '{SUBJECT}' hog");
         Command::new("sh").args(["-c", &script]).spawn().unwrap()
     };
     // The other one is on its processor before.
@@ -356,8 +356,7 @@ fn vtrr_7_processes_that_are_no_control_group_are_dispatched() {
         println!("SKIPPED: the dispatcher needs root and the kernel's type information");
         return;
     }
-    let mut hogs = ["a", "b"]
-        .map(|_| Command::new("timeout").args(["300", "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let mut hogs = ["a", "b"].map(|_| Command::new("timeout").args(["300", SUBJECT, "hog"]).spawn().unwrap());
     let domains: Vec<_> = hogs.iter().map(|hog| format!("d{0}=pid:{0},share=2", hog.id())).collect();
     let (mut dealing, said) = Dealing::start("auto", &domains);
     assert!(said.contains("dispatches"), "{said}");

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 use mete_ext::{Ended, ExtError, GroupScheduler};
 use mete_kernel::KernelError;
 
+/// A program that computes until it is ended.
+pub const HOG: &str = env!("CARGO_BIN_EXE_mete-ext-hog");
+
 /// One scheduler at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -176,10 +179,7 @@ impl Group {
         let pinned = processor.map_or_else(String::new, |processor| format!("taskset -c {processor} "));
         for _ in 0..number {
             let procs = self.path.join("cgroup.procs");
-            let script = format!(
-                "echo $$ >{} && exec {pinned}timeout 600 sh -c 'while :; do :; done'",
-                procs.display()
-            );
+            let script = format!("echo $$ >{} && exec {pinned}timeout 600 '{HOG}'", procs.display());
             self.members.push(Command::new("sh").arg("-c").arg(script).spawn().unwrap());
         }
     }
@@ -213,13 +213,16 @@ impl Drop for Group {
     }
 }
 
+/// Whether this is the command line of a hog.
+pub fn is_hog(line: &[u8]) -> bool {
+    line == [HOG.as_bytes(), b"\0"].concat()
+}
+
 /// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is
 /// pinned to.
 pub fn wait_for_hogs(group: &Group) {
-    let computes = |process: &u32| {
-        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-        line.starts_with(b"sh\0-c\0while")
-    };
+    let computes =
+        |process: &u32| fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| is_hog(&line));
     let begin = Instant::now();
     while group.processes().iter().filter(|process| computes(process)).count() < group.members.len() {
         assert!(begin.elapsed() < Duration::from_secs(300), "the hogs do not start");

@@ -1,0 +1,9 @@
+//! Computes until it is ended.
+
+mod instructions;
+
+fn main() -> ! {
+    loop {
+        instructions::compute();
+    }
+}
