@@ -7,7 +7,7 @@ function tell(line) { print line; fflush() }
 
 /^== .* ==/ { in_failures = 0; tell($0); next }
 /Running unittests/ { sub(/^.*target.*\/deps\//, ""); sub(/-[0-9a-f]+\)$/, ""); tell("   " $0); next }
-/^mete: (the stage took|checking|not checked|fuzzing|failed|ending)/ { tell("   " $0); next }
+/^mete: (the stage [^ ]+ took|checking|not checked|fuzzing|failed|ending)/ { tell("   " $0); next }
 
 /^failures:$/ { in_failures = 1; next }
 /^test result: / { in_failures = 0; next }

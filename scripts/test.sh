@@ -53,7 +53,7 @@ stage() {
 	printf '\n== %s ==\n' "$name" | tee -a "$log"
 	bounded "${@:2}" | tee -ia "$log"
 	status=${PIPESTATUS[0]}
-	printf '\nmete: the stage took %s s\n' $((SECONDS - began)) | tee -a "$log"
+	printf '\nmete: the stage %s took %s s\n' "$name" $((SECONDS - began)) | tee -a "$log"
 	[ "$status" = 0 ] && return
 	failed=1
 	# 143: its processor time is used up; 124: a virtual machine's time.
@@ -67,8 +67,9 @@ skip() { printf '\n== %s ==\nSKIPPED: %s: %s\n' "$1" "$1" "$2" | tee -a "$log"; 
 # The libraries and programs first: tests link C programs against the one and start the other, and
 # cargo builds for a test only what its own crate depends on. With all targets, because crates that the tests need have
 # other features of some dependencies, and what is built without them would be built twice.
+build() { stage build cargo build --workspace --all-targets; }
+
 workspace() {
-	stage build cargo build --workspace --all-targets
 	stage workspace cargo test --workspace --no-fail-fast -- --show-output
 	# Probes as on architectures whose code is not patched.
 	stage flag-check cargo test --package mete-probe --features flag-check --test live -- --show-output
@@ -104,22 +105,61 @@ miri() {
 	done
 }
 
+# What runs beside this script: a process group each, so that all of it can be ended.
+jobs=()
+
+# beside COMMAND…: begins once a processor is free.
+beside() {
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 1; done
+	set -m
+	"$@" &
+	set +m
+	jobs+=($!)
+}
+
+end_jobs() {
+	local job
+	for job in "${jobs[@]}"; do kill -- "-$job" 2>/dev/null; done
+}
+
+wait_for_jobs() {
+	local job
+	for job in "${jobs[@]}"; do
+		wait "$job" || failed=1
+	done
+}
+
+# with_own_log NAME COMMAND…: what others log meanwhile does not come in between.
+with_own_log() {
+	local whole=$log
+	log=$target/$1.log
+	: >"$log"
+	failed=0
+	"${@:2}"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	flock "$whole" sh -c 'cat "$1" >>"$2"' sh "$log" "$whole"
+	exit "$failed"
+}
+
+# The stages of the host, one after the other.
+on_host() {
+	local name
+	for name; do "$name"; done
+}
+
 # A virtual machine emulates its processors one after the other on one of the host's. So there is one machine for each of
-# these at a time, and a machine for each test program, because short pieces of work are shared out most evenly.
+# these at a time, and a machine for each test program, because short pieces of work are shared out most evenly. The tests
+# of the host wait for much, and take one processor.
 vm() {
-	local crate job
-	vm_jobs=()
-	trap end_vm_jobs EXIT
+	local crate
 	# Where shares of processor time are asserted, time must not depend on what else the host does.
 	for crate in mete-ext mete-dispatch mete-shares; do
 		each_program "$crate" --counted
 	done
+	# More of them than the host has.
+	METE_VM_PROCESSORS=8 vm_beside mete-ext-processors-8 --counted mete-ext processors
 	each_program mete-kernel
 	vm_beside mete-kernel-modules --modules mete-kernel
-	for job in "${vm_jobs[@]}"; do
-		wait "$job" || failed=1
-	done
-	trap - EXIT
 }
 
 # each_program CRATE [OPTION…]
@@ -131,7 +171,7 @@ each_program() {
 	done
 }
 
-# vm_beside NAME [OPTION…] CRATE [PROGRAM]: begins once a processor is free. What it prints follows when it has ended.
+# vm_beside NAME [OPTION…] CRATE [PROGRAM]
 vm_beside() {
 	local reason options
 	mapfile -t options < <(printf '%s\n' "$@" | grep -e '^--')
@@ -139,29 +179,14 @@ vm_beside() {
 		skip "vm-$1" "${reason#mete: }"
 		return
 	fi
-	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 1; done
-	# In a group of its own, which can be ended as a whole.
-	set -m
-	in_vm "$@" &
-	set +m
-	vm_jobs+=($!)
+	beside with_own_log "vm-$1" in_vm "$@"
 }
 
-# in_vm NAME [OPTION…] CRATE [PROGRAM]
+# in_vm NAME [OPTION…] CRATE [PROGRAM]: what it prints follows when it has ended.
 in_vm() {
-	local whole=$log printed=$target/vm-$1.out
-	log=$target/vm-$1.log
-	: >"$log"
-	failed=0
+	local printed=$target/vm-$1.out
 	stage "vm-$1" scripts/vm/test.sh "${@:2}" >"$printed" 2>&1
-	# shellcheck disable=SC2016 # expanded by the other shell
-	flock "$whole" sh -c 'cat "$1" >>"$2"; cat "$3"' sh "$log" "$whole" "$printed"
-	exit "$failed"
-}
-
-end_vm_jobs() {
-	local job
-	for job in "${vm_jobs[@]}"; do kill -- "-$job" 2>/dev/null; done
+	flock "$target/vm.lock" cat "$printed"
 }
 
 # Cargo starts test programs by way of the target's runner.
@@ -177,11 +202,20 @@ mkdir -p "$target"
 : >"$log"
 [ -z "${METE_TEST_SUDO:-}" ] || run_as_root
 [ $# -gt 0 ] || set -- workspace loom miri vm
+host=()
+with_vm=
 for name; do
 	case $name in
-	workspace | loom | miri | vm) "$name" ;;
+	workspace | loom | miri) host+=("$name") ;;
+	vm) with_vm=yes ;;
 	*) give_up "no such test stage: $name (workspace, loom, miri, vm)" ;;
 	esac
 done
+trap end_jobs EXIT
+case "${host[*]} $with_vm" in *workspace* | *yes) build ;; esac
+[ ${#host[@]} -eq 0 ] || beside with_own_log host on_host "${host[@]}"
+[ -z "$with_vm" ] || vm
+wait_for_jobs
+trap - EXIT
 awk -f scripts/summary.awk "$log" | tee "$summary"
 exit "$failed"

@@ -9,8 +9,9 @@
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
 # unpacks it), not the test kernel. --counted: time inside goes by instructions, four nanoseconds each, so that load on the
-# host changes nothing that the guest sees. --processors: two if it is not given. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
-# reached; 125: the machine did not get as far as the command, its console is printed.
+# host changes nothing that the guest sees. --processors: METE_VM_PROCESSORS, or two, if it is not given. --share makes
+# DIR writable from inside. Exit status 124: the limit (default 300 s) was reached; 125: the machine did not get as far
+# as the command, its console is printed.
 # The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
 # sources (scripts/vm/build-kernel.sh makes the last).
 set -uo pipefail
@@ -22,7 +23,7 @@ shared=
 initrd=
 with_modules=
 counted=()
-processors=2
+processors=${METE_VM_PROCESSORS:-2}
 
 find_kernel() {
 	local image

@@ -5,8 +5,9 @@
 #   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM]]     default: mete-kernel, all programs of its tests
 #
 # --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
-# METE_VM_LIMIT bounds the run inside, in seconds (default 3600: other load on the machine makes
-# it many times slower). METE_CHURN_SECONDS and METE_CHURN_SEED go to the tests of mete-ext (tests/churn.rs).
+# METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
+# (default 3600: other load on the machine makes it many times slower). METE_CHURN_SECONDS and METE_CHURN_SEED go to the
+# tests of mete-ext (tests/churn.rs).
 set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"

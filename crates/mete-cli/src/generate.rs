@@ -10,6 +10,7 @@ use mete_base::draft;
 use mete_command::output::Output;
 use mete_policy::CATALOG;
 use mete_schema::shipped;
+use mete_shares::SharePolicy;
 use mete_sim::scenario;
 
 /// Options of `mete generate`.
@@ -92,11 +93,13 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
 /// takes more than names, such as files, and its own parser answers a wrong name with a similar one.
 fn with_values(command: clap::Command) -> clap::Command {
     let policies: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
+    let live: Vec<_> = SharePolicy::names().chain(["affinity"]).collect();
     let scenarios: Vec<_> = scenario::SHIPPED.iter().map(|shipped| shipped.name).collect();
     let schemata: Vec<_> = shipped::SHIPPED.iter().map(|shipped| shipped.name).collect();
     let values = [
         ("sim", "policy", &policies),
         ("replay", "policy", &policies),
+        ("schedule", "policy", &live),
         ("sim", "scenario", &scenarios),
         ("record", "schema", &schemata),
     ];

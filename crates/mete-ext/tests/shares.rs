@@ -12,16 +12,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{
-    Group, assert_shares, assert_weights_from_before, at_once, is_hog, lateness_in, start, wait_for_hogs,
-    within,
+    Group, assert_shares, assert_weights_from_before, at_once, is_hog, lateness_in, ruling, start,
+    wait_for_hogs, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight};
 use mete_policy::Nanoseconds;
 
 #[test]
 fn vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks() {
-    let Some((scheduler, _alone)) = start("vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks")
-    else {
+    let Some(scheduler) = ruling("vtrr_7_a_cgroups_share_does_not_grow_with_its_number_of_tasks") else {
         return;
     };
     let one = Group::top("mete-one", 200).hogs(1, Some(0));
@@ -39,7 +38,7 @@ fn vtrr_7_cgroups_have_their_weights_from_before_the_scheduler_began() {
 
 #[test]
 fn vtrr_7_shares_hold_over_all_processors() {
-    let Some((scheduler, _alone)) = start("vtrr_7_shares_hold_over_all_processors") else { return };
+    let Some(scheduler) = ruling("vtrr_7_shares_hold_over_all_processors") else { return };
     let few = Group::top("mete-few", 200).hogs(2, None);
     let many = Group::top("mete-many", 100).hogs(20, None);
     assert_shares(&[&few, &many], &[666, 333], 5, || scheduler.status());
@@ -51,8 +50,18 @@ fn vtrr_7_shares_hold_over_all_processors() {
 }
 
 #[test]
+fn vtrr_7_ten_groups_have_their_shares_against_the_number_of_their_tasks() {
+    let test = "vtrr_7_ten_groups_have_their_shares_against_the_number_of_their_tasks";
+    let Some(scheduler) = ruling(test) else { return };
+    let groups = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+        .map(|nth| Group::top(&format!("mete-{nth}"), 100 * nth).hogs(11 - nth, None));
+    let expected: Vec<u64> = (1..=10).map(|nth| (1000 * nth + 27) / 55).collect();
+    assert_shares(&groups.each_ref(), &expected, 5, || scheduler.status());
+}
+
+#[test]
 fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
-    let Some((scheduler, _alone)) = start("vtrr_7_shares_of_nested_cgroups_are_those_of_each_level") else {
+    let Some(scheduler) = ruling("vtrr_7_shares_of_nested_cgroups_are_those_of_each_level") else {
         return;
     };
     let outer = Group::top("mete-outer", 300);
@@ -78,7 +87,7 @@ fn ran(process: u32) -> u64 {
 #[test]
 fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_competes() {
     let name = "vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_competes";
-    let Some((scheduler, _alone)) = start(name) else { return };
+    let Some(scheduler) = ruling(name) else { return };
     let few = Group::top("mete-few", 100).hogs(2, None);
     let beside = Group::top("mete-beside", 900).hogs(4, None);
     [&few, &beside].into_iter().for_each(wait_for_hogs);
@@ -110,9 +119,7 @@ fn vtrr_7_few_tasks_of_a_group_share_by_their_weights_beside_a_group_that_compet
 
 #[test]
 fn vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then() {
-    let Some((scheduler, _alone)) =
-        start("vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then")
-    else {
+    let Some(scheduler) = ruling("vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then") else {
         return;
     };
     // A ten-thousandth of a ten-thousandth of the processor: a quantum in a day.
@@ -136,7 +143,7 @@ fn vtrr_7_a_task_whose_turn_would_never_come_still_runs_now_and_then() {
 
 #[test]
 fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
-    let Some((scheduler, _alone)) = start("vtrr_7_a_new_weight_counts_while_the_cgroup_runs") else { return };
+    let Some(scheduler) = ruling("vtrr_7_a_new_weight_counts_while_the_cgroup_runs") else { return };
     let first = Group::top("mete-first", 100).hogs(2, Some(0));
     let second = Group::top("mete-second", 100).hogs(2, Some(0));
     first.set_weight(400);
@@ -145,7 +152,7 @@ fn vtrr_7_a_new_weight_counts_while_the_cgroup_runs() {
 
 #[test]
 fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
-    let Some((scheduler, _alone)) = start("vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight") else {
+    let Some(scheduler) = ruling("vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight") else {
         return;
     };
     let first = Group::top("mete-set", 100).hogs(2, Some(0));
@@ -169,8 +176,7 @@ fn vtrr_7_a_share_that_is_set_takes_the_place_of_the_weight() {
 
 #[test]
 fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
-    let Some((scheduler, _alone)) =
-        start("tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share")
+    let Some(scheduler) = ruling("tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share")
     else {
         return;
     };
@@ -192,8 +198,7 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
 
 #[test]
 fn vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served() {
-    let Some((scheduler, _alone)) =
-        start("vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served")
+    let Some(scheduler) = ruling("vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served")
     else {
         return;
     };
@@ -221,7 +226,7 @@ fn vtrr_7_tasks_that_are_forked_stopped_moved_and_changed_are_all_served() {
 
 #[test]
 fn vtrr_7_programs_that_are_short_are_all_served() {
-    let Some((scheduler, _alone)) = start("vtrr_7_programs_that_are_short_are_all_served") else { return };
+    let Some(scheduler) = ruling("vtrr_7_programs_that_are_short_are_all_served") else { return };
     // Each pipeline has two programs that wake each other, start on one processor and are moved to another.
     let script = "nth=0; while [ $nth -lt 250 ]; do /bin/cat /proc/version | /bin/grep -c Linux; nth=$((nth + 1)); done";
     let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
@@ -231,7 +236,7 @@ fn vtrr_7_programs_that_are_short_are_all_served() {
 
 #[test]
 fn vtrr_7_processors_may_go_and_come() {
-    let Some((scheduler, _alone)) = start("vtrr_7_processors_may_go_and_come") else { return };
+    let Some(scheduler) = ruling("vtrr_7_processors_may_go_and_come") else { return };
     let (left, right) =
         (Group::top("mete-left", 100).hogs(2, None), Group::top("mete-right", 100).hogs(2, None));
     [&left, &right].into_iter().for_each(wait_for_hogs);

@@ -127,4 +127,8 @@ fn completions_know_policies_schemata_and_scenarios() {
     for name in ["group-vtrr", "stopwatch", "shares-3-2-1"] {
         assert!(bash.contains(name), "{name}");
     }
+    // In the place where the shell completes what the option of that subcommand takes.
+    let schedule = bash.split("mete__subcmd__schedule)").nth(1).unwrap_or_default();
+    let policies = schedule.split("--policy)").nth(1).unwrap_or_default();
+    assert!(policies.lines().nth(1).is_some_and(|line| line.contains("eevdf") && line.contains("affinity")));
 }

@@ -99,11 +99,13 @@ fn a_demo_that_is_killed_leaves_the_report_before_and_what_it_began_is_removed_b
         return;
     }
     let directory = tempfile::tempdir().unwrap();
+    // Where its folder of sockets stays, until a demo comes much later.
+    let temporary = tempfile::tempdir().unwrap();
     let report = directory.path().join("mete-demo.html");
     std::fs::write(&report, "the report before").unwrap();
     let demo = || {
         let mut command = program(&["demo", "--no-kernel", "--stretch", "10m"]);
-        command.current_dir(directory.path());
+        command.current_dir(directory.path()).env("TMPDIR", temporary.path());
         command
     };
     let mut killed = Running::start(demo().stdout(Stdio::null()).stderr(Stdio::null()));
