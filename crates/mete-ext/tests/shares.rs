@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{
-    Group, assert_shares, assert_weights_from_before, at_once, is_hog, lateness_in, ruling, start,
+    Group, assert_shares, assert_weights_from_before, at_once, go_ahead, is_hog, lateness_in, ruling, start,
     wait_for_hogs, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight};
@@ -56,6 +56,7 @@ fn vtrr_7_ten_groups_have_their_shares_against_the_number_of_their_tasks() {
     let groups = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
         .map(|nth| Group::top(&format!("mete-{nth}"), 100 * nth).hogs(11 - nth, None));
     let expected: Vec<u64> = (1..=10).map(|nth| (1000 * nth + 27) / 55).collect();
+    go_ahead();
     assert_shares(&groups.each_ref(), &expected, 5, || scheduler.status());
 }
 
