@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::ruler::Ruler;
-use common::{Group, HOG, is_hog, start, start_with, wait_for_hogs};
+use common::{Group, HOG, computes, start, start_with, wait_for_hogs};
 use mete_ext::{Ended, ExtError, PolicyScheduler};
 use mete_policy::{CATALOG, by_name};
 
@@ -113,8 +113,7 @@ impl RealTime {
     fn computes(&self) -> bool {
         let children = format!("/proc/{0}/task/{0}/children", self.0.id());
         let children = fs::read_to_string(children).unwrap_or_default();
-        let line = children.split_whitespace().next().map(|child| fs::read(format!("/proc/{child}/cmdline")));
-        line.is_some_and(|line| line.is_ok_and(|line| is_hog(&line)))
+        children.split_whitespace().next().is_some_and(|child| computes(child.parse().unwrap()))
     }
 }
 

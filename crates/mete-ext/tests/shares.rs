@@ -12,8 +12,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{
-    Group, assert_shares, assert_weights_from_before, at_once, go_ahead, is_hog, lateness_in, ruling, start,
-    wait_for_hogs, within,
+    Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, ruling,
+    start, wait_for_hogs, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight};
 use mete_policy::Nanoseconds;
@@ -75,9 +75,7 @@ fn vtrr_7_shares_of_nested_cgroups_are_those_of_each_level() {
 
 /// The processes of a group that compute, and the time in nanoseconds that one has run.
 fn hogs(group: &Group) -> Vec<u32> {
-    let computes =
-        |process: &u32| fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| is_hog(&line));
-    group.processes().into_iter().filter(computes).collect()
+    group.processes().into_iter().filter(|process| computes(*process)).collect()
 }
 
 fn ran(process: u32) -> u64 {

@@ -256,18 +256,17 @@ impl Drop for Group {
     }
 }
 
-/// Whether this is the command line of a hog.
-pub fn is_hog(line: &[u8]) -> bool {
+/// Whether a process is a hog, and not what has become one or is to start it.
+pub fn computes(process: u32) -> bool {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     line == [HOG.as_bytes(), b"\0"].concat()
 }
 
 /// Waits until each hog of a group computes: it has come to its last program, and to the processor that it is
 /// pinned to.
 pub fn wait_for_hogs(group: &Group) {
-    let computes =
-        |process: &u32| fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| is_hog(&line));
     let begin = Instant::now();
-    while group.processes().iter().filter(|process| computes(process)).count() < group.members.len() {
+    while group.processes().into_iter().filter(|process| computes(*process)).count() < group.members.len() {
         assert!(begin.elapsed() < Duration::from_secs(300), "the hogs do not start");
         sleep(Duration::from_millis(100));
     }

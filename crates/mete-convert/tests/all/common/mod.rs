@@ -1,5 +1,4 @@
 //! Helpers that several tests need: those for tests of traces, and those for tests of converters only.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 #[path = "../../../../mete-trace/tests/common/mod.rs"]
 mod of_traces;
