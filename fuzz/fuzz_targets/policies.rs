@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use mete_policy::{CATALOG, Nanoseconds, Policy, Setup};
 use world::{Step, World};
 
-#[path = "../../crates/mete-policy/tests/common/world.rs"]
+#[path = "../../crates/mete-policy/tests/all/common/world.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod world;
 

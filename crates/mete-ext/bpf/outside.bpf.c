@@ -40,6 +40,8 @@ s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 /* The deciding thread waits until there is something to decide. */
 static __always_inline void enqueue_policy(struct task_struct *p, u64 enq_flags)
 {
+	/* It was a client until it was said to decide. */
+	leave(p);
 	shared.is_able = 1;
 	/* An exchange: see want_decision(). */
 	__sync_lock_test_and_set(&shared.is_deciding, 0);
@@ -149,6 +151,8 @@ void OPERATION(running, struct task_struct *p)
 	if (shared.idle & bit_of(processor))
 		__sync_fetch_and_and(&shared.idle, ~bit_of(processor));
 	if (decides(p)) {
+		/* It may have waited as a client when it was said to decide: the policy would choose for ever what waits no more. */
+		leave(p);
 		shared.is_deciding = 1;
 		processor_at(processor)->rounds++;
 		return;

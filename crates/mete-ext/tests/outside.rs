@@ -272,11 +272,7 @@ fn new_1_a_policy_that_hangs_is_replaced_by_the_one_before() {
         let decided = status.decided;
         look_until(&scheduler, |status| status.decided > decided + 100);
         HANGS.store(false, Ordering::Relaxed);
-        // After one that has slept, shares may be off for some twenty seconds: a fault that is known, and not explained
-        // (docs/limits.md).
-        if entry.name == COMPUTES.name {
-            assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
-        }
+        assert_shares(&[&one, &many], &[666, 333], 5, || scheduler.status());
         scheduler.set_policy(by_name("group-vtrr").unwrap()).unwrap();
     }
     // Another one takes over from one that hangs and was not found to do so yet.
