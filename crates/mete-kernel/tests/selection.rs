@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
 
 use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, ProcessKind, Rule, Selects, event};
-use mete_log::DomainId;
+use mete_log::{DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 use rustix::time::ClockId;
 use support::{Child, apply, clock_ns, exit, kernel, of_domain, plan, rows, spin, sum};
 
@@ -269,6 +269,30 @@ fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
             "domain {domain}: {used} ns where the thread has run for {least} to {most} ns"
         );
     }
+}
+
+#[test]
+fn log_4_rows_at_a_change_of_domain_have_the_run_queues_time() {
+    let Some(mut kernel) = kernel("log_4_change") else { return };
+    let mut plan = Plan::new(Shape::KERNEL);
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::RunQueue, add: false, rows: 1024 };
+    let file = plan.file(spec).unwrap();
+    [A, B, C].iter().for_each(|&domain| plan.route(event::SERVICE_TIME, domain, file).unwrap());
+    apply(&plan, &kernel);
+    let mut child = Child::start(|_| {
+        for name in ["first", "second", "third"].iter().cycle().take(300) {
+            rename(name.as_bytes());
+        }
+    });
+    let rules = [("first", A), ("second", B), ("third", C)].map(|(name, domain)| rule(comm(name), domain));
+    kernel.select(&rules, None).unwrap();
+    kernel.enable(&Characteristic::ServiceTime).unwrap();
+    child.release();
+    child.wait();
+    // Most changes are in one phase on the processor: the program that sees the change logs the domain in between.
+    let rows = rows(&kernel, &plan, file);
+    assert!(rows.len() > 200, "{} rows", rows.len());
+    assert!(rows.iter().all(|row| row.stamp.is_some_and(|stamp| stamp > 0)), "{rows:?}");
 }
 
 #[test]
