@@ -148,30 +148,41 @@ on_host() {
 }
 
 # A virtual machine emulates its processors one after the other on one of the host's. So there is one machine for each of
-# these at a time, and a machine for each test program, because short pieces of work are shared out most evenly. The tests
-# of the host wait for much, and take one processor.
+# these at a time, and as a rule a machine for each test program, because short pieces of work are shared out most evenly. The
+# tests of the host wait for much, and take one processor.
 vm() {
 	local crate
 	# Where shares of processor time are asserted, time must not depend on what else the host does.
 	for crate in mete-ext mete-dispatch mete-shares; do
 		each_program "$crate" --counted
 	done
-	# More of them than the host has.
-	METE_VM_PROCESSORS=8 vm_beside mete-ext-processors-8 --counted mete-ext processors
-	each_program mete-kernel
+	in_machines 3 mete-kernel
 	vm_beside mete-kernel-modules --modules mete-kernel
 }
 
 # each_program CRATE [OPTION…]
 each_program() {
-	local file program
+	local file program processors
 	for file in "crates/$1"/tests/*.rs; do
 		program=$(basename "$file" .rs)
-		vm_beside "$1-$program" "${@:2}" "$1" "$program"
+		# What is to hold on any number of processors is seen where they are more than the host has.
+		[ "$program" = processors ] && processors=8 || processors=
+		METE_VM_PROCESSORS=$processors vm_beside "$1-$program" "${@:2}" "$1" "$program"
 	done
 }
 
-# vm_beside NAME [OPTION…] CRATE [PROGRAM]
+# in_machines NUMBER CRATE: to boot takes as long as some programs run, so several have a machine together.
+in_machines() {
+	local files nth at programs
+	files=("crates/$2"/tests/*.rs)
+	for ((nth = 0; nth < $1; nth++)); do
+		programs=()
+		for ((at = nth; at < ${#files[@]}; at += $1)); do programs+=("$(basename "${files[at]}" .rs)"); done
+		vm_beside "$2-$((nth + 1))" "$2" "${programs[@]}"
+	done
+}
+
+# vm_beside NAME [OPTION…] CRATE [PROGRAM…]
 vm_beside() {
 	local reason options
 	mapfile -t options < <(printf '%s\n' "$@" | grep -e '^--')
@@ -182,7 +193,7 @@ vm_beside() {
 	beside with_own_log "vm-$1" in_vm "$@"
 }
 
-# in_vm NAME [OPTION…] CRATE [PROGRAM]: what it prints follows when it has ended.
+# in_vm NAME [OPTION…] CRATE [PROGRAM…]: what it prints follows when it has ended.
 in_vm() {
 	local printed=$target/vm-$1.out
 	stage "vm-$1" scripts/vm/test.sh "${@:2}" >"$printed" 2>&1

@@ -2,7 +2,7 @@
 # Runs the integration tests of a crate in the virtual machine, where fentry, cgroup v2 and
 # sched_ext work on any host. Built here, run inside.
 #
-#   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM]]     default: mete-kernel, all programs of its tests
+#   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM…]]     default: mete-kernel, all programs of its tests
 #
 # --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
 # METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
@@ -12,13 +12,15 @@ set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
 
-# test_programs CRATE [PROGRAM]: those that cargo says it built, one path a line; the build's own messages go to stderr.
+# test_programs CRATE [PROGRAM…]: those that cargo says it built, one path a line; the build's own messages go to stderr.
 # Built with the whole workspace, as the other tests are: for one crate alone, its dependencies would have other features, and
 # be compiled once more.
 test_programs() {
 	(
 		set -o pipefail
-		cargo test --manifest-path "$root/Cargo.toml" --workspace --test "${2:-*}" --no-run --message-format=json-render-diagnostics |
+		wanted=("${@:2}")
+		[ $# -gt 1 ] || wanted=('*')
+		cargo test --manifest-path "$root/Cargo.toml" --workspace "${wanted[@]/#/--test=}" --no-run --message-format=json-render-diagnostics |
 			sed -n "/crates\/$1#.*\"test\":true/s/.*\"executable\":\"\([^\"]*\)\".*/\1/p"
 	)
 }
@@ -32,7 +34,7 @@ for program; do
 done
 exit $status'
 
-# run_crate CRATE [PROGRAM]
+# run_crate CRATE [PROGRAM…]
 run_crate() {
 	local programs
 	programs=$(test_programs "$@") || give_up "the tests of $1 do not build"

@@ -48,4 +48,4 @@ pub use ended::{Ended, Starved};
 pub use error::ExtError;
 pub use mete_kernel::Weight;
 pub use outside::{Failure, PolicyScheduler, PolicyStatus, QUANTUM};
-pub use scheduler::{GroupScheduler, QUANTA, QUANTUM_INSIDE, Status, check_quantum};
+pub use scheduler::{GroupScheduler, QUANTA, Status, check_quantum, quantum_inside};

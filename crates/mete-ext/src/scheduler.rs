@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libbpf_rs::Link;
 use mete_kernel::{SharedNumbers, Weight, load_skeleton, mirror};
 use mete_policy::Nanoseconds;
+use rustix::time::{ClockId, clock_getres};
 
 use crate::check::check;
 use crate::ended::{Ended, Ending};
@@ -25,8 +26,8 @@ pub struct GroupScheduler {
     ending: Ending,
 }
 
-/// The quantum of group VTRR inside the kernel, if no other one is set.
-pub const QUANTUM_INSIDE: Nanoseconds = Nanoseconds::from_millis(1);
+/// The quantum of group VTRR inside the kernel, if no other one is set, where the kernel's tick is not longer.
+const QUANTUM: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// What a quantum may be, by sched_ext: the kernel ends slices at its ticks.
 pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Nanoseconds::from_millis(100);
@@ -38,6 +39,17 @@ pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Na
 /// [`ExtError::Quantum`]
 pub fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
     if QUANTA.contains(&quantum) { Ok(quantum) } else { Err(ExtError::Quantum { found: quantum }) }
+}
+
+/// The quantum of group VTRR inside the kernel, if no other one is set.
+pub fn quantum_inside() -> Nanoseconds {
+    QUANTUM.max(tick())
+}
+
+/// The period at which the kernel looks whether a slice is over. Its coarse clocks go on at the same moments.
+fn tick() -> Nanoseconds {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    Nanoseconds::new(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
 }
 
 mirror!(Settings of types::settings {
@@ -112,7 +124,7 @@ impl GroupScheduler {
         let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;
         let ending = Ending::of(&skeleton.maps.bss_ending).map_err(ExtError::Memory)?;
         let settings = SharedNumbers::of(&skeleton.maps.bss_settings, 1).map_err(ExtError::Memory)?;
-        set_quantum(&settings, QUANTUM_INSIDE);
+        set_quantum(&settings, QUANTUM);
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ok(GroupScheduler { _link: link, skeleton, settings, counted, ending })
     }
@@ -128,7 +140,8 @@ impl GroupScheduler {
         group::set_weight(&progs.set_share, &maps.domains_of_cgroups, cgroup, weight)
     }
 
-    /// Sets how long a task runs at a time, as a rule; from the next decision on.
+    /// Sets how long a task runs at a time, as a rule; from the next decision on. No slice is shorter than the kernel's
+    /// tick, whatever the quantum.
     ///
     /// # Errors
     ///
@@ -152,6 +165,22 @@ impl GroupScheduler {
     }
 }
 
+/// Where each slice is longer than the quantum of which the policy thinks, most clients have had more than a round brings. Then
+/// processors take tasks from each other at each second decision, because they have none that is due.
 fn set_quantum(settings: &SharedNumbers<Settings>, quantum: Nanoseconds) {
-    settings.all()[0].quantum_ns.store(quantum.get(), Ordering::Relaxed);
+    settings.all()[0].quantum_ns.store(quantum.max(tick()).get(), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vtrr_6_no_quantum_is_shorter_than_the_kernels_tick() {
+        // What kernels for x86-64 and others can be built with, in ticks a second.
+        let known = [100, 200, 250, 300, 500, 512, 1000, 1024, 1200];
+        let found = 1_000_000_000 / tick().get();
+        assert!(known.contains(&found), "{found} ticks a second");
+        assert!(quantum_inside() >= tick() && quantum_inside() >= QUANTUM);
+    }
 }

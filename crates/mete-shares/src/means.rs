@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
-use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM, QUANTUM_INSIDE};
+use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM, quantum_inside};
 use mete_policy::{Entry, Nanoseconds};
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
@@ -139,7 +139,7 @@ impl Means {
     /// Its quantum as it starts, where another one can be set.
     pub fn quantum(&self) -> Option<Nanoseconds> {
         match self {
-            Means::Ext(_) => Some(QUANTUM_INSIDE),
+            Means::Ext(_) => Some(quantum_inside()),
             Means::Outside(_) => Some(QUANTUM),
             Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => None,
         }

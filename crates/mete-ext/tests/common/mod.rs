@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod cost;
 pub mod dice;
 pub mod ruler;
 

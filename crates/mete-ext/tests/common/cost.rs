@@ -1,0 +1,86 @@
+//! What a decision costs, by the kernel's account of its programs. In an emulated machine whose time goes by instructions, that
+//! is their number.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use libbpf_rs::query::ProgInfoIter;
+use mete_ext::GroupScheduler;
+
+/// The kernel takes account of programs only where it is told to.
+pub struct Accounts;
+
+impl Accounts {
+    const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+    pub fn on() -> Accounts {
+        fs::write(Accounts::SWITCH, "1").unwrap();
+        Accounts
+    }
+
+    /// The operations of a decision among tasks that compute all the time: how often each ran, and for how many
+    /// nanoseconds, since the scheduler was loaded.
+    fn read() -> HashMap<String, (u64, u64)> {
+        const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
+        let named = ProgInfoIter::default().map(|info| (info.name.to_string_lossy().into_owned(), info));
+        let ours = named.filter(|(name, _)| OPERATIONS.contains(&name.as_str()));
+        ours.map(|(name, info)| (name, (info.run_cnt, info.run_time_ns))).collect()
+    }
+}
+
+impl Drop for Accounts {
+    fn drop(&mut self) {
+        let _ = fs::write(Accounts::SWITCH, "0");
+    }
+}
+
+/// Threads that compute, until this is dropped.
+struct Crowd(Child);
+
+impl Crowd {
+    fn of(threads: u32) -> Crowd {
+        // The one that starts and wakes them would wait among those that it has woken already. They inherit nothing.
+        let mut command = Command::new("chrt");
+        command.args(["-R", "-f", "1", env!("CARGO_BIN_EXE_mete-ext-crowd"), &threads.to_string(), "120"]);
+        let mut crowd = Crowd(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut said = String::new();
+        BufReader::new(crowd.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "ready\n", "{threads} threads");
+        assert!(runnable() >= threads, "{} of {threads} are runnable", runnable());
+        crowd
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How many tasks run or wait for a processor.
+fn runnable() -> u32 {
+    let text = fs::read_to_string("/proc/stat").unwrap();
+    text.lines().find_map(|line| line.strip_prefix("procs_running ")).unwrap().trim().parse().unwrap()
+}
+
+/// What a decision among this number of threads costs, in nanoseconds: the mean of so long.
+pub fn cost(scheduler: &GroupScheduler, threads: u32, length: Duration) -> f64 {
+    let _crowd = Crowd::of(threads);
+    let (before, status) = (Accounts::read(), scheduler.status());
+    sleep(length);
+    let after = Accounts::read();
+    let mut sum = 0.0;
+    for (name, (runs, time)) in after {
+        let (runs, time) = (runs - before[&name].0, time - before[&name].1);
+        println!("{threads} threads: {name} {runs} times, {} ns each", time / runs.max(1));
+        assert!(runs > 300, "{runs} times {name}, {:?}", scheduler.status());
+        sum += time as f64 / runs as f64;
+    }
+    println!("{threads} threads: {status:?}, {:?}", scheduler.status());
+    sum
+}
