@@ -1,5 +1,7 @@
 //! What a decision costs, whatever the number of tasks.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
 mod common;
 
 use std::time::Duration;
