@@ -19,7 +19,6 @@ fn vtrr_6_a_decision_among_10_000_tasks_costs_hardly_more_than_one_among_10() {
     let _accounts = Accounts::on();
     let costs = [10, 1000, 10_000].map(|threads| cost(&scheduler, threads, Duration::from_secs(1)));
     println!("a decision among 10, 1,000 and 10,000 tasks: {costs:.0?} ns");
-    let [least, most] =
-        [costs.iter().copied().fold(f64::MAX, f64::min), costs.iter().copied().fold(0.0, f64::max)];
-    assert!(most < 1.3 * least, "{costs:?}");
+    // Less is none of the promise: where thousands wait for seconds, some go ahead without a choice among queues.
+    assert!(costs.iter().all(|cost| *cost < 1.3 * costs[0]), "{costs:?}");
 }
