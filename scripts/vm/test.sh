@@ -4,7 +4,8 @@
 #
 #   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM…]]     default: mete-kernel, all programs of its tests
 #
-# --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions.
+# --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions;
+# programs find METE_VM_COUNTED=1 then.
 # METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
 # (default 3600: other load on the machine makes it many times slower). METE_CHURN_SECONDS and METE_CHURN_SEED go to the
 # tests of mete-ext (tests/churn.rs).
@@ -42,11 +43,12 @@ run_crate() {
 	mapfile -t programs <<<"$programs"
 	cd "$root/crates/$1" || exit
 	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" \
-		env METE_VM_TESTS="$tests" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" bash -c "$run_all" tests "${programs[@]}"
+		env METE_VM_TESTS="$tests" METE_VM_COUNTED="$counted" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" bash -c "$run_all" tests "${programs[@]}"
 }
 
 kernel=()
 tests=
+counted=
 if [ "${1:-}" = --modules ]; then
 	kernel=(--modules)
 	tests=of_modules
@@ -54,6 +56,7 @@ if [ "${1:-}" = --modules ]; then
 fi
 if [ "${1:-}" = --counted ]; then
 	kernel+=(--counted)
+	counted=1
 	shift
 fi
 [ $# -gt 0 ] || set -- mete-kernel

@@ -166,7 +166,7 @@ impl GroupScheduler {
 }
 
 /// Where each slice is longer than the quantum of which the policy thinks, most clients have had more than a round brings. Then
-/// processors take tasks from each other at each second decision, because they have none that is due.
+/// processors take tasks from each other all the time, because they have none that is due.
 fn set_quantum(settings: &SharedNumbers<Settings>, quantum: Nanoseconds) {
     settings.all()[0].quantum_ns.store(quantum.max(tick()).get(), Ordering::Relaxed);
 }

@@ -145,7 +145,7 @@ static __always_inline void pass_counter(const struct passage *p, __u32 nth)
 
 /*
  * The same for programs that run seldom. A function with numbers only: the verifier looks at it once, and not for each
- * counter and each way to it, which was half of the time that the component took to load.
+ * counter and each way to it.
  */
 __noinline int pass_counter_here(__u32 nth, __u32 from, __u32 to, __u64 now)
 {

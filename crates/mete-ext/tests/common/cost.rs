@@ -2,6 +2,7 @@
 //! is their number.
 
 use std::collections::HashMap;
+use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,18 @@ use std::time::Duration;
 
 use libbpf_rs::query::ProgInfoIter;
 use mete_ext::GroupScheduler;
+
+/// Whether time goes by instructions here; else this test says that it is skipped. Costs in real time differ with all that
+/// the machine does beside.
+pub fn is_counted(test: &str) -> bool {
+    let is_counted = env::var_os("METE_VM_COUNTED").is_some_and(|value| value == "1");
+    if !is_counted {
+        println!(
+            "SKIPPED: {test}: time does not go by instructions here (scripts/vm/test.sh --counted mete-ext)"
+        );
+    }
+    is_counted
+}
 
 /// The kernel takes account of programs only where it is told to.
 pub struct Accounts;
