@@ -44,14 +44,16 @@ fn crowd() -> (Group, Group) {
     (Group::top("mete-few", 10_000).hogs(1, Some(0)), crowd)
 }
 
-/// What each thread of a group has used, in nanoseconds.
+/// What each thread of a crowd has used, in nanoseconds; without the one that only waits for the others.
 fn used_by_each(group: &Group) -> HashMap<u32, u64> {
     let threads = fs::read_to_string(group.path.join("cgroup.threads")).unwrap();
+    let first = group.processes();
     let used = |thread: u32| {
         let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
         Some((thread, text.split(' ').next()?.parse().ok()?))
     };
-    threads.lines().filter_map(|line| used(line.parse().ok()?)).collect()
+    let threads = threads.lines().filter_map(|line| line.parse().ok());
+    threads.filter(|thread| !first.contains(thread)).filter_map(used).collect()
 }
 
 /// All of a crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds. The scheduler
