@@ -166,7 +166,8 @@ each_program() {
 	for file in "crates/$1"/tests/*.rs; do
 		program=$(basename "$file" .rs)
 		# What is to hold on any number of processors is seen where they are more than the host has.
-		[ "$program" = processors ] && processors=8 || processors=
+		processors=${METE_VM_PROCESSORS:-}
+		[ "$program" != processors ] || processors=8
 		METE_VM_PROCESSORS=$processors vm_beside "$1-$program" "${@:2}" "$1" "$program"
 	done
 }

@@ -6,18 +6,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::cost::{Accounts, cost, is_counted};
-use common::{go_ahead, ruling};
+use common::cost::{accounted, cost};
 
 #[test]
 fn vtrr_6_a_decision_among_thousands_of_tasks_costs_hardly_more_than_one_among_ten() {
     let test = "vtrr_6_a_decision_among_thousands_of_tasks_costs_hardly_more_than_one_among_ten";
-    if !is_counted(test) {
-        return;
-    }
-    let Some(scheduler) = ruling(test) else { return };
-    go_ahead();
-    let _accounts = Accounts::on();
+    let Some((scheduler, _accounts)) = accounted(test) else { return };
     // Among more on two processors, the turn of each comes after five seconds, and they begin to go ahead of each other.
     let costs = [10, 1000, 4000].map(|threads| cost(&scheduler, threads, Duration::from_secs(1)));
     println!("a decision among 10, 1,000 and 4,000 tasks: {costs:.0?} ns");

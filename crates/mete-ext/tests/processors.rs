@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use common::cost::{Accounts, cost, is_counted};
-use common::{Group, assert_shares, go_ahead, ruling};
+use common::cost::{accounted, cost};
+use common::{Group, assert_shares, ruling};
 use mete_ext::quantum_inside;
 use mete_policy::Nanoseconds;
 
@@ -46,13 +46,8 @@ impl Drop for Absent {
 #[test]
 fn vtrr_7_a_decision_on_many_processors_costs_hardly_more_than_on_one() {
     let test = "vtrr_7_a_decision_on_many_processors_costs_hardly_more_than_on_one";
-    if !is_counted(test) {
-        return;
-    }
-    let Some(scheduler) = ruling(test) else { return };
+    let Some((scheduler, _accounts)) = accounted(test) else { return };
     let processors = available_parallelism().unwrap().get() as u32;
-    go_ahead();
-    let _accounts = Accounts::on();
     // Emulated processors take turns of a tick each, so that none of them can end a slice sooner.
     scheduler.set_quantum(Nanoseconds::from_millis(processors.into())).unwrap();
     let length = Duration::from_millis((500 * processors).into());

@@ -12,9 +12,21 @@ use std::time::Duration;
 use libbpf_rs::query::ProgInfoIter;
 use mete_ext::GroupScheduler;
 
+use super::{Ruling, go_ahead, ruling};
+
+/// A scheduler whose programs the kernel takes account of; `None` where this test cannot run, with the reason printed.
+pub fn accounted(test: &str) -> Option<(Ruling, Accounts)> {
+    if !is_counted(test) {
+        return None;
+    }
+    let scheduler = ruling(test)?;
+    go_ahead();
+    Some((scheduler, Accounts::on()))
+}
+
 /// Whether time goes by instructions here; else this test says that it is skipped. Costs in real time differ with all that
 /// the machine does beside.
-pub fn is_counted(test: &str) -> bool {
+fn is_counted(test: &str) -> bool {
     let is_counted = env::var_os("METE_VM_COUNTED").is_some_and(|value| value == "1");
     if !is_counted {
         println!(
@@ -30,7 +42,7 @@ pub struct Accounts;
 impl Accounts {
     const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
-    pub fn on() -> Accounts {
+    fn on() -> Accounts {
         fs::write(Accounts::SWITCH, "1").unwrap();
         Accounts
     }
