@@ -285,15 +285,15 @@ fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
 }
 
 /// Waits in all ways that there are: for a time, which can be frozen; for a child by vfork, which only a
-/// deadly signal ends; stopped.
+/// deadly signal ends; stopped. The first two are long enough for the process to block, also on a slow machine
+/// under load: a sleep that is over before its process has left the processor is no wait.
 fn wait_in_all_ways(gate: &mut support::Gate) {
-    thread::sleep(Duration::from_millis(1));
+    thread::sleep(Duration::from_millis(200));
     let flags = libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: a fork whose parent waits until it has ended; the child makes two system calls.
     unsafe {
         let child = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
         if child == 0 {
-            // Long enough for the parent to block, also on a slow machine under load.
             libc::usleep(200_000);
             libc::_exit(0);
         }
@@ -448,7 +448,7 @@ fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
     let times = stretches.map(|events| {
         loaded.recording.switch(events).unwrap();
         // A program that was running then had read the word before.
-        thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(10));
         let begin = support::clock_ns(ClockId::Monotonic);
         with_timers(|_| thread::sleep(Duration::from_millis(50)));
         begin..support::clock_ns(ClockId::Monotonic)
