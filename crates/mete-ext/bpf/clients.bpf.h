@@ -40,6 +40,7 @@ struct task {
 	__u32 is_resumed; /* it goes on after it was interrupted, by the same decision */
 	__u32 is_handed_over; /* the task that woke it is about to wait itself */
 	__u32 has_yielded; /* it gives way by itself */
+	__u32 is_kernel; /* it is one of the kernel's own threads */
 };
 
 struct domain {

@@ -24,10 +24,13 @@ void OPERATION(dump_cpu, struct scx_dump_ctx *context, s32 cpu, bool is_idle)
 	scx_bpf_dump_bstr(format_of_processor, numbers, sizeof(numbers));
 }
 
-/* Its state is an enum dvtrr_client_state; its virtual time is due up to the limit of its domain. */
+/*
+ * Its state is an enum dvtrr_client_state; its virtual time is due up to the limit of its domain. The kernel prints twelve numbers at
+ * most.
+ */
 static char format_of_task[] =
 	"client %llu of domain %llu, share %llu: state %llu, ahead %llu, virtual time after the limit: %lld; "
-	"policy's processor %llu, kernel's %llu, allowed %llx, refused by %llx, current %llu, queued %lld, in second %llu of %llu";
+	"policy's processor %llu, kernel's %llu, allowed %llx, refused by %llx, current %llu, queued for %llu s";
 
 void OPERATION(dump_task, struct scx_dump_ctx *context, struct task_struct *p)
 {
@@ -35,7 +38,7 @@ void OPERATION(dump_task, struct scx_dump_ctx *context, struct task_struct *p)
 	struct dvtrr_client *client = policy_client(number);
 	struct task *task = task_of(number);
 	struct dvtrr_account *account = &accounts[masked(number, CLIENTS)];
-	unsigned long long numbers[14];
+	unsigned long long numbers[12];
 
 	if (!client || !task)
 		return;
@@ -50,9 +53,7 @@ void OPERATION(dump_task, struct scx_dump_ctx *context, struct task_struct *p)
 	numbers[8] = task->allowed;
 	numbers[9] = task->refused;
 	numbers[10] = task->is_current;
-	numbers[11] = scx_bpf_dsq_nr_queued(number);
-	numbers[12] = task->queued_in;
-	numbers[13] = seconds;
+	numbers[11] = seconds - task->queued_in;
 	scx_bpf_dump_bstr(format_of_task, numbers, sizeof(numbers));
 }
 

@@ -51,6 +51,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->processor = processor;
 	task->refused = 0;
 	task->queued_in = seconds;
+	/* Some begin as the kernel's and become programs. */
+	task->is_kernel = !!(p->flags & PF_KTHREAD);
 	answer = queues_wake(client, processor, 1);
 	if (answer & QUEUES_CHOSEN) {
 		if (answer & QUEUES_ASKS) {
@@ -203,6 +205,7 @@ void OPERATION(enable, struct task_struct *p)
 {
 	__u32 number = client_of(p);
 	struct task *task = task_of(number);
+	struct dvtrr_client *client;
 	struct cgroup *cgrp;
 
 	if (!task)
@@ -212,6 +215,13 @@ void OPERATION(enable, struct task_struct *p)
 	bpf_cgroup_release(cgrp);
 	task->allowed = p->cpus_ptr->bits[0];
 	task->is_current = 0;
+	/*
+	 * The kernel's own threads are believed to run briefly until they are seen not to: others wait for what they do, such as
+	 * the kernel's watchdog over this scheduler, which runs too seldom to show it.
+	 */
+	client = policy_client(number);
+	if (client && p->flags & PF_KTHREAD)
+		client->belief = DVTRR_MOST_BELIEF;
 }
 
 /* Its counterpart: another class schedules the task. */
@@ -351,7 +361,7 @@ struct sched_ext_ops mete = {
 	.init = (void *)init,
 	.exit = (void *)ended,
 	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
-	/* The kernel ends the scheduler when a task has waited longer than this. See patience.bpf.h. */
-	.timeout_ms = 20000,
+	/* The kernel ends the scheduler when a task has waited longer than this, the most that can be asked for. See patience.bpf.h. */
+	.timeout_ms = 30000,
 	.name = "mete_group_vtrr",
 };

@@ -16,20 +16,49 @@
  */
 #define LONG_WAIT_BOUND 2
 
-/* How many tasks were put in line in this second. Not a variable of the loop: the verifier would follow each value. */
+/* How many tasks were put in line in this second, beside the kernel's own. Not a variable of the loop: the verifier would follow each value. */
 __u32 put_in_line;
+/* The word of the task that was put in line last: the next second begins behind it, so that all have their turn. */
+__u32 put_last;
+/* The turns on all processors up to this second, and since the last one. */
+__u64 turns;
+__u64 turns_in_last;
+
+static __always_inline void count_turns(void)
+{
+	__u64 before = turns, now = 0;
+	struct processor *processor;
+	__u32 nth;
+
+	bpf_for(nth, 0, PROCESSORS)
+	{
+		processor = processor_at(nth);
+		now += processor->decided + processor->alone + processor->undecided + processor->hastened;
+	}
+	turns = now;
+	turns_in_last = now - before;
+}
+
+static __always_inline int is_overdue(const struct task *task, __u32 waited)
+{
+	__u32 most = shared.online & ~task->allowed ? LONG_WAIT_BOUND : LONG_WAIT;
+
+	if (task->is_kernel)
+		return waited >= LONG_WAIT_KERNEL;
+	return waited >= most && put_in_line < most_hastened(waited, turns_in_last);
+}
 
 static __always_inline void check_wait(__u32 client)
 {
 	struct task *task = &tasks[masked(client, CLIENTS)];
-	__u32 most = shared.online & ~task->allowed ? LONG_WAIT_BOUND : LONG_WAIT;
-	__u32 waited = shared.seconds - task->queued_in;
 
-	if (waited < most || (put_in_line >= HASTENED_AT_ONCE && waited < TOO_LONG_WAIT) ||
-	    is_in(&overdue, client))
+	if (!is_overdue(task, shared.seconds - task->queued_in) || is_in(&overdue, client))
 		return;
-	put_in_line++;
 	put_in(&overdue, client);
+	if (!task->is_kernel) {
+		put_in_line++;
+		put_last = client >> 6;
+	}
 }
 
 /* Those of one word of the tasks that wait. */
@@ -49,13 +78,15 @@ __noinline int check_waits(__u32 nth)
 /* Tasks that have waited for long are put in line, to run ahead of all others. */
 static __always_inline void find_overdue(void)
 {
-	__u32 nth;
+	__u32 nth, at, first = put_last + 1;
 
 	put_in_line = 0;
+	count_turns();
 	bpf_for(nth, 0, WORDS)
 	{
-		if (waiting.words[masked(nth, WORDS)])
-			check_waits(nth);
+		at = masked(first + nth, WORDS);
+		if (waiting.words[at])
+			check_waits(at);
 	}
 }
 

@@ -83,6 +83,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	if (task->activity == ABSENT)
 		join(p, client, task);
 	task->queued_in = shared.seconds;
+	/* Some begin as the kernel's and become programs. */
+	task->is_kernel = !!(p->flags & PF_KTHREAD);
 	if (task->activity == INTERRUPTED) {
 		insert_into(p, client, task->ends_ns - p->se.sum_exec_runtime, enq_flags);
 		put_in(&waiting, client);
@@ -276,6 +278,6 @@ struct sched_ext_ops mete = {
 	.exit = (void *)ended,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
 	/* The kernel ends the scheduler when a task has waited longer than this: patience.bpf.h is well below it. */
-	.timeout_ms = 20000,
+	.timeout_ms = 30000,
 	.name = "mete_outside",
 };

@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* How long a task waits at most, whatever its share is. */
+/*
+ * How long a task waits at most, whatever its share is. One that has waited for some seconds goes ahead of all others, for a moment.
+ * The kernel ends a scheduler under which a task has waited for 30 seconds (timeout_ms), or its own work for that.
+ */
 #ifndef METE_PATIENCE_BPF_H
 #define METE_PATIENCE_BPF_H
 
-/* A task that has waited for this number of seconds goes ahead of all others, for a moment. */
+#include "scx.h"
+
+/* After this number of seconds a task goes ahead. */
 #define LONG_WAIT 5
 /* How many go ahead for that in a second, on all processors: they take little from the shares of the others. */
 #define HASTENED_AT_ONCE 64
-/* After this number of seconds all go ahead: the kernel ends a scheduler under which a task has waited for 20 (timeout_ms). */
+/* After this number of seconds as many go ahead as there are turns in a second: more would only wait for each other. */
 #define TOO_LONG_WAIT 10
+/*
+ * The kernel's own threads do work that others wait for, such as that of its watchdog over this scheduler. They go ahead with the
+ * next second, as many as there are.
+ */
+#define LONG_WAIT_KERNEL 1
+
+/* How many may go ahead in a second that have waited for this number of seconds, if there were so many turns in the last one. */
+static __always_inline __u64 most_hastened(__u32 waited, __u64 turns)
+{
+	return waited >= TOO_LONG_WAIT && turns > HASTENED_AT_ONCE ? turns : HASTENED_AT_ONCE;
+}
 
 #endif

@@ -87,6 +87,8 @@ struct task {
 	__u32 is_current;
 	/* In which second it was queued last, or ran: the value of seconds then. */
 	__u32 queued_in;
+	/* It is one of the kernel's own threads. */
+	__u32 is_kernel;
 };
 
 /* The seconds since the scheduler began, as sweeps count them (sweep.bpf.h). */

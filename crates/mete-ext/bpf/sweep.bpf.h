@@ -18,22 +18,48 @@
 __u64 hastened;
 __u64 found;
 
-/* How many went ahead in this sweep. Not a variable of the loop: the verifier would follow each value. */
+/* How many went ahead in this sweep, beside the kernel's own. Not a variable of the loop: the verifier would follow each value. */
 __u32 gone_ahead;
+/* The client that was put ahead last: the next sweep begins behind it, so that all have their turn. */
+__u32 put_ahead;
+/* The decisions of all processors up to this sweep, and since the last one. */
+__u64 decisions;
+__u64 decisions_in_last;
+
+static __always_inline void count_decisions(void)
+{
+	__u64 before = decisions, now = 0;
+	__u32 nth;
+
+	bpf_for(nth, 0, PROCESSORS) now += processor_at(nth)->decisions;
+	decisions = now;
+	decisions_in_last = now - before;
+}
+
+static __always_inline int has_waited_long(const struct task *task, __u32 waited)
+{
+	if (task->is_kernel)
+		return waited >= LONG_WAIT_KERNEL;
+	return waited >= LONG_WAIT && gone_ahead < most_hastened(waited, decisions_in_last);
+}
 
 static __always_inline void sweep_client(__u32 number)
 {
-	__u32 longest = gone_ahead < HASTENED_AT_ONCE ? LONG_WAIT : TOO_LONG_WAIT, waited;
 	struct dvtrr_client *client = policy_client(number);
 	struct task *task = task_of(number);
+	__u32 waited;
 
 	if (!client || !task)
 		return;
 	waited = seconds - task->queued_in;
 	/* One that could not be put ahead at this moment is tried again in the next second. */
-	if (client->state == DVTRR_READY && waited >= longest && queues_hasten(number)) {
+	if (client->state == DVTRR_READY && has_waited_long(task, waited) && queues_hasten(number)) {
 		task->queued_in = seconds;
-		gone_ahead++;
+		hastened++;
+		if (!task->is_kernel) {
+			gone_ahead++;
+			put_ahead = number;
+		}
 		return;
 	}
 	/* In the moment in which it is queued, or taken, this may seem so. */
@@ -46,12 +72,12 @@ static __always_inline void sweep_client(__u32 number)
 
 static int sweep(void *map, int *key, struct timed *timed)
 {
-	__u32 number;
+	__u32 nth, first = put_ahead + 1;
 
 	seconds++;
 	gone_ahead = 0;
-	bpf_for(number, 0, CLIENTS) sweep_client(number);
-	hastened += gone_ahead;
+	count_decisions();
+	bpf_for(nth, 0, CLIENTS) sweep_client(masked(first + nth, CLIENTS));
 	go_on_after(timed, SWEEP_NS);
 	return 0;
 }

@@ -18,7 +18,7 @@
 //! Principles:
 //!
 //! 1. **Nothing outlives the process.** The kernel takes all tasks back when the last descriptor is closed,
-//!    also after `kill -9`; when a task has waited for twenty seconds; and when the policy breaks a rule of
+//!    also after `kill -9`; when a task has waited for thirty seconds; and when the policy breaks a rule of
 //!    sched_ext. The status says why.
 //! 2. **A decision inside the kernel takes one lock, that of the processor's own queues.** Only a processor
 //!    that has nothing due locks another's, to take a task out of them. Two locks are never held at once. The

@@ -26,8 +26,8 @@ pub struct GroupScheduler {
     ending: Ending,
 }
 
-/// The quantum of group VTRR inside the kernel, if no other one is set, where the kernel's tick is not longer.
-const QUANTUM: Nanoseconds = Nanoseconds::from_millis(1);
+/// The quantum of group VTRR inside the kernel, if no other one is set: this, or the kernel's tick if that is longer.
+const ORDINARY_QUANTUM: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// What a quantum may be, by sched_ext: the kernel ends slices at its ticks.
 pub const QUANTA: RangeInclusive<Nanoseconds> = Nanoseconds::from_millis(1)..=Nanoseconds::from_millis(100);
@@ -43,7 +43,14 @@ pub fn check_quantum(quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
 
 /// The quantum of group VTRR inside the kernel, if no other one is set.
 pub fn quantum_inside() -> Nanoseconds {
-    QUANTUM.max(tick())
+    in_whole_ticks(ORDINARY_QUANTUM, tick())
+}
+
+/// The time that a slice of this length takes: the kernel ends it at a tick. Where each slice is longer than the quantum of which the
+/// policy thinks, most clients have had more than a round brings. Then processors take tasks from each other all the time,
+/// because they have none that is due.
+fn in_whole_ticks(quantum: Nanoseconds, tick: Nanoseconds) -> Nanoseconds {
+    Nanoseconds::new(quantum.get().next_multiple_of(tick.get().max(1)))
 }
 
 /// The period at which the kernel looks whether a slice is over. Its coarse clocks go on at the same moments.
@@ -124,7 +131,7 @@ impl GroupScheduler {
         let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;
         let ending = Ending::of(&skeleton.maps.bss_ending).map_err(ExtError::Memory)?;
         let settings = SharedNumbers::of(&skeleton.maps.bss_settings, 1).map_err(ExtError::Memory)?;
-        set_quantum(&settings, QUANTUM);
+        store_quantum(&settings, quantum_inside());
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ok(GroupScheduler { _link: link, skeleton, settings, counted, ending })
     }
@@ -140,15 +147,16 @@ impl GroupScheduler {
         group::set_weight(&progs.set_share, &maps.domains_of_cgroups, cgroup, weight)
     }
 
-    /// Sets how long a task runs at a time, as a rule; from the next decision on. No slice is shorter than the kernel's
-    /// tick, whatever the quantum.
+    /// Sets how long a task runs at a time, as a rule; from the next decision on. A slice ends at a tick of the kernel, so it
+    /// is the next longer time that is some ticks. The answer is that time.
     ///
     /// # Errors
     ///
     /// [`ExtError::Quantum`] if it is not one of [`QUANTA`].
-    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<(), ExtError> {
-        set_quantum(&self.settings, check_quantum(quantum)?);
-        Ok(())
+    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<Nanoseconds, ExtError> {
+        let quantum = in_whole_ticks(check_quantum(quantum)?, tick());
+        store_quantum(&self.settings, quantum);
+        Ok(quantum)
     }
 
     /// What the scheduler has done since it started, and whether it still rules.
@@ -165,10 +173,8 @@ impl GroupScheduler {
     }
 }
 
-/// Where each slice is longer than the quantum of which the policy thinks, most clients have had more than a round brings. Then
-/// processors take tasks from each other all the time, because they have none that is due.
-fn set_quantum(settings: &SharedNumbers<Settings>, quantum: Nanoseconds) {
-    settings.all()[0].quantum_ns.store(quantum.max(tick()).get(), Ordering::Relaxed);
+fn store_quantum(settings: &SharedNumbers<Settings>, quantum: Nanoseconds) {
+    settings.all()[0].quantum_ns.store(quantum.get(), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -176,11 +182,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vtrr_6_no_quantum_is_shorter_than_the_kernels_tick() {
-        // What kernels for x86-64 and others can be built with, in ticks a second.
-        let known = [100, 200, 250, 300, 500, 512, 1000, 1024, 1200];
+    fn vtrr_6_a_quantum_is_some_ticks() {
+        // Asked for, the tick, what a slice takes; in microseconds.
+        let cases = [
+            (1_000, 1_000, 1_000),
+            (1_500, 1_000, 2_000),
+            (1_000, 4_000, 4_000),
+            (5_000, 4_000, 8_000),
+            (8_000, 4_000, 8_000),
+            (4_000, 3_333, 6_666),
+            (15_000, 10_000, 20_000),
+        ];
+        for (asked, tick, takes) in cases {
+            let [asked, tick, takes] = [asked, tick, takes].map(|us| Nanoseconds::new(us * 1_000));
+            assert_eq!(in_whole_ticks(asked, tick), takes, "{asked:?}, {tick:?}");
+        }
+    }
+
+    #[test]
+    fn vtrr_6_the_tick_is_one_that_kernels_have() {
+        // What kernels for x86-64 and others can be built with, in ticks a second. Some periods are no whole nanoseconds.
+        let known = [100, 200, 250, 300, 500, 512, 1000, 1023, 1024, 1200];
         let found = 1_000_000_000 / tick().get();
         assert!(known.contains(&found), "{found} ticks a second");
-        assert!(quantum_inside() >= tick() && quantum_inside() >= QUANTUM);
+        assert_eq!(quantum_inside().get() % tick().get(), 0);
     }
 }

@@ -56,7 +56,7 @@ fn used_by_each(group: &Group) -> HashMap<u32, u64> {
     threads.filter(|thread| !first.contains(thread)).filter_map(used).collect()
 }
 
-/// All of a crowd run before the kernel would end the scheduler, which it does after twenty to thirty seconds. The scheduler
+/// All of a crowd run before the kernel would end the scheduler, which it does after thirty to forty-five seconds. The scheduler
 /// says why it has ended, and how many tasks it has had go ahead.
 fn assert_none_starves(did: impl Fn() -> (Option<Ended>, u64)) {
     let (few, crowd) = crowd();

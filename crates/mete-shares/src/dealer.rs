@@ -189,7 +189,9 @@ impl Dealer {
         };
         // It has the quantum that was set.
         let started = started.and_then(|means| {
-            self.quantum.map_or(Ok(true), |quantum| means.set_quantum(quantum)).map(|_| means)
+            let quantum = self.quantum.map_or(Ok(None), |quantum| means.set_quantum(quantum))?;
+            self.quantum = quantum.or(self.quantum);
+            Ok(means)
         });
         match started {
             Ok(means) => {
@@ -256,12 +258,12 @@ impl Dealer {
         let number = milliseconds.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
         let number = number.ok_or_else(|| DealError::NoQuantum { found: milliseconds.into() })?;
         let quantum = Nanoseconds::new((number * 1e6).round() as u64);
-        if self.fallback.is_pending() {
-            check_quantum(quantum)?;
-        } else if !self.means.set_quantum(quantum)? {
-            return Err(DealError::FixedQuantum { by: self.means.name() });
-        }
-        self.quantum = Some(quantum);
+        let rules = if self.fallback.is_pending() {
+            Some(check_quantum(quantum)?)
+        } else {
+            self.means.set_quantum(quantum)?
+        };
+        self.quantum = Some(rules.ok_or(DealError::FixedQuantum { by: self.means.name() })?);
         self.count_from_here();
         Ok(())
     }

@@ -4,7 +4,7 @@
 //!
 //! | by | gives | acts | keeps shares |
 //! |---|---|---|---|
-//! | sched_ext | control groups | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms |
+//! | sched_ext | control groups | group VTRR inside the kernel chooses every task ([`mete_ext`]) | on all processors, within some quanta of 1 ms, or of the kernel's tick if that is longer |
 //! | sched_ext, another policy | control groups | any policy of the catalogue, outside the kernel, chooses every task ([`mete_ext::PolicyScheduler`]) | as the policy does, in quanta of 4 ms |
 //! | weights | control groups | the kernel's own scheduler, told by weights ([`mete_sched::actuator::Weights`]) | within some tenths of a point over seconds on one processor, some points on several |
 //! | the dispatcher | any processes | VTRR, or another policy, outside the kernel puts threads in front of all others ([`mete_dispatch`]) | within some quanta of 4 ms |

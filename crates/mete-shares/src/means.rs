@@ -127,12 +127,13 @@ impl Means {
         }
     }
 
-    /// Sets how long a task runs at a time; `false` where that cannot be set while it rules.
-    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<bool, DealError> {
+    /// Sets how long a task runs at a time, and says how long that is then; `None` where that cannot be set while it
+    /// rules.
+    pub fn set_quantum(&self, quantum: Nanoseconds) -> Result<Option<Nanoseconds>, DealError> {
         match self {
-            Means::Ext(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| true)?),
-            Means::Outside(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| true)?),
-            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(false),
+            Means::Ext(scheduler) => Ok(Some(scheduler.set_quantum(quantum)?)),
+            Means::Outside(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| Some(quantum))?),
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(None),
         }
     }
 
@@ -183,8 +184,9 @@ impl Means {
         match self {
             Means::Ext(_) => write!(
                 f,
-                "{} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of 1 ms",
-                policy.name()
+                "{} schedules all ordinary tasks, by sched_ext: shares hold across all processors, in quanta of {} ms",
+                policy.name(),
+                quantum_inside().as_millis_f64()
             ),
             Means::Outside(_) => write!(
                 f,

@@ -35,7 +35,7 @@ mirror!(SharedTask of types::task {
     is_resumed: AtomicU32,
     is_handed_over: AtomicU32,
     has_yielded: AtomicU32,
-    rest: AtomicU32 as unused,
+    is_kernel: AtomicU32,
 });
 
 mirror!(SharedDomain of types::domain {
