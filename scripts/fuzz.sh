@@ -57,7 +57,11 @@ run_target() {
 	mapfile -t seeds < <(seeds_of "$name")
 	temporary=$(temporary_directory) || return
 	TMPDIR=$temporary "$programs/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=300 \
-		-print_final_stats=1 -artifact_prefix="$cache/failures/$name/" "$@" "$cache/corpus/$name" "${seeds[@]}" >"$log" 2>&1
+		-print_final_stats=1 -artifact_prefix="$cache/failures/$name/" "$@" "$cache/corpus/$name" "${seeds[@]}" >"$log" 2>&1 &
+	# Each target has a shell of its own, which ends here. A shell runs no trap while it waits for a program in front.
+	# shellcheck disable=SC2064 # these are known now
+	trap "kill $!; rm -rf '$temporary'; exit 143" INT TERM
+	wait $!
 	status=$?
 	rm -rf "$temporary"
 	if [ $status = 0 ]; then

@@ -37,7 +37,9 @@ watch() {
 # timeout gives the command a process group of its own: neither Ctrl-C nor a test that hangs leaves anything behind. Its
 # own limit of a day is never reached.
 bounded() (
-	trap 'kill "$child" "$watcher"' INT TERM
+	local child='' watcher=''
+	# shellcheck disable=SC2086 # one of them may not be there yet
+	trap 'kill $child $watcher' INT TERM
 	timeout --kill-after=10 1d env --default-signal=INT,QUIT "$@" </dev/null &
 	child=$!
 	watch "$child" >&2 &
@@ -105,27 +107,31 @@ miri() {
 	done
 }
 
-# What runs beside this script: a process group each, so that all of it can be ended.
+# What runs beside this script, by name: a process group each, so that all of it can be ended. Each leaves its exit status in a
+# file: the shell forgets that of a process whose number another one has got since.
 jobs=()
 
-# beside COMMAND…: begins once a processor is free.
+# beside NAME COMMAND…: begins once a processor is free.
 beside() {
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 1; done
+	rm -f "$target/$1.status"
 	set -m
-	"$@" &
+	with_own_log "$@" &
 	set +m
-	jobs+=($!)
+	jobs+=("$1")
 }
 
 end_jobs() {
-	local job
-	for job in "${jobs[@]}"; do kill -- "-$job" 2>/dev/null; done
+	local group
+	for group in $(jobs -rp); do kill -- "-$group" 2>/dev/null; done
 }
 
 wait_for_jobs() {
-	local job
-	for job in "${jobs[@]}"; do
-		wait "$job" || failed=1
+	local name status
+	wait
+	for name in "${jobs[@]}"; do
+		status=$(cat "$target/$name.status" 2>/dev/null) || say "$name has ended without a result" 2>&1 | tee -a "$log"
+		[ "$status" = 0 ] || failed=1
 	done
 }
 
@@ -138,7 +144,7 @@ with_own_log() {
 	"${@:2}"
 	# shellcheck disable=SC2016 # expanded by the other shell
 	flock "$whole" sh -c 'cat "$1" >>"$2"' sh "$log" "$whole"
-	exit "$failed"
+	echo "$failed" >"$target/$1.status"
 }
 
 # The stages of the host, one after the other.
@@ -179,19 +185,25 @@ in_machines() {
 	for ((nth = 0; nth < $1; nth++)); do
 		programs=()
 		for ((at = nth; at < ${#files[@]}; at += $1)); do programs+=("$(basename "${files[at]}" .rs)"); done
+		[ ${#programs[@]} -gt 0 ] || continue
 		vm_beside "$2-$((nth + 1))" "$2" "${programs[@]}"
 	done
 }
 
 # vm_beside NAME [OPTION…] CRATE [PROGRAM…]
 vm_beside() {
-	local reason options
+	local reason options status=0
 	mapfile -t options < <(printf '%s\n' "$@" | grep -e '^--')
-	if ! reason=$(scripts/vm/run.sh "${options[@]}" --check 2>&1); then
+	reason=$(scripts/vm/run.sh "${options[@]}" --check 2>&1) || status=$?
+	if [ "$status" = 77 ]; then
 		skip "vm-$1" "${reason#mete: }"
 		return
+	elif [ "$status" != 0 ]; then
+		say "cannot tell whether virtual machines run here: $reason" 2>&1 | tee -a "$log"
+		failed=1
+		return
 	fi
-	beside with_own_log "vm-$1" in_vm "$@"
+	beside "vm-$1" in_vm "$@"
 }
 
 # in_vm NAME [OPTION…] CRATE [PROGRAM…]: what it prints follows when it has ended.
@@ -225,7 +237,7 @@ for name; do
 done
 trap end_jobs EXIT
 case "${host[*]} $with_vm" in *workspace* | *yes) build ;; esac
-[ ${#host[@]} -eq 0 ] || beside with_own_log host on_host "${host[@]}"
+[ ${#host[@]} -eq 0 ] || beside host on_host "${host[@]}"
 [ -z "$with_vm" ] || vm
 wait_for_jobs
 trap - EXIT

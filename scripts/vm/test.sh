@@ -41,6 +41,7 @@ run_crate() {
 	programs=$(test_programs "$@") || give_up "the tests of $1 do not build"
 	[ -n "$programs" ] || give_up "$1 has no integration tests to run"
 	mapfile -t programs <<<"$programs"
+	[ $# = 1 ] || [ ${#programs[@]} = $(($# - 1)) ] || give_up "$1 has not all of these programs: ${*:2}"
 	cd "$root/crates/$1" || exit
 	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" \
 		env METE_VM_TESTS="$tests" METE_VM_COUNTED="$counted" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" bash -c "$run_all" tests "${programs[@]}"

@@ -37,7 +37,7 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
         };
         let all: Vec<_> = parts.iter().zip(shares).collect();
         let mut dispatching = Dispatching::start(policy, 100, &domains(&all));
-        // A client that had next to nothing in a first stretch was seen once, and is not explained (docs/limits.md).
+        // Under stride a client that had next to nothing in a first stretch was seen once, and is not explained (docs/limits.md).
         let stretches = [(); 2].map(|()| {
             let used = dispatching.used_after(Duration::from_secs(2));
             let sum: f64 = used.iter().sum();
@@ -46,6 +46,8 @@ fn vtrr_6_hogs_have_their_shares_whatever_else_the_machine_does() {
         println!("{policy}: {stretches:?}");
         let is_right = |errors: &Vec<f64>| errors.iter().all(|error| error.abs() < 0.03);
         assert!(stretches.iter().any(is_right), "{policy}: {stretches:?}");
+        let mut errors = stretches.iter().flatten();
+        assert!(policy == "stride" || errors.all(|error| error.abs() < 0.12), "{policy}: {stretches:?}");
         assert!(dispatching.end().contains("failed: 0"));
     }
 }

@@ -53,7 +53,10 @@ impl Accounts {
         const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
         let named = ProgInfoIter::default().map(|info| (info.name.to_string_lossy().into_owned(), info));
         let ours = named.filter(|(name, _)| OPERATIONS.contains(&name.as_str()));
-        ours.map(|(name, info)| (name, (info.run_cnt, info.run_time_ns))).collect()
+        let ours: Vec<_> = ours.map(|(name, info)| (name, (info.run_cnt, info.run_time_ns))).collect();
+        let accounts: HashMap<_, _> = ours.iter().cloned().collect();
+        assert_eq!([ours.len(), accounts.len()], [OPERATIONS.len(); 2], "each is there once: {ours:?}");
+        accounts
     }
 }
 
