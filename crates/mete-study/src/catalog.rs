@@ -5,7 +5,7 @@ use crate::study::StudyEntry;
 use crate::{klogger, live, log, tavs, vtrr};
 
 /// The studies of each paper, in the order of the documentation.
-static STUDIES: [StudyEntry; 24] = [
+static STUDIES: [StudyEntry; 25] = [
     StudyEntry::of::<log::cost::LogCost>(),
     StudyEntry::of::<log::readers::Readers>(),
     StudyEntry::of::<vtrr::error::ServiceErrors>(),
@@ -14,6 +14,7 @@ static STUDIES: [StudyEntry; 24] = [
     StudyEntry::of::<vtrr::workloads::Workloads>(),
     StudyEntry::of::<live::shares::LiveShares>(),
     StudyEntry::of::<live::latency::LiveLatency>(),
+    StudyEntry::of::<live::micro::LiveMicro>(),
     StudyEntry::of::<live::ext::LiveExt>(),
     StudyEntry::of::<live::worlds::LiveWorlds>(),
     StudyEntry::of::<Simulated<tavs::response::Response>>(),

@@ -44,7 +44,15 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
 
 #[test]
 fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
-    for name in ["vtrr-error", "vtrr-cost", "vtrr-micro", "vtrr-workloads", "live-shares", "live-latency"] {
+    for name in [
+        "vtrr-error",
+        "vtrr-cost",
+        "vtrr-micro",
+        "vtrr-workloads",
+        "live-shares",
+        "live-latency",
+        "live-micro",
+    ] {
         let study = run(name, &mut Stopped);
         assert!(!study.report.is_complete && !study.claim_results.is_empty());
         assert!(study.claim_results.iter().all(|claim| claim.verdict == Verdict::NotMeasured));

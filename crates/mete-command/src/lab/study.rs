@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 /// The names of the studies, in their order.
-pub const STUDIES: [&str; 24] = [
+pub const STUDIES: [&str; 25] = [
     "log-cost",
     "log-readers",
     "vtrr-error",
@@ -14,6 +14,7 @@ pub const STUDIES: [&str; 24] = [
     "vtrr-workloads",
     "live-shares",
     "live-latency",
+    "live-micro",
     "live-ext",
     "live-worlds",
     "tavs-response",

@@ -35,7 +35,7 @@ impl Study for LiveExt {
         let (rounds, time) = if options.is_quick { (1, 3) } else { (3, 10) };
         let time = Duration::from_secs(time);
         let run = |means, progress: &dyn Progress| run(means, time, progress);
-        let found = OfMeans::in_turns(MEANS, rounds, report, progress, run);
+        let found = OfMeans::in_turns(&MEANS, rounds, report, progress, run);
         report.rows.extend(found.iter().flat_map(rows));
         found
     }

@@ -8,7 +8,8 @@ use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
-use super::stage::{Means, OfMeans, Part, Role, Run, median};
+use super::member::Role;
+use super::stage::{Means, OfMeans, Part, Run, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 pub(crate) const DOMAINS: usize = 6;
@@ -27,7 +28,7 @@ impl Study for LiveLatency {
         let (rounds, time) = if options.is_quick { (2, 2) } else { (5, 10) };
         let time = Duration::from_secs(time);
         let found =
-            OfMeans::in_turns(MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
+            OfMeans::in_turns(&MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
         report.rows.extend(found.iter().flat_map(rows));
         found
     }

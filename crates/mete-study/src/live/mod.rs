@@ -5,6 +5,9 @@
 pub(crate) mod ext;
 mod groups;
 pub(crate) mod latency;
+mod member;
+pub(crate) mod micro;
 pub(crate) mod shares;
 mod stage;
+mod turns;
 pub(crate) mod worlds;

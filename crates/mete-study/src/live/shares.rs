@@ -7,15 +7,16 @@ use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
-use super::stage::{Means, OfMeans, Part, Role, Run, median};
+use super::member::Role;
+use super::stage::{Means, OfMeans, Part, Run, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 /// Shares of the domains, with one hog each.
-const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
+pub(super) const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
 /// The nice values that come next to these shares.
-const NICE: [i32; 5] = [7, 4, 2, 1, 0];
+pub(super) const NICE: [i32; 5] = [7, 4, 2, 1, 0];
 /// What nice values weigh, by the kernel's table (`sched_prio_to_weight`).
-const WEIGHTS: [f64; 5] = [215.0, 423.0, 655.0, 820.0, 1024.0];
+pub(super) const WEIGHTS: [f64; 5] = [215.0, 423.0, 655.0, 820.0, 1024.0];
 const WINDOW: Duration = Duration::from_secs(1);
 /// The dispatcher's quantum.
 const QUANTUM_MS: f64 = 4.0;
@@ -32,7 +33,7 @@ impl Study for LiveShares {
         let (rounds, time) = if options.is_quick { (2, 2) } else { (7, 8) };
         let time = Duration::from_secs(time);
         let found =
-            OfMeans::in_turns(MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
+            OfMeans::in_turns(&MEANS, rounds, report, progress, |means, progress| run(means, time, progress));
         report.rows.extend(found.iter().flat_map(rows));
         found
     }
@@ -74,8 +75,8 @@ fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Rea
 }
 
 /// The parts that the domains are to have: under nice values those that the kernel gives to them.
-fn wanted(of_means: &OfMeans) -> Vec<f64> {
-    let weights = match of_means.means {
+pub(super) fn wanted(means: Means) -> Vec<f64> {
+    let weights = match means {
         Means::Kernel => WEIGHTS,
         Means::Dispatcher(_) | Means::Dealt(..) => SHARES.map(f64::from),
     };
@@ -84,12 +85,12 @@ fn wanted(of_means: &OfMeans) -> Vec<f64> {
 }
 
 fn errors_ms(of_means: &OfMeans) -> Vec<f64> {
-    let wanted = wanted(of_means);
+    let wanted = wanted(of_means.means);
     of_means.each(|run| run.worst_error_ms(&wanted, WINDOW))
 }
 
 fn points(of_means: &OfMeans) -> Vec<f64> {
-    of_means.points(&wanted(of_means))
+    of_means.points(&wanted(of_means.means))
 }
 
 /// The part of the time in which the hogs had the processor, in percent.

@@ -1,30 +1,18 @@
-//! Processes on one processor, some of which compute and some of which sleep and answer, and what each has
-//! got.
+//! Processes on one processor, each with a role, and what each has got.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use mete_base::progress::Progress;
-use mete_bench::crew::{Crew, MemberWords, now_ns, sleep_ns};
+use mete_bench::crew::{Crew, now_ns};
 use mete_dispatch::{Dispatcher, Setup};
-use mete_log::clock::nanoseconds;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
 use mete_policy::{Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
-use rustix::time::ClockId;
 
 use super::groups::Groups;
-
-/// What a member does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It computes all the time.
-    Hog,
-    /// It sleeps for some milliseconds and computes for a moment, again and again.
-    Sleeper,
-}
+use super::member::{self, FRAME_NS, Notes, Role};
 
 /// A member of a stage: what it does, and the domain that it belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +53,14 @@ pub(crate) struct OfMeans {
 impl OfMeans {
     /// Has all means take turns, so that what else the machine does meets them alike. The first failure ends
     /// that, and is in the report.
-    pub fn in_turns<const N: usize>(
-        all: [Means; N],
+    pub fn in_turns(
+        all: &[Means],
         rounds: u64,
         report: &mut Report,
         progress: &mut dyn Progress,
         run: impl Fn(Means, &dyn Progress) -> Result<Run, Reason>,
     ) -> Vec<OfMeans> {
-        let mut found: Vec<_> = all.map(|means| OfMeans { means, runs: Vec::new() }).into();
+        let mut found: Vec<_> = all.iter().map(|&means| OfMeans { means, runs: Vec::new() }).collect();
         progress.begin("runs", rounds * all.len() as u64);
         for nth in (0..rounds).flat_map(|_| 0..all.len()) {
             if progress.is_cancelled() {
@@ -125,6 +113,8 @@ pub(crate) struct Run {
     pub looks: Vec<(u64, Vec<u64>)>,
     /// By how much the sleepers ran late, in microseconds, in order of size.
     pub late_us: Vec<f64>,
+    /// What each member has noted: see [`Role`].
+    pub notes: Vec<Notes>,
     /// What the scheduler did meanwhile, if it is not the kernel's own.
     pub work: Option<Work>,
     /// How long it lets a member run at a time, if it has one such time.
@@ -152,6 +142,27 @@ enum Ruler {
 }
 
 impl Ruler {
+    fn start(
+        means: Means,
+        groups: Option<&Groups>,
+        crew: &Crew,
+        parts: &[Part],
+        (shares, nice): (&[u32], &[i32]),
+    ) -> Result<Ruler, Reason> {
+        Ok(match (means, groups) {
+            (Means::Dispatcher(policy), _) => {
+                Ruler::Dispatcher(Box::new(dispatcher(policy, crew, parts, shares)?))
+            }
+            (Means::Dealt(by, policy), Some(groups)) => {
+                Ruler::Dealer(Box::new(dealer(by, policy, groups, crew, parts, shares)?))
+            }
+            (Means::Kernel | Means::Dealt(..), _) => {
+                set_nice(crew, parts, nice)?;
+                Ruler::Kernel
+            }
+        })
+    }
+
     fn look(&mut self) -> Result<(), Reason> {
         match self {
             Ruler::Kernel => Ok(()),
@@ -189,23 +200,10 @@ impl Ruler {
     }
 }
 
-/// How long a sleeper sleeps and computes.
-pub(crate) const SLEEP_NS: u64 = 5_000_000;
-pub(crate) const ANSWER_NS: u64 = 100_000;
-/// How long a hog computes between two notes of its processor time.
-const NOTE_NS: u64 = 20_000;
 /// How often the members are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for the policy to get to know the members.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
-
-/// A member's words: what it does, its processor time, how often it ran late, and by how much.
-const ROLE: usize = 0;
-const USED: usize = 1;
-const WAKES: usize = 2;
-const LATE: usize = 3;
-const MOST_LATE: usize = 4096;
-const WORDS: usize = LATE + MOST_LATE;
 
 /// What else sees a run, beside the stage's own clocks.
 pub(crate) trait Witness {
@@ -264,26 +262,10 @@ impl Run {
             Means::Dealt(..) => Some(Groups::make(shares.len())?),
             Means::Kernel | Means::Dispatcher(_) => None,
         };
-        let crew = Crew::start(&vec![Some(place); parts.len()], WORDS, play)?;
-        for (nth, part) in parts.iter().enumerate() {
-            crew.words(nth)[ROLE].store((part.role == Role::Sleeper).into(), Ordering::Relaxed);
-        }
-        crew.go();
-        let mut ruler = match (means, &groups) {
-            (Means::Dispatcher(policy), _) => {
-                Ruler::Dispatcher(Box::new(dispatcher(policy, &crew, parts, shares)?))
-            }
-            (Means::Dealt(by, policy), Some(groups)) => {
-                Ruler::Dealer(Box::new(dealer(by, policy, groups, &crew, parts, shares)?))
-            }
-            (Means::Kernel | Means::Dealt(..), _) => {
-                set_nice(&crew, parts, nice)?;
-                Ruler::Kernel
-            }
-        };
+        let crew = start(parts, place)?;
+        let mut ruler = Ruler::start(means, groups.as_ref(), &crew, parts, (shares, nice))?;
         watch(&mut ruler, WARM_UP, progress, |_| ())?;
-        let before: Vec<_> =
-            (0..parts.len()).map(|nth| crew.words(nth)[WAKES].load(Ordering::Acquire)).collect();
+        let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
         let worked = ruler.work();
         let mut run = Run { quantum: ruler.quantum(), ..Run::default() };
         witness.begin(place, &crew.pids())?;
@@ -293,15 +275,23 @@ impl Run {
             decisions: after.decisions - before.decisions,
             own_ns: after.own_ns.saturating_sub(before.own_ns),
         });
-        for nth in (0..parts.len()).filter(|&nth| parts[nth].role == Role::Sleeper) {
-            run.late_us.extend(late(crew.words(nth), before[nth]));
-        }
-        run.late_us.sort_by(f64::total_cmp);
+        run.notes = (0..).zip(&noted).map(|(nth, noted)| member::notes(crew.words(nth), *noted)).collect();
+        run.late_us = late_us(parts, &run.notes)?;
         // The members end before their groups go.
         drop(ruler);
         drop(crew);
         drop(groups);
         Ok(run)
+    }
+
+    /// Whether all that members have noted is there.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub fn check_notes(&self) -> Result<(), Reason> {
+        let lost: u64 = self.notes.iter().map(|notes| notes.lost).sum();
+        if lost > 0 { Err(Reason::new(format!("{lost} notes of processes found no room"))) } else { Ok(()) }
     }
 
     /// From the first look to the last.
@@ -340,6 +330,18 @@ impl Run {
     pub fn late_us(&self, permille: usize) -> Option<f64> {
         self.late_us.get(self.late_us.len() * permille / 1000).copied()
     }
+}
+
+/// Members with these parts on this processor, which have begun.
+fn start(parts: &[Part], place: usize) -> Result<Crew, Reason> {
+    let crew = Crew::start(&vec![Some(place); parts.len()], member::WORDS, member::play)?;
+    let has_encoders = parts.iter().any(|part| part.role == Role::Encoder);
+    let steps = if has_encoders { member::steps_in(FRAME_NS) } else { 0 };
+    for (nth, part) in parts.iter().enumerate() {
+        member::cast(crew.words(nth), part.role, steps);
+    }
+    crew.go();
+    Ok(crew)
 }
 
 fn difference(before: &[u64], after: &[u64]) -> Vec<f64> {
@@ -412,51 +414,22 @@ fn set_nice(crew: &Crew, parts: &[Part], nice: &[i32]) -> Result<(), Reason> {
 fn used(crew: &Crew, parts: &[Part], domains: usize) -> Vec<u64> {
     let mut used = vec![0; domains];
     for (nth, part) in parts.iter().enumerate() {
-        used[part.domain] += crew.words(nth)[USED].load(Ordering::Relaxed);
+        used[part.domain] += member::used(crew.words(nth));
     }
     used
 }
 
-/// By how much a sleeper was late since it had woken this many times, in microseconds.
-fn late(words: &[std::sync::atomic::AtomicU64], since: u64) -> Vec<f64> {
-    let until = words[WAKES].load(Ordering::Acquire);
-    // The newest ones are kept.
-    let since = since.max(until.saturating_sub(MOST_LATE as u64));
-    (since..until)
-        .map(|nth| words[LATE + nth as usize % MOST_LATE].load(Ordering::Relaxed) as f64 / 1000.0)
-        .collect()
-}
-
-/// What a member does. Between a bare clone and its end it may make system calls, but allocates nothing and
-/// takes no lock.
-fn play(member: &MemberWords<'_>) {
-    let words = member.words();
-    let is_sleeper = words[ROLE].load(Ordering::Relaxed) != 0;
-    while !member.is_over() {
-        if is_sleeper {
-            let due = now_ns() + SLEEP_NS;
-            sleep_ns(SLEEP_NS);
-            let wakes = words[WAKES].load(Ordering::Relaxed);
-            let late = now_ns().saturating_sub(due);
-            words[LATE + wakes as usize % MOST_LATE].store(late, Ordering::Relaxed);
-            words[WAKES].store(wakes + 1, Ordering::Release);
+/// By how much sleepers were late, in microseconds, in order of size.
+fn late_us(parts: &[Part], notes: &[Notes]) -> Result<Vec<f64>, Reason> {
+    let mut late = Vec::new();
+    for (_, notes) in parts.iter().zip(notes).filter(|(part, _)| part.role == Role::Sleeper) {
+        if notes.lost > 0 {
+            return Err(Reason::new(format!("{} notes of a sleeper found no room", notes.lost)));
         }
-        compute(if is_sleeper { ANSWER_NS } else { NOTE_NS });
-        words[USED].store(own_ns(), Ordering::Relaxed);
+        late.extend(notes.kept.iter().map(|late_ns| *late_ns as f64 / 1e3));
     }
-}
-
-/// Computes for a while, as time goes by.
-fn compute(ns: u64) {
-    let end = now_ns() + ns;
-    while now_ns() < end {
-        std::hint::spin_loop();
-    }
-}
-
-/// The processor time of the calling process.
-fn own_ns() -> u64 {
-    nanoseconds(ClockId::ThreadCPUTime)
+    late.sort_by(f64::total_cmp);
+    Ok(late)
 }
 
 #[cfg(test)]
@@ -474,5 +447,20 @@ mod tests {
         assert_eq!(run.worst_error_ms(&[0.5, 0.5], Duration::from_secs(1)), Some(500.0));
         assert_eq!(run.worst_error_ms(&[0.5, 0.5], Duration::from_secs(9)), None, "no window is so long");
         assert_eq!(run.parts(), Some(vec![20.0 / 30.0, 10.0 / 30.0]));
+    }
+
+    #[test]
+    fn vtrr_6_members_note_what_their_roles_say() -> Result<(), Reason> {
+        let roles = [Role::Hog, Role::Hog, Role::Sleeper, Role::Encoder];
+        let parts = roles.map(|role| Part { role, domain: 0 });
+        let run = Run::of(Means::Kernel, &parts, &[1], &[0], Duration::from_secs(2), &())?;
+        run.check_notes()?;
+        let [one, other, _, encoder] = &run.notes[..] else { panic!("{} of four", run.notes.len()) };
+        for hog in [one, other] {
+            assert!(hog.kept.len() >= 2 && hog.kept.is_sorted(), "{:?}", hog.kept);
+        }
+        assert!(!encoder.kept.is_empty() && encoder.kept.is_sorted());
+        assert!(!run.late_us.is_empty() && run.late_us.is_sorted());
+        Ok(())
     }
 }

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use self::replayed::Recorder;
 use super::latency;
-use super::stage::{self, Means, Part, Role, has_sched_ext, median};
+use super::member::Role;
+use super::stage::{self, Means, Part, has_sched_ext, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 /// What rules live. The first ones need no sched_ext.

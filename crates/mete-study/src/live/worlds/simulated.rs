@@ -7,7 +7,8 @@ use mete_measure::Reason;
 use mete_policy::Nanoseconds;
 use mete_sim::{Scenario, report};
 
-use super::super::stage::{ANSWER_NS, Part, Role, SLEEP_NS, WARM_UP};
+use super::super::member::{ANSWER_NS, FRAME_NS, FRAMES_A_READ, READ_NS, Role, SLEEP_NS};
+use super::super::stage::{Part, WARM_UP};
 use super::{Numbers, Scene, late_us, parts};
 
 /// By how much Linux lets a sleep last longer, so that timers fall together: the default of
@@ -66,6 +67,11 @@ fn program(part: &Part) -> String {
             ms(SLEEP_NS),
             ms(SLEEP_NS + SLACK_NS),
             ms(ANSWER_NS)
+        ),
+        Role::Encoder => format!(
+            "{{ repeat = {{ times = {FRAMES_A_READ}, program = [{{ compute_ms = {:?} }}] }} }}, {{ sleep_ms = {:?} }}",
+            ms(FRAME_NS),
+            ms(READ_NS)
         ),
     }
 }
