@@ -48,7 +48,7 @@ fn vtrr_7_a_decision_on_many_processors_costs_hardly_more_than_on_one() {
     let test = "vtrr_7_a_decision_on_many_processors_costs_hardly_more_than_on_one";
     let Some((scheduler, _accounts)) = accounted(test) else { return };
     let processors = available_parallelism().unwrap().get() as u32;
-    // Emulated processors take turns of a tick each, so that none of them can end a slice sooner.
+    // Emulated processors take turns of a tick each, so that none of them can end a slice sooner. This program has no other test.
     scheduler.set_quantum(Nanoseconds::from_millis(processors.into())).unwrap();
     let length = Duration::from_millis((500 * processors).into());
     let absent = Absent::all_but_one();

@@ -23,7 +23,7 @@ const SHARES: &str = "shares/";
 /// The file with the policy.
 const POLICY: &str = "policy";
 /// The file with the quantum.
-const QUANTUM: &str = "quantum_ms";
+const QUANTUM_FILE: &str = "quantum_ms";
 /// What stands there where the kernel's own scheduler decides.
 const KERNELS: &str = "kernel";
 /// The file with objects.
@@ -42,7 +42,7 @@ pub fn mount(at: &Path, dealer: &Dealer, asker: Asker) -> Result<Mounted, MountE
     let shares = dealer.domains().iter().map(|domain| format!("{SHARES}{}", domain.spec.name));
     let files = shares.map(|path| File::new(path, Access::Both));
     let policy = if dealer.can_replace_policy() { Access::Both } else { Access::Read };
-    let quantum = dealer.quantum_ms().map(|_| File::new(QUANTUM, Access::Both));
+    let quantum = dealer.quantum_ms().map(|_| File::new(QUANTUM_FILE, Access::Both));
     let files = files.chain([File::new(POLICY, policy)]).chain(quantum);
     let reports = [STATUS, REPORT].map(|path| File::new(path, Access::Read));
     Mounted::new(notes.as_deref(), at, files.chain(reports).collect(), asker, keeper::this_program)
@@ -73,11 +73,11 @@ impl ShareParameters {
                 let set = dealer.set_policy(name).map(|()| String::new());
                 set.map_err(|error| self.refuse(POLICY, name, error.to_string()))
             }
-            (None, Some(milliseconds), QUANTUM) => {
+            (None, Some(milliseconds), QUANTUM_FILE) => {
                 let set = dealer.set_quantum_ms(milliseconds).map(|()| String::new());
-                set.map_err(|error| self.refuse(QUANTUM, milliseconds, error.to_string()))
+                set.map_err(|error| self.refuse(QUANTUM_FILE, milliseconds, error.to_string()))
             }
-            (None, None, QUANTUM) => {
+            (None, None, QUANTUM_FILE) => {
                 Ok(dealer.quantum_ms().map_or_else(String::new, |quantum| format!("{quantum}\n")))
             }
             (None, None, POLICY) => Ok(format!("{}\n", dealer.did().policy.unwrap_or(KERNELS))),

@@ -18,13 +18,13 @@ use crate::outside::decider::Decider;
 use crate::outside::memory::Memory;
 use crate::outside::swap::{Owned, Swap};
 
-/// After how many rounds it reads how much it has used itself.
+/// The thread asks the kernel for its own processor time once in this number of rounds.
 const BETWEEN_OWN: u64 = 64;
 
 /// What this thread and the scheduler's owner share.
 pub(crate) struct Shared {
     pub stops: AtomicBool,
-    /// The thread has ended, though it was not told to.
+    /// The thread has ended, because it was told to or for any other reason.
     pub has_ended: AtomicBool,
     /// How often the thread has come to the end of a round.
     pub turns: AtomicU64,
