@@ -307,14 +307,14 @@ fn new_1_a_scheduler_that_the_kernel_has_ended_is_started_again() {
     let (few, many) = (few.hogs(1), many.hogs(3));
     for (by, is_outside) in [("sched_ext", false), ("sched_ext:group-vtrr", true)] {
         let (mut dealing, _) = Dealing::start(by, &[few.with(2), many.with(1)]);
-        let mut starving = starve(40);
-        // The kernel ends a scheduler under which a task has waited for twenty seconds.
+        let mut starving = starve(60);
+        // The kernel ends a scheduler under which a task has waited for thirty seconds, and looks each fifteen.
         let failed = ask_until(&mut dealing, "failed", |answer| answer.len() > 2);
         println!("{failed}");
         assert!(failed.contains("runnable task stall: the task "), "{failed}");
         assert!(failed.contains(" in the queue of control group /"), "{failed}");
         let waited = failed.split_once(" has waited for ").unwrap().1.split(' ').next().unwrap();
-        assert!((20.0..32.0).contains(&waited.parse::<f64>().unwrap()), "{failed}");
+        assert!((30.0..48.0).contains(&waited.parse::<f64>().unwrap()), "{failed}");
         // Meanwhile the kernel's own scheduler deals, by weights.
         assert_eq!([few.weight(), many.weight()], [200, 100]);
         assert_eq!(dealing.say("policy"), ["kernel"]);

@@ -101,7 +101,9 @@ fn runnable() -> u32 {
 pub fn cost(scheduler: &GroupScheduler, threads: u32, length: Duration) -> f64 {
     let _crowd = Crowd::of(threads);
     let costs = [(); 3].map(|()| cost_in(scheduler, threads, length));
-    println!("{threads} threads: {costs:.0?} ns, {:?}", scheduler.status());
+    let status = scheduler.status();
+    println!("{threads} threads: {costs:.0?} ns, {status:?}");
+    assert_eq!(status.ended, None, "the kernel has ended it");
     costs.into_iter().fold(f64::MAX, f64::min)
 }
 
