@@ -56,10 +56,13 @@ pub fn run(output: &mut Output) -> anyhow::Result<()> {
     });
     let mut silent = 0_u64;
     for (tree, said) in trees.iter().zip(asked) {
-        let printed = said.and_then(|said| print(tree, &said, output));
-        if let Err(error) = printed {
-            silent += 1;
-            failure::say(&format!("process {}: {error:#}", tree.pid));
+        match said {
+            // Where nothing can be written, no program is to blame.
+            Ok(said) => print(tree, &said, output)?,
+            Err(error) => {
+                silent += 1;
+                failure::say(&format!("process {}: {error:#}", tree.pid));
+            }
         }
     }
     match silent {

@@ -210,12 +210,18 @@ fn cut(line: &str, width: Option<usize>) -> &str {
     if is_empty { line[..end].trim_end() } else { line.trim_end() }
 }
 
-/// Cuts a name that is too long; it then ends in `…`.
+/// Cuts a name that is too long: at its end, or, where it is a path, at its beginning, because paths differ at their ends.
+/// There is a `…` then.
 pub fn shorten(name: &str, letters: usize) -> String {
-    if name.chars().count() <= letters {
-        return name.to_owned();
+    let count = name.chars().count();
+    let kept = letters.saturating_sub(1);
+    if count <= letters {
+        name.to_owned()
+    } else if name.starts_with('/') {
+        std::iter::once('…').chain(name.chars().skip(count - kept)).collect()
+    } else {
+        name.chars().take(kept).chain(['…']).collect()
     }
-    name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// `title one, two`, in as many lines as needed; no name is broken.
@@ -275,6 +281,12 @@ mod tests {
     #[test]
     fn names_that_are_too_long_are_visibly_short() {
         assert_eq!((shorten("abc", 3), shorten("abcd", 3)), ("abc".into(), "ab…".into()));
+        let groups = ["/box/docker-0123456789ab01.scope", "/box/docker-0123456789ab02.scope"];
+        assert_eq!(
+            groups.map(|group| shorten(group, 12)),
+            ["…ab01.scope", "…ab02.scope"].map(|end| end.replace('…', "…9"))
+        );
+        assert_eq!(shorten("/a/b", 4), "/a/b");
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub enum ChoiceError {
     #[error("cannot read the mount table: {0}")]
     NoTable(#[from] io::Error),
     /// There is none of this user.
-    #[error("none has its parameters as files; start mete record or mete schedule with --parameters DIR")]
+    #[error(
+        "no running recorder or scheduler has its parameters as files; start mete record or mete schedule with --parameters DIR"
+    )]
     None,
     /// There are only those of root, which lets no other user in.
     #[error("only root's run, and only root may use them; try sudo: {0}")]

@@ -1,6 +1,7 @@
 //! Control groups of a stage's own, one for each domain.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,9 +25,9 @@ impl Groups {
     /// What is missing.
     pub fn make(number: usize) -> Result<Groups, Reason> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let control = Path::new(ROOT).join("cgroup.subtree_control");
-        fs::write(&control, "+cpu")
-            .map_err(Reason::while_trying("have control groups share processor time"))?;
+        have_shares().map_err(Reason::while_trying(format!(
+            "have control groups of version 2 in {ROOT} share processor time"
+        )))?;
         let stage = MADE.fetch_add(1, Ordering::Relaxed);
         let mut groups = Groups(Vec::with_capacity(number));
         for domain in 0..number {
@@ -52,6 +53,12 @@ impl Groups {
         let name = self.0[domain].strip_prefix(ROOT).unwrap_or(&self.0[domain]);
         format!("cgroup:/{}", name.display())
     }
+}
+
+/// Has groups of version 2 compete. Where another file system is mounted, there is no such file, and none is made.
+fn have_shares() -> io::Result<()> {
+    let mut control = OpenOptions::new().write(true).open(Path::new(ROOT).join("cgroup.subtree_control"))?;
+    control.write_all(b"+cpu")
 }
 
 impl Drop for Groups {

@@ -18,6 +18,9 @@ const ORDINARY_SHARES: u64 = 1024;
 const MAGICS: [i64; 2] = [0x6367_7270, 0x0027_e0eb];
 /// How many groups are looked at to find one that was renamed.
 const MOST_LOOKED_AT: usize = 4096;
+/// Version 1, where each controller may have a hierarchy of its own.
+const NOT_THERE: &str = "it has no weight, because it is not there for the controller cpu: make a group of this name there, too, \
+                         and put its processes into both";
 const NO_CONTROLLER: &str = "it has no weight, because its parent does not distribute processor time: write +cpu into \
                              the parent's cgroup.subtree_control";
 
@@ -156,7 +159,9 @@ fn why_none(group: &Path) -> &'static str {
         "this is no control group"
     } else if is_root(group) {
         "the root competes with no other group"
-    } else {
+    } else if group.join("cgroup.controllers").exists() {
         NO_CONTROLLER
+    } else {
+        NOT_THERE
     }
 }
