@@ -270,7 +270,8 @@ static __always_inline void settle_moved(struct passage *p, _Bool has_service)
 	p->now = now - since;
 	arrive(p, phase->moved_to, has_service, 0);
 	p->now = now;
-	phase->begin[COUNTERS] = now - last;
+	/* What lies between the first change and the last one is charged already. Where it has come back, its phase goes on. */
+	phase->begin[COUNTERS] += since - last;
 }
 
 /* Forgets what was remembered under another attachment. */

@@ -7,6 +7,7 @@ mod support;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
+use std::time::Duration;
 
 use mete_kernel::{Characteristic, DividedBy, Division, Glob, Principal, ProcessKind, Rule, Selects, event};
 use mete_log::{DomainId, Entries, FileSpec, Plan, Shape, Stamp};
@@ -268,6 +269,41 @@ fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
             used > least - PART / 2 && used < most + PART / 2,
             "domain {domain}: {used} ns where the thread has run for {least} to {most} ns"
         );
+    }
+}
+
+/// It leaves the processor in the domain in which it came.
+#[test]
+fn log_13_time_before_a_domain_is_left_and_come_back_to_is_charged() {
+    let Some(mut kernel) = kernel("log_13_back") else { return };
+    let (plan, files) = plan(&[event::SERVICE_TIME]);
+    apply(&plan, &kernel);
+    let mut child = Child::start(|gate| {
+        let mut used = [0; 2];
+        for _ in 0..200 {
+            for (used, (name, part)) in used.iter_mut().zip([("first", 200_000), ("second", 100_000)]) {
+                rename(name.as_bytes());
+                let begin = clock_ns(ClockId::ThreadCPUTime);
+                spin(part);
+                *used += clock_ns(ClockId::ThreadCPUTime) - begin;
+            }
+            rename(b"first");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        used.into_iter().for_each(|used| gate.tell(used));
+    });
+    let rules = [rule(comm("first"), A), rule(comm("second"), B)];
+    kernel.select(&rules, None).unwrap();
+    kernel.enable(&Characteristic::ServiceTime).unwrap();
+    child.release();
+    let spun = [child.report(), child.report()];
+    child.wait();
+    let rows = rows(&kernel, &plan, files[0]);
+    let charged = [A, B].map(|domain| sum(&of_domain(&rows, domain)));
+    println!("spun {spun:?}, charged {charged:?}");
+    for (spun, charged) in spun.into_iter().zip(charged) {
+        // To take a name and to sleep is time, too.
+        assert!(charged > spun - spun / 20 && charged < spun + spun / 2, "{spun} {charged}");
     }
 }
 
