@@ -39,7 +39,7 @@ watch() {
 bounded() (
 	local child='' watcher=''
 	# shellcheck disable=SC2086 # one of them may not be there yet
-	trap 'kill $child $watcher' INT TERM
+	trap 'kill $child $watcher; exit 143' INT TERM
 	timeout --kill-after=10 1d env --default-signal=INT,QUIT "$@" </dev/null &
 	child=$!
 	watch "$child" >&2 &

@@ -140,6 +140,11 @@ void OPERATION(running, struct task_struct *p)
 	task->charged_ns = p->se.sum_exec_runtime;
 	task->processor = processor;
 	task->is_current = 1;
+	/* It has no claim to more than the kernel makes necessary: up to the next tick. */
+	if (task->is_hastened) {
+		task->is_hastened = 0;
+		p->scx.slice = 1;
+	}
 	/* As a rule the policy has chosen it. The kernel gives it back its processor by itself after one of a higher class. */
 	queues_run(client, processor);
 }

@@ -8,12 +8,16 @@
 
 #include "scx.h"
 
-/* After this number of seconds a task goes ahead. */
+/* After this number of seconds a task goes ahead, up to the kernel's next tick. */
 #define LONG_WAIT 5
-/* How many go ahead for that in a second, on all processors: they take little from the shares of the others. */
-#define HASTENED_AT_ONCE 64
+/*
+ * For as many as this part of all turns, and this number in a second: they take little from the shares of the others. Where slices are
+ * long, turns are few, and those up to the next tick are many times shorter.
+ */
+#define HASTENED_PART 16
+#define HASTENED_LEAST 16
 /* After this number of seconds as many go ahead as there are turns in a second: more would only wait for each other. */
-#define TOO_LONG_WAIT 10
+#define TOO_LONG_WAIT 18
 /*
  * The kernel's own threads do work that others wait for, such as that of its watchdog over this scheduler. They go ahead with the
  * next second, as many as there are.
@@ -23,7 +27,7 @@
 /* How many may go ahead in a second that have waited for this number of seconds, if there were so many turns in the last one. */
 static __always_inline __u64 most_hastened(__u32 waited, __u64 turns)
 {
-	return waited >= TOO_LONG_WAIT && turns > HASTENED_AT_ONCE ? turns : HASTENED_AT_ONCE;
+	return (waited >= TOO_LONG_WAIT ? turns : turns / HASTENED_PART) + HASTENED_LEAST;
 }
 
 #endif

@@ -89,6 +89,8 @@ struct task {
 	__u32 queued_in;
 	/* It is one of the kernel's own threads. */
 	__u32 is_kernel;
+	/* It is to go ahead because it has waited for long. */
+	__u32 is_hastened;
 };
 
 /* The seconds since the scheduler began, as sweeps count them (sweep.bpf.h). */

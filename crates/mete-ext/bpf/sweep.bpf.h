@@ -59,6 +59,7 @@ static __always_inline void sweep_client(__u32 number)
 		if (!task->is_kernel) {
 			gone_ahead++;
 			put_ahead = number;
+			task->is_hastened = 1;
 		}
 		return;
 	}

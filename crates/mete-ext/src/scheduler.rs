@@ -49,8 +49,12 @@ pub fn quantum_inside() -> Nanoseconds {
 /// The time that a slice of this length takes: the kernel ends it at a tick. Where each slice is longer than the quantum of which the
 /// policy thinks, most clients have had more than a round brings. Then processors take tasks from each other all the time,
 /// because they have none that is due.
+///
+/// It is one of [`QUANTA`], if the quantum is, so that what was set once can be set again.
 fn in_whole_ticks(quantum: Nanoseconds, tick: Nanoseconds) -> Nanoseconds {
-    Nanoseconds::new(quantum.get().next_multiple_of(tick.get().max(1)))
+    let tick = tick.get().max(1);
+    let most = QUANTA.end().get() / tick * tick;
+    Nanoseconds::new(quantum.get().next_multiple_of(tick).min(most.max(tick)))
 }
 
 /// The period at which the kernel looks whether a slice is over. Its coarse clocks go on at the same moments.
@@ -197,6 +201,11 @@ mod tests {
             let [asked, tick, takes] = [asked, tick, takes].map(|us| Nanoseconds::new(us * 1_000));
             assert_eq!(in_whole_ticks(asked, tick), takes, "{asked:?}, {tick:?}");
         }
+        // A period of 300 ticks a second is no whole part of the longest quantum.
+        let tick = Nanoseconds::new(3_333_333);
+        let longest = in_whole_ticks(*QUANTA.end(), tick);
+        assert_eq!(longest, Nanoseconds::new(99_999_990));
+        assert_eq!(check_quantum(longest).ok().map(|quantum| in_whole_ticks(quantum, tick)), Some(longest));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::ExtError;
 use crate::outside::decider::Decider;
 use crate::outside::memory::Memory;
 use crate::outside::swap::Owned;
-use crate::outside::thread::{Done, Shared, run, run_everywhere};
+use crate::outside::thread::{Done, Shared, be_ordinary, run, run_everywhere};
 
 /// In this time the deciding thread ends, unless its policy hangs.
 const ENDS: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ fn decide(
     says_thread: &SyncSender<Result<i32, ExtError>>,
     takes_over: &Receiver<Arc<Memory>>,
 ) {
-    let number = run_everywhere().map(|()| gettid().as_raw_nonzero().get());
+    let number = be_ordinary().and_then(|()| run_everywhere()).map(|()| gettid().as_raw_nonzero().get());
     // An error means that the other side has given up.
     let _ = says_thread.send(number);
     if let Ok(memory) = takes_over.recv() {

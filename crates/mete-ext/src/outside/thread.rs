@@ -76,6 +76,17 @@ impl Shared {
     }
 }
 
+/// Makes this thread an ordinary one, whatever the one that started it is: the kernel's side lets only such threads wait until
+/// there is something to decide, and one in real time would spin.
+pub(crate) fn be_ordinary() -> Result<(), ExtError> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: thread 0 is the calling thread, and the parameter outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) } {
+        0 => Ok(()),
+        _ => Err(ExtError::Thread(std::io::Error::last_os_error())),
+    }
+}
+
 /// Lets this thread decide on any processor, now and when more of them are online.
 pub(crate) fn run_everywhere() -> Result<(), ExtError> {
     let failed = |error: rustix::io::Errno| ExtError::Thread(error.into());
