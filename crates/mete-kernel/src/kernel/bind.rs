@@ -107,6 +107,11 @@ impl Kernel {
     ///
     /// Needs the right to signal the tasks. From the first binding on, a program is attached to the creation
     /// of tasks, and from the first binding of a cgroup on, one to their movement.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such domain, thread, process or cgroup, its tasks may not be signalled, or the kernel takes no
+    /// such program.
     pub fn bind(&mut self, principal: &Principal, domain: DomainId) -> Result<(), KernelError> {
         check_domain(domain)?;
         self.follow_tasks()?;
@@ -122,6 +127,10 @@ impl Kernel {
     }
 
     /// Returns the tasks of a principal to the default domain, or to that of their cgroup.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such thread, process or cgroup, or its tasks may not be signalled.
     pub fn unbind(&mut self, principal: &Principal) -> Result<(), KernelError> {
         match principal {
             Principal::Cgroup(path) => self.unbind_cgroup(&Cgroup::open(path)?),

@@ -195,6 +195,7 @@ impl GroupVtrr {
         }
     }
 
+    /// The same for the member that has this place in the domain's queue.
     fn mark_at(&mut self, place: SlotPlace, domain: DomainIndex, busy: bool) {
         let (mut place, mut domain) = (Some(place), domain);
         while let Some(slot) = place.and_then(|place| self.store.get_mut(place)) {
