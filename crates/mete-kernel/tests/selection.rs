@@ -272,7 +272,7 @@ fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
     }
 }
 
-/// It leaves the processor in the domain in which it came.
+/// It leaves the processor in the domain in which it came. Other tests have children with other names at the same time.
 #[test]
 fn log_13_time_before_a_domain_is_left_and_come_back_to_is_charged() {
     let Some(mut kernel) = kernel("log_13_back") else { return };
@@ -281,18 +281,18 @@ fn log_13_time_before_a_domain_is_left_and_come_back_to_is_charged() {
     let mut child = Child::start(|gate| {
         let mut used = [0; 2];
         for _ in 0..200 {
-            for (used, (name, part)) in used.iter_mut().zip([("first", 200_000), ("second", 100_000)]) {
+            for (used, (name, part)) in used.iter_mut().zip([("outer", 200_000), ("inner", 100_000)]) {
                 rename(name.as_bytes());
                 let begin = clock_ns(ClockId::ThreadCPUTime);
                 spin(part);
                 *used += clock_ns(ClockId::ThreadCPUTime) - begin;
             }
-            rename(b"first");
+            rename(b"outer");
             std::thread::sleep(Duration::from_micros(200));
         }
         used.into_iter().for_each(|used| gate.tell(used));
     });
-    let rules = [rule(comm("first"), A), rule(comm("second"), B)];
+    let rules = [rule(comm("outer"), A), rule(comm("inner"), B)];
     kernel.select(&rules, None).unwrap();
     kernel.enable(&Characteristic::ServiceTime).unwrap();
     child.release();
