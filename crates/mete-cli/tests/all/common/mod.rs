@@ -381,7 +381,10 @@ impl Group {
 
     /// One that can have a weight.
     pub fn with_weight(name: &str) -> Option<Group> {
-        let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+        // Where another file system is mounted there, nothing is to be written into it.
+        if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
+            let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+        }
         Group::make_in(&["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"], name)
     }
 
