@@ -282,10 +282,7 @@ mod tests {
     fn names_that_are_too_long_are_visibly_short() {
         assert_eq!((shorten("abc", 3), shorten("abcd", 3)), ("abc".into(), "ab…".into()));
         let groups = ["/box/docker-0123456789ab01.scope", "/box/docker-0123456789ab02.scope"];
-        assert_eq!(
-            groups.map(|group| shorten(group, 12)),
-            ["…ab01.scope", "…ab02.scope"].map(|end| end.replace('…', "…9"))
-        );
+        assert_eq!(groups.map(|group| shorten(group, 12)), ["…9ab01.scope", "…9ab02.scope"]);
         assert_eq!(shorten("/a/b", 4), "/a/b");
     }
 

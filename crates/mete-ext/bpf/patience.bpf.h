@@ -24,7 +24,7 @@
  */
 #define LONG_WAIT_KERNEL 1
 
-/* How many may go ahead in a second that have waited for this number of seconds, if there were so many turns in the last one. */
+/* How many tasks that have waited for this number of seconds may go ahead in a second, by the turns of the last one. */
 static __always_inline __u64 most_hastened(__u32 waited, __u64 turns)
 {
 	return (waited >= TOO_LONG_WAIT ? turns : turns / HASTENED_PART) + HASTENED_LEAST;

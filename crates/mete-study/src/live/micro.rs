@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 
 use super::member::{FRAME_NS, FRAMES_A_READ, READ_NS, Role};
 use super::shares::{NICE, SHARES, wanted};
-use super::stage::{Means, OfMeans, Part, Run, has_sched_ext, median};
+use super::stage::{Means, OfMeans, Part, Run, available, median};
 use super::turns::{Turn, errors_ms, in_pieces, longest_wait_ms, repeated, turns};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
 
 const WFQ: Means = Means::Dispatcher("wfq");
 const VTRR: Means = Means::Dispatcher("vtrr");
-/// The last one needs sched_ext.
 const MEANS: [Means; 5] =
     [Means::Kernel, WFQ, VTRR, Means::Dispatcher("distributed-vtrr"), Means::Dealt(By::SchedExt, "vtrr")];
 /// The quanta of a scheduling cycle: one for each share.
@@ -50,14 +49,10 @@ impl Study for LiveMicro {
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let (rounds, time) = if options.is_quick { (1, 2) } else { (5, 8) };
         let time = Duration::from_secs(time);
-        let (without_ext, last) = MEANS.split_at(MEANS.len() - 1);
-        let all = if has_sched_ext() { &MEANS[..] } else { without_ext };
-        for means in last.iter().filter(|means| !all.contains(means)) {
-            report.rows.push(Row::new(means.name(), "", Err(Reason::new("this kernel has no sched_ext"))));
-        }
+        let all = available(&MEANS, report);
         let mut runs = |role| {
             let run = |means, progress: &dyn Progress| run(role, means, time, progress);
-            OfMeans::in_turns(all, rounds, report, progress, run)
+            OfMeans::in_turns(&all, rounds, report, progress, run)
         };
         let found = Found { hogs: runs(Role::Hog), encoders: runs(Role::Encoder) };
         report.rows.extend(found.hogs.iter().flat_map(rows_of_hogs));

@@ -129,9 +129,14 @@ pub(crate) struct Work {
     pub own_ns: u64,
 }
 
-/// Whether the kernel has sched_ext.
-pub(crate) fn has_sched_ext() -> bool {
-    std::path::Path::new("/sys/kernel/sched_ext").exists()
+/// Those of the means that this kernel has. The report says why the others are missing.
+pub(crate) fn available(all: &[Means], report: &mut Report) -> Vec<Means> {
+    let has_sched_ext = std::path::Path::new("/sys/kernel/sched_ext").exists();
+    let is_there = |means: &Means| has_sched_ext || !matches!(means, Means::Dealt(By::SchedExt, _));
+    let (there, missing): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_there);
+    let why = |means: Means| Row::new(means.name(), "", Err(Reason::new("this kernel has no sched_ext")));
+    report.rows.extend(missing.into_iter().map(why));
+    there
 }
 
 /// What schedules the members.

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use self::replayed::Recorder;
 use super::latency;
 use super::member::Role;
-use super::stage::{self, Means, Part, has_sched_ext, median};
+use super::stage::{self, Means, Part, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
-/// What rules live. The first ones need no sched_ext.
+/// What rules live.
 const MEANS: [Means; 5] = [
     Means::Dispatcher("distributed-vtrr"),
     Means::Dispatcher("group-vtrr"),
@@ -28,7 +28,6 @@ const MEANS: [Means; 5] = [
     Means::Dealt(By::SchedExt, "distributed-vtrr-kernel"),
     Means::Dealt(By::SchedExt, "group-vtrr"),
 ];
-const WITHOUT_EXT: usize = 2;
 /// How far a time from waking to running may be from the live one, and a share, in points.
 const MOST_APART: f64 = 0.1;
 const MOST_POINTS: f64 = 1.0;
@@ -102,10 +101,7 @@ impl Study for LiveWorlds {
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let (rounds, time) = if options.is_quick { (1, 6) } else { (5, 10) };
         let time = Duration::from_secs(time);
-        let all = if has_sched_ext() { &MEANS[..] } else { &MEANS[..WITHOUT_EXT] };
-        for means in &MEANS[all.len()..] {
-            report.rows.push(Row::new(means.name(), "", Err(Reason::new("this kernel has no sched_ext"))));
-        }
+        let all = available(&MEANS, report);
         let scenes = scenes();
         let cases = || scenes.iter().flat_map(|scene| all.iter().map(move |means| (scene, *means)));
         let mut found: Vec<_> =
