@@ -159,7 +159,6 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	struct processor *processor;
 	struct client *client;
 	__u64 now = bpf_ktime_get_ns();
-	int lost_it = 0;
 
 	if (at >= MOST_PROCESSORS)
 		return 0;
@@ -171,7 +170,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	} else if (is_rest(prev)) {
 		if (processor->since_ns)
 			processor->rest_ns += now - processor->since_ns;
-		lost_it = preempt || !prev_state;
+		processor->has_lost = preempt || !prev_state;
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
@@ -184,8 +183,12 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)
 		processor->client = number;
-	if (client && lost_it)
+	if (client && processor->has_lost)
 		rest_waits(at);
+	else if (client && processor->gives_way && is_rest(prev))
+		tell(SERVED, number, 0, at, now, 1);
+	if (client || next->prio >= MAX_RT_PRIO)
+		processor->has_lost = 0;
 	return 0;
 }
 

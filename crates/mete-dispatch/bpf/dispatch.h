@@ -22,6 +22,8 @@ enum what {
 	WAITED = 4,
 	/* The client has started a thread, in its own process or in a new one. */
 	BORN = 5,
+	/* A task that is no client has blocked where a client gives way, and left the row's processor to a client. */
+	SERVED = 6,
 };
 
 /* Whether a client wants the processor. */
@@ -58,6 +60,10 @@ struct processor {
 	__u32 client;
 	/* Whether the dispatcher knows already that another task waits here. */
 	__u32 is_told;
+	/* Whether a client has stepped back here because another task waits: then the dispatcher is told when one is served. */
+	__u32 gives_way;
+	/* Whether such a task has lost the processor, and only real-time tasks have had it since. */
+	__u32 has_lost;
 };
 
 struct row {
@@ -65,7 +71,7 @@ struct row {
 	enum what what;
 	/* The number of the client. */
 	__u32 number;
-	/* The thread's number: a client's number is given to another thread in time. WAITED has none. */
+	/* The thread's number: a client's number is given to another thread in time. WAITED and SERVED have none. */
 	__u32 thread;
 	__u32 processor;
 	/* The thread that was started, and the process that it belongs to; in rows of BORN. */

@@ -45,9 +45,9 @@ impl<T: Copy> Client<T> {
         }
         // From real time straight to SCHED_IDLE, a kernel may lose count of the weight of the thread's group,
         // and let other groups wait for minutes, also after the thread has its own class again:
-        // docs/limits.md.
+        // docs/limits.md. And it would keep there the slice of a thread that has stepped aside.
         if standing == Standing::Behind {
-            threads.stand(&self.thread, Standing::Among)?;
+            threads.stand(&self.thread, Standing::Own)?;
         }
         threads.stand(&self.thread, standing)?;
         self.standing = Some(standing);

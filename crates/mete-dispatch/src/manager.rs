@@ -191,6 +191,7 @@ impl<T: Threads> Manager<T> {
         let Row { number, time, .. } = row;
         match row.what {
             What::Waited => self.rest_waits(number, row.processor),
+            What::Served => self.rest_is_served(row.processor, time),
             // The number has another client meanwhile.
             _ if !self.is_of(number, row.thread) => {}
             What::Ended => self.end(number, time),
@@ -208,6 +209,14 @@ impl<T: Threads> Manager<T> {
             self.counts.waited += 1;
         }
         self.memory.ask_about_rest(processor);
+    }
+
+    /// The one for which a client has stepped back there needs the processor no more. If another one has been told of since, it
+    /// has another pause.
+    fn rest_is_served(&mut self, processor: usize, time: Nanoseconds) {
+        let pauses = self.slots.iter_mut().filter_map(|slot| slot.pause.as_mut());
+        let pauses = pauses.filter(|pause| pause.is_wanted && pause.place == processor);
+        pauses.for_each(|pause| pause.until = pause.until.min(time));
     }
 
     fn has_woken(&mut self, number: ClientId, time: Nanoseconds) {
@@ -305,7 +314,7 @@ impl<T: Threads> Manager<T> {
         if let Some(client) = self.clients.take(number) {
             self.policy.remove(number, now);
             // An error means that it has ended.
-            let _ = self.threads.stand(&client.thread, Standing::Among);
+            let _ = self.threads.stand(&client.thread, Standing::Own);
         }
         self.slots.iter_mut().filter(|slot| slot.held == Some(number)).for_each(|slot| slot.held = None);
     }
@@ -407,22 +416,29 @@ impl<T: Threads> Manager<T> {
         let slot = &mut self.slots[at];
         let Some(chosen) = slot.chosen else {
             slot.rest.pass(now, false);
-            slot.pause = None;
-            return;
+            return self.end_pause(at);
         };
         slot.rest.pass(now, slot.pause.is_none());
         match slot.pause {
             Some(pause) if pause.until > now => return,
-            Some(pause) => {
-                slot.pause = None;
-                slot.rest.resume(self.memory.rest(pause.place));
-                self.memory.ask_about_rest(pause.place);
-            }
-            None => {}
+            _ => self.end_pause(at),
         }
+        let slot = &mut self.slots[at];
         let place = self.memory.place(chosen.client);
         let pause = slot.rest.pause(self.memory.rest(place));
-        slot.pause = pause.map(|pause| Pause { until: now.saturating_add(pause), place });
+        slot.pause =
+            pause.map(|(length, is_wanted)| Pause { until: now.saturating_add(length), place, is_wanted });
+        if slot.pause.is_some_and(|pause| pause.is_wanted) {
+            self.memory.give_way(place, true);
+        }
+    }
+
+    fn end_pause(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        let Some(pause) = slot.pause.take() else { return };
+        slot.rest.resume(self.memory.rest(pause.place));
+        self.memory.give_way(pause.place, false);
+        self.memory.ask_about_rest(pause.place);
     }
 
     /// Has all clients stand where they belong.
@@ -430,7 +446,11 @@ impl<T: Threads> Manager<T> {
         for at in 0..self.slots.len() {
             let Slot { chosen, held, pause, .. } = self.slots[at];
             let Some(Chosen { client, .. }) = chosen else { continue };
-            let standing = if pause.is_some() { Standing::Among } else { Standing::Front };
+            let standing = match pause {
+                None => Standing::Front,
+                Some(Pause { is_wanted: false, .. }) => Standing::Aside,
+                Some(Pause { is_wanted: true, .. }) => Standing::After,
+            };
             self.have_stand(client, standing, now);
             if held != Some(client) {
                 self.slots[at].held = Some(client);
@@ -479,7 +499,7 @@ impl<T: Threads> Manager<T> {
         self.counts.refused += u64::from(!client.is_refused);
         client.is_refused = true;
         // An error is of no consequence: as a rule it stands there.
-        let _ = client.stand(&mut self.threads, Standing::Among);
+        let _ = client.stand(&mut self.threads, Standing::Own);
         if !self.has_stood {
             let thread = T::number(&client.thread);
             self.error.get_or_insert(DispatchError::Refused { thread, source });

@@ -30,6 +30,8 @@ mirror!(Processor of types::processor {
     since_ns: AtomicU64,
     client: AtomicU32,
     is_told: AtomicU32,
+    gives_way: AtomicU32,
+    end: AtomicU32 as unused,
 });
 
 const _: () = assert!(offset_of!(types::bss, lost) == 0);
@@ -126,6 +128,12 @@ impl Memory {
         self.processors().iter().for_each(|it| it.is_told.store(0, Ordering::Relaxed));
     }
 
+    /// Has the programs tell at once, or not any more, when a task on a processor that is no client has blocked.
+    pub fn give_way(&self, processor: usize, gives_way: bool) {
+        let told = self.processors().get(processor).map(|it| &it.gives_way);
+        told.into_iter().for_each(|told| told.store(gives_way.into(), Ordering::Relaxed));
+    }
+
     /// How many rows were lost.
     pub fn lost(&self) -> u64 {
         self.0.lost.all()[0].load(Ordering::Relaxed)
@@ -157,6 +165,8 @@ pub(crate) enum What {
     Ended,
     /// A task that is no client waits behind a client.
     Waited,
+    /// A task that is no client has blocked where a client gives way, and another client runs.
+    Served,
     /// The client has started a thread.
     Born(Birth),
 }
@@ -184,6 +194,7 @@ impl Row {
             types::what::BLOCKED => What::Blocked,
             types::what::ENDED => What::Ended,
             types::what::WAITED => What::Waited,
+            types::what::SERVED => What::Served,
             types::what::BORN => What::Born(Birth { parent: thread, thread: born, process }),
             _ => return None,
         };

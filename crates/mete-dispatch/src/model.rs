@@ -58,9 +58,8 @@ impl Threads for ModelThreads {
             return Err(Errno::PERM);
         }
         let before = kernel.standing.insert(*thread, standing);
-        let is_direct = (before, standing) == (Some(Standing::Front), Standing::Behind);
         assert!(
-            !is_direct,
+            standing != Standing::Behind || before == Some(Standing::Own),
             "a kernel may lose count of a group whose thread goes from the front straight to behind"
         );
         Ok(())
@@ -236,7 +235,7 @@ impl Machine {
                 self.memory.charge_rest(at, STEP);
             }
         }
-        for standing in [Standing::Among, Standing::Behind] {
+        for standing in [Standing::Aside, Standing::After, Standing::Own, Standing::Behind] {
             for client in self.standing(standing) {
                 if let Some(at) = free.pop_first() {
                     self.charge(client, at);
@@ -300,6 +299,21 @@ fn a_task_that_waits_behind_a_client_runs_soon_though_the_kernel_asks_for_no_pau
         assert_eq!(machine.wanted[last], 0, "on {processors}, {:?}", machine.counts());
         assert!(machine.counts().waited > 0);
     }
+}
+
+#[test]
+fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
+    let mut machine = Machine::new(1, &[100], tenth());
+    machine.pass(100 * MS).unwrap();
+    machine.wanted[0] = 2 * STEP;
+    while machine.wanted[0] > 0 {
+        machine.pass(STEP).unwrap();
+    }
+    // What was saved would last for some milliseconds.
+    assert_eq!(machine.standing(Standing::After), [0]);
+    machine.tell(What::Served, 0, 0);
+    machine.pass(STEP).unwrap();
+    assert_eq!(machine.standing(Standing::Front), [0], "{:?}", machine.counts());
 }
 
 #[test]
@@ -374,7 +388,7 @@ fn a_number_that_is_given_again_has_the_share_of_its_new_domain_and_its_former_h
     machine.pass(100 * MS).unwrap();
     machine.leaves(0);
     machine.pass(STEP).unwrap();
-    assert_eq!(machine.kernel.borrow().standing[&FIRST], Standing::Among);
+    assert_eq!(machine.kernel.borrow().standing[&FIRST], Standing::Own);
     machine.comes_again(0, 2);
     let before = machine.used();
     machine.pass(800 * MS).unwrap();
@@ -445,9 +459,9 @@ fn after_an_absence_all_clients_are_put_where_they_belong() {
     machine.pass(50 * MS).unwrap();
     // While it was stopped, others gave all threads their own classes.
     machine.now += 500 * MS;
-    machine.kernel.borrow_mut().standing.values_mut().for_each(|standing| *standing = Standing::Among);
+    machine.kernel.borrow_mut().standing.values_mut().for_each(|standing| *standing = Standing::Own);
     machine.pass(MS).unwrap();
-    assert_eq!((machine.standing(Standing::Among).len(), machine.counts().absences), (0, 1));
+    assert_eq!((machine.standing(Standing::Own).len(), machine.counts().absences), (0, 1));
 }
 
 #[test]
@@ -467,7 +481,7 @@ fn a_client_that_may_not_be_put_in_front_is_one_no_longer_and_the_others_go_on()
     machine.pass(10 * MS).unwrap();
     machine.kernel.borrow_mut().refused = Some(machine.threads[1]);
     machine.pass(100 * MS).unwrap();
-    assert_eq!((machine.counts().refused, machine.standing(Standing::Among)), (1, vec![1]));
+    assert_eq!((machine.counts().refused, machine.standing(Standing::Own)), (1, vec![1]));
     let used = |machine: &mut Machine| {
         let before = machine.used();
         machine.pass(3000 * MS).unwrap();

@@ -10,8 +10,8 @@ use std::fs;
 
 use mete_policy::Nanoseconds;
 
-/// What is saved of the rest's share while it needs nothing.
-const MOST_SAVED: Nanoseconds = Nanoseconds::from_millis(10);
+/// What is saved of the rest's share while it needs nothing, and what it may owe, in nanoseconds.
+const MOST_SAVED: i64 = 10_000_000;
 /// The least time for which a client steps back.
 const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
 const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
@@ -21,6 +21,9 @@ const OWED_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
 const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
 /// By how much more than the kernel asks for a client steps back.
 const MARGIN_PERMILLE: u64 = 15;
+/// In this number of pauses, one after another, one that waits may get nothing. Then it is not taken to wait any more: it may
+/// have gone to another processor.
+const MOST_IN_VAIN: u32 = 16;
 const PERMILLE: u64 = 1000;
 /// In this unit, the smallest share beside the largest ones is not nothing.
 pub(crate) const PPM: u64 = 1_000_000;
@@ -32,15 +35,19 @@ pub(crate) struct Rest {
     share_ppm: u64,
     /// Of each thousand nanoseconds in front, how many a client must step back for.
     owed_permille: u64,
-    /// What they may have now.
-    saved: Nanoseconds,
+    /// What they may have now; less than nothing if they had more in pauses that only the kernel asked for. In nanoseconds.
+    saved: i64,
     /// For how long a client has to step back.
     owed: Nanoseconds,
     counted: Nanoseconds,
     /// What they had when a client stepped back, and for how long it did.
     had: Nanoseconds,
-    pause: Nanoseconds,
+    /// Whether a client has stepped back, and whether it did because one of them waited.
+    gives_way: bool,
+    was_wanted: bool,
     waits: bool,
+    /// The last pauses of those that were asked for in which they had nothing.
+    in_vain: u32,
 }
 
 impl Rest {
@@ -53,8 +60,10 @@ impl Rest {
             owed: Nanoseconds::ZERO,
             counted: now,
             had: Nanoseconds::ZERO,
-            pause: Nanoseconds::ZERO,
+            gives_way: false,
+            was_wanted: false,
             waits: false,
+            in_vain: 0,
         }
     }
 
@@ -66,14 +75,16 @@ impl Rest {
     /// One of them waits.
     pub fn wait(&mut self) {
         self.waits = true;
+        // While a client has stepped back, it may have the processor already.
+        self.in_vain = if self.gives_way { MOST_IN_VAIN } else { 0 };
     }
 
     /// Time has passed, in which a client was in front or not.
     pub fn pass(&mut self, now: Nanoseconds, in_front: bool) {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
-        let saved = Nanoseconds::new(passed.get().saturating_mul(self.share_ppm) / PPM);
-        self.saved = self.saved.saturating_add(saved).min(MOST_SAVED);
+        let saved = passed.get().saturating_mul(self.share_ppm) / PPM;
+        self.saved = self.saved.saturating_add_unsigned(saved).min(MOST_SAVED);
         self.owed = match in_front {
             true => self
                 .owed
@@ -82,26 +93,36 @@ impl Rest {
         };
     }
 
-    /// How long the client steps back now; `None` if it need not. `had` is what they had until now.
-    pub fn pause(&mut self, had: Nanoseconds) -> Option<Nanoseconds> {
-        let wanted = if self.waits && self.saved >= LEAST_PAUSE { self.saved } else { Nanoseconds::ZERO };
+    /// How long the client steps back now, and whether one of them waits for that; `None` if it need not. `had` is what they
+    /// had until now.
+    pub fn pause(&mut self, had: Nanoseconds) -> Option<(Nanoseconds, bool)> {
+        let saved = self.saved();
+        let wanted = if self.waits && saved >= LEAST_PAUSE { saved } else { Nanoseconds::ZERO };
         let owed = if self.owed >= OWED_PAUSE { self.owed } else { Nanoseconds::ZERO };
         let pause = wanted.max(owed).min(MOST_PAUSE);
-        (self.had, self.pause) = (had, pause);
         if pause.is_zero() {
             return None;
         }
+        (self.had, self.gives_way, self.was_wanted) = (had, true, !wanted.is_zero());
         // Those that wait now have the pause. What is told in it is of others.
-        self.waits = false;
-        Some(pause)
+        self.waits &= !self.was_wanted;
+        Some((pause, self.was_wanted))
     }
 
     /// The client goes to the front again. `had` is what they had until now.
     pub fn resume(&mut self, had: Nanoseconds) {
         let used = had.saturating_sub(self.had);
-        self.saved = self.saved.saturating_sub(used);
-        // If they used the pause, others may wait that could not run in it. Nothing tells of those.
-        self.waits |= used.saturating_mul(2) >= self.pause;
+        self.saved = self.saved.saturating_sub_unsigned(used.get()).max(-MOST_SAVED);
+        self.gives_way = false;
+        // The kernel may have found the one that waits not entitled yet, beside the client and those behind it.
+        if self.was_wanted && used.is_zero() && self.in_vain < MOST_IN_VAIN {
+            self.in_vain += 1;
+            self.waits = true;
+        }
+    }
+
+    fn saved(&self) -> Nanoseconds {
+        Nanoseconds::new(self.saved.max(0).unsigned_abs())
     }
 
     /// How long it takes about until a client has to step back; long enough that the account grows meanwhile.
@@ -110,7 +131,8 @@ impl Rest {
             lacks.get().saturating_mul(of).checked_div(part).map_or(Nanoseconds::MAX, Nanoseconds::new)
         };
         let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille, PERMILLE);
-        let saved = until(LEAST_PAUSE.saturating_sub(self.saved), self.share_ppm, PPM);
+        let lacks = LEAST_PAUSE.get().cast_signed().saturating_sub(self.saved).max(0);
+        let saved = until(Nanoseconds::new(lacks.unsigned_abs()), self.share_ppm, PPM);
         if self.waits { owed.min(saved).max(SHORTEST) } else { owed.max(SHORTEST) }
     }
 }
@@ -152,12 +174,29 @@ mod tests {
         while now < 10_000 * MS {
             rest.wait();
             rest.pass(Nanoseconds::new(now), true);
-            if let Some(pause) = rest.pause(Nanoseconds::new(had)) {
+            if let Some((pause, _)) = rest.pause(Nanoseconds::new(had)) {
                 (now, had) = (now + pause.get(), had + pause.get());
                 rest.pass(Nanoseconds::new(now), false);
                 rest.resume(Nanoseconds::new(had));
             }
             now += MS / 10;
+        }
+        let percent = 100.0 * had as f64 / now as f64;
+        assert!((9.8..10.3).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn what_the_rest_has_because_the_kernel_asks_for_it_is_of_its_share() {
+        let (mut rest, mut now, mut had) = (rest(100, 65), 0, 0);
+        while now < 10_000 * MS {
+            rest.wait();
+            rest.pass(Nanoseconds::new(now), true);
+            if let Some((pause, _)) = rest.pause(Nanoseconds::new(had)) {
+                (now, had) = (now + pause.get(), had + pause.get());
+                rest.pass(Nanoseconds::new(now), false);
+                rest.resume(Nanoseconds::new(had));
+            }
+            now += rest.next().get().min(MS / 10);
         }
         let percent = 100.0 * had as f64 / now as f64;
         assert!((9.8..10.3).contains(&percent), "{percent}");
@@ -178,7 +217,7 @@ mod tests {
         let (mut rest, mut now, mut back) = (rest(100, 65), 0, 0);
         while now < 10_000 * MS {
             rest.pass(Nanoseconds::new(now), true);
-            if let Some(pause) = rest.pause(Nanoseconds::ZERO) {
+            if let Some((pause, _)) = rest.pause(Nanoseconds::ZERO) {
                 (now, back) = (now + pause.get(), back + pause.get());
                 rest.pass(Nanoseconds::new(now), false);
                 rest.resume(Nanoseconds::ZERO);
@@ -195,6 +234,26 @@ mod tests {
         rest.pass(Nanoseconds::from_secs(1), true);
         assert_eq!(rest.pause(Nanoseconds::ZERO), None);
         rest.wait();
-        assert_eq!(rest.pause(Nanoseconds::ZERO), Some(MOST_PAUSE));
+        assert_eq!(rest.pause(Nanoseconds::ZERO), Some((MOST_PAUSE, true)));
+    }
+
+    #[test]
+    fn one_that_had_nothing_in_a_pause_waits_still_and_not_for_ever() {
+        let mut rest = rest(100, 0);
+        rest.wait();
+        let mut pauses = 0;
+        while rest.pause(Nanoseconds::ZERO).is_some() {
+            pauses += 1;
+            rest.resume(Nanoseconds::ZERO);
+        }
+        assert_eq!(pauses, 1 + MOST_IN_VAIN);
+        // The next one is believed as much.
+        rest.wait();
+        assert!(rest.pause(Nanoseconds::ZERO).is_some());
+        rest.resume(Nanoseconds::ZERO);
+        assert!(rest.pause(Nanoseconds::ZERO).is_some());
+        // It needs little, and has it.
+        rest.resume(Nanoseconds::from_micros(50));
+        assert_eq!(rest.pause(Nanoseconds::from_micros(50)), None);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Pause {
     pub until: Nanoseconds,
     /// Where they run meanwhile.
     pub place: usize,
+    /// One of them waits. Otherwise only the kernel asks for it.
+    pub is_wanted: bool,
 }
 
 /// The client that the policy has named for the processor, and for how long.

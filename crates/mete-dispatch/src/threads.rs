@@ -12,8 +12,13 @@ use rustix::io::Errno;
 pub(crate) enum Standing {
     /// Before them: it has the processor.
     Front,
-    /// Among them: it has the processor, and has stepped back for others.
-    Among,
+    /// Among them, for a moment: it has the processor, and has stepped back. None of them is known to wait, and it is to run
+    /// before those that are behind.
+    Aside,
+    /// Among them, for a moment. One of them waits, and is to run before it.
+    After,
+    /// Where its owner put it.
+    Own,
     /// Behind them.
     Behind,
 }
@@ -62,7 +67,9 @@ impl Threads for KernelThreads {
     fn stand(&mut self, thread: &Adopted, standing: Standing) -> Result<(), Errno> {
         match standing {
             Standing::Front => thread.put_in_front(),
-            Standing::Among => thread.release(),
+            Standing::Aside => thread.step_aside(),
+            Standing::After => thread.let_others_go_first(),
+            Standing::Own => thread.release(),
             Standing::Behind => thread.put_behind(),
         }
     }

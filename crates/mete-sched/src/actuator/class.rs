@@ -36,6 +36,9 @@ const SIZE: u32 = size_of::<Attributes>() as u32;
 const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
 const FIFO: u32 = libc::SCHED_FIFO as u32;
 const IDLE: u32 = libc::SCHED_IDLE as u32;
+/// A twelfth of the ordinary weight, where idle threads have a 340th. Not 10, which `nice` gives: a thread
+/// that has it is taken for one that has it from here.
+const NICE_AFTER: i32 = 11;
 
 impl Class {
     /// Real time, first in, first out. What the thread starts is ordinary.
@@ -54,6 +57,13 @@ impl Class {
         Class { policy: IDLE, priority: 0, nice: self.nice, is_reset_on_fork: false }
     }
 
+    /// Ordinary, with a nice value that has almost all others of its kind go first, and itself before those that are
+    /// [behind](Class::behind). Where it is that nice or idle already, it stays as it is.
+    pub fn after(self) -> Class {
+        let is_idle = self.policy == IDLE;
+        Class { nice: if is_idle { self.nice } else { self.nice.max(NICE_AFTER) }, ..self }
+    }
+
     /// Whether a thread of this class competes with ordinary ones (`SCHED_OTHER`, `SCHED_BATCH`,
     /// `SCHED_IDLE`).
     pub const fn is_ordinary(self) -> bool {
@@ -66,12 +76,7 @@ impl Class {
     ///
     /// The kernel's answer; `ESRCH` if the thread has ended.
     pub fn of_thread(thread: u32) -> Result<Class, Errno> {
-        let thread = number(thread)?.as_raw_nonzero().get();
-        let mut found = Attributes::default();
-        // SAFETY: the kernel writes at most SIZE bytes, which the attributes have, and they live through the
-        // call.
-        let done = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, SIZE, 0) };
-        answer(done)?;
+        let found = Attributes::of_thread(thread)?;
         Ok(Class {
             policy: found.policy,
             priority: found.priority,
@@ -87,6 +92,16 @@ impl Class {
     ///
     /// The kernel's answer; `ESRCH` if the thread has ended.
     pub fn give_to(&self, thread: u32) -> Result<(), Errno> {
+        self.give_with_slice(thread, 0)
+    }
+
+    /// Gives a thread this class and a slice of its own, in nanoseconds, which an ordinary one (`SCHED_OTHER`,
+    /// `SCHED_BATCH`) keeps when it is put [behind](Class::behind). Before Linux 6.12 it has no effect.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn give_with_slice(&self, thread: u32, slice_ns: u64) -> Result<(), Errno> {
         let thread = number(thread)?.as_raw_nonzero().get();
         let told = Attributes {
             size: SIZE,
@@ -94,10 +109,22 @@ impl Class {
             flags: if self.is_reset_on_fork { RESET_ON_FORK } else { 0 },
             nice: self.nice,
             priority: self.priority,
+            runtime: slice_ns,
             ..Attributes::default()
         };
         // SAFETY: the kernel reads SIZE bytes, which the attributes have, and they live through the call.
         answer(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const told, 0) })
+    }
+}
+
+impl Attributes {
+    fn of_thread(thread: u32) -> Result<Attributes, Errno> {
+        let thread = number(thread)?.as_raw_nonzero().get();
+        let mut found = Attributes::default();
+        // SAFETY: the kernel writes at most SIZE bytes, which the attributes have, and they live through the
+        // call.
+        answer(unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, SIZE, 0) })?;
+        Ok(found)
     }
 }
 
@@ -183,6 +210,35 @@ mod tests {
         });
         let (before, after) = after.join().unwrap();
         assert_eq!((after, after.nice), (before.behind(), 5));
+    }
+
+    #[test]
+    fn a_slice_that_a_thread_is_given_stays_with_it_behind_and_no_longer() {
+        const SLICE_NS: u64 = 100_000_000;
+        let slices = std::thread::spawn(|| {
+            let thread = crate::domains::process::own_thread();
+            let slice = || Attributes::of_thread(thread).unwrap().runtime;
+            let own = Class::of_thread(thread).unwrap();
+            let before = slice();
+            own.give_with_slice(thread, SLICE_NS).unwrap();
+            own.behind().give_to(thread).unwrap();
+            let behind = slice();
+            // Not every user may have a thread come back from behind.
+            (own.give_to(thread).is_ok(), before, behind, slice())
+        });
+        let (is_back, before, behind, after) = slices.join().unwrap();
+        if before == 0 {
+            return println!("SKIPPED: before Linux 6.12 the slices of threads are all alike");
+        }
+        assert_eq!(behind, SLICE_NS);
+        assert!(!is_back || after == before, "{after} ns, {before} before");
+    }
+
+    #[test]
+    fn a_thread_that_is_to_run_after_others_is_no_nicer_than_it_has_to_be() {
+        let nice = |class: Class| class.after().nice;
+        assert_eq!([-5, 0, 11, 19].map(|value| nice(Class::ordinary(value))), [11, 11, 11, 19]);
+        assert_eq!(Class::ordinary(3).behind().after(), Class::ordinary(3).behind());
     }
 
     #[test]

@@ -17,9 +17,10 @@ use crate::domains::process::{Process, own_thread, ticks_since_boot};
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
 classes: a thread in front runs whenever it can, before all ordinary threads (SCHED_FIFO); one behind runs when no \
-other wants the processor (SCHED_IDLE). Processes that a thread in front starts are ordinary, with a nice value of 0; \
-those that a thread behind starts are behind until a program that puts classes back finds them: one whose starter has \
-ended may stay behind. Each thread's own class is put back at the end, also after a crash or \
+other wants the processor (SCHED_IDLE). One that lets others go first has a nice value of 11 meanwhile. Processes \
+that a thread in front starts are ordinary, with a nice value of 0; those that a thread behind starts are behind, and \
+those of one that lets others go first have its nice value, until a program that puts classes back finds them: one \
+whose starter has ended may stay so. Each thread's own class is put back at the end, also after a crash or \
 kill -9, unless another program has changed it meanwhile; if the two processes that do this are killed at the same \
 moment, the next start of this program by the same user does. Threads that are in real time already are left alone.";
 
@@ -29,6 +30,9 @@ pub struct Classes {
     undoing: Undoing<ThreadLedger<Class>>,
     front: Class,
 }
+
+/// The shortest slice that the kernel gives.
+const SHORTEST_SLICE_NS: u64 = 100_000;
 
 /// A thread whose class may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +94,7 @@ impl Classes {
         let Some((start, own)) = self.own(process, thread, domain) else { return Ok(None) };
         self.undoing.be_watched()?;
         // Its own class, too: a thread that has it was not changed by another program.
-        for told in [own.behind(), self.front, own] {
+        for told in [own.behind(), own.after(), self.front, own] {
             self.undoing.note(ThreadRecord {
                 pid: process.pid,
                 thread,
@@ -137,6 +141,25 @@ impl Adopted {
     /// The kernel's answer; `ESRCH` if the thread has ended.
     pub fn put_behind(&self) -> Result<(), Errno> {
         self.own.behind().give_to(self.thread)
+    }
+
+    /// Gives the thread its own class, and the shortest slice: among ordinary threads, it has the earliest deadline. Linux
+    /// 6.12 and later; before, it has only its class.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn step_aside(&self) -> Result<(), Errno> {
+        self.own.give_with_slice(self.thread, SHORTEST_SLICE_NS)
+    }
+
+    /// Has almost all ordinary threads go first.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn let_others_go_first(&self) -> Result<(), Errno> {
+        self.own.after().give_to(self.thread)
     }
 
     /// Gives the thread its own class.
