@@ -35,18 +35,18 @@ pub(crate) struct Rest {
     share_ppm: u64,
     /// Of each thousand nanoseconds in front, how many a client must step back for.
     owed_permille: u64,
-    /// What they may have now; less than nothing if they had more in pauses that only the kernel asked for. In nanoseconds.
+    /// What they may have now, in nanoseconds; less than nothing if they had more in pauses that only the kernel asked for.
     saved: i64,
     /// For how long a client has to step back.
     owed: Nanoseconds,
     counted: Nanoseconds,
-    /// What they had when a client stepped back, and for how long it did.
+    /// What they had when a client stepped back.
     had: Nanoseconds,
     /// Whether a client has stepped back, and whether it did because one of them waited.
     gives_way: bool,
     was_wanted: bool,
     waits: bool,
-    /// The last pauses of those that were asked for in which they had nothing.
+    /// How many pauses, one after another, were for their sake and gave them nothing.
     in_vain: u32,
 }
 
