@@ -122,19 +122,31 @@ static __always_inline int is_rest(struct task_struct *task)
 	return task->prio >= MAX_RT_PRIO && task->policy != SCHED_IDLE && task->pid;
 }
 
-/* A task that is no client has become able to run on a processor, or has lost it. */
-static __always_inline void rest_waits(__u32 at)
+/* A task that is no client waits where this client runs. Whether the dispatcher knows. */
+static __always_inline int rest_waits(struct processor *processor, __u32 at)
+{
+	__u32 number = processor->client;
+
+	if (number >= MOST_CLIENTS || !clients[number & (MOST_CLIENTS - 1)].is_chosen)
+		return 0;
+	if (!processor->is_told)
+		processor->is_told = tell(WAITED, number, 0, at, bpf_ktime_get_ns(), 1);
+	return processor->is_told;
+}
+
+/* A task that is no client has become able to run on a processor. */
+static __always_inline void rest_woke(__u32 at)
 {
 	struct processor *processor;
-	__u32 number;
 
 	if (at >= MOST_PROCESSORS)
 		return;
 	processor = &processors[at];
-	number = processor->client;
-	if (number >= MOST_CLIENTS || !clients[number & (MOST_CLIENTS - 1)].is_chosen || processor->is_told)
-		return;
-	processor->is_told = tell(WAITED, number, 0, at, bpf_ktime_get_ns(), 1);
+	/* It may have to wait when the one that runs has blocked. */
+	if (processor->has_rest)
+		processor->is_left = 1;
+	else
+		rest_waits(processor, at);
 }
 
 /*
@@ -159,6 +171,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	struct processor *processor;
 	struct client *client;
 	__u64 now = bpf_ktime_get_ns();
+	int is_served = 0;
 
 	if (at >= MOST_PROCESSORS)
 		return 0;
@@ -170,11 +183,14 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	} else if (is_rest(prev)) {
 		if (processor->since_ns)
 			processor->rest_ns += now - processor->since_ns;
-		processor->has_lost = preempt || !prev_state;
+		is_served = !preempt && prev_state;
+		if (!is_served)
+			processor->is_left = 1;
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
 	client = client_of(next->pid, &number);
+	processor->has_rest = !client && is_rest(next);
 	if (client) {
 		client->processor = at;
 		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
@@ -183,12 +199,13 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)
 		processor->client = number;
-	if (client && processor->has_lost)
-		rest_waits(at);
-	else if (client && processor->gives_way && is_rest(prev))
-		tell(SERVED, number, 0, at, now, 1);
-	if (client || next->prio >= MAX_RT_PRIO)
-		processor->has_lost = 0;
+	if (client && processor->is_left)
+		processor->is_left = !rest_waits(processor, at);
+	else if (is_served && processor->gives_way)
+		tell(SERVED, number, 0, at, now, client != 0);
+	/* When one has blocked, the one that has waited has the processor now; and beside an idle one, none waits. */
+	if (is_served && processor->has_rest || !next->pid)
+		processor->is_left = 0;
 	return 0;
 }
 
@@ -202,7 +219,7 @@ static __always_inline int woke(struct task_struct *task)
 		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
 		tell(WOKE, number, task->pid, task->thread_info.cpu, bpf_ktime_get_ns(), 1);
 	} else if (is_rest(task)) {
-		rest_waits(task->thread_info.cpu);
+		rest_woke(task->thread_info.cpu);
 	}
 	return 0;
 }

@@ -22,7 +22,7 @@ enum what {
 	WAITED = 4,
 	/* The client has started a thread, in its own process or in a new one. */
 	BORN = 5,
-	/* A task that is no client has blocked where a client gives way, and left the row's processor to a client. */
+	/* A task that is no client has blocked on the row's processor, where a client gives way. */
 	SERVED = 6,
 };
 
@@ -62,14 +62,17 @@ struct processor {
 	__u32 is_told;
 	/* Whether a client has stepped back here because another task waits: then the dispatcher is told when one is served. */
 	__u32 gives_way;
-	/* Whether such a task has lost the processor, and only real-time tasks have had it since. */
-	__u32 has_lost;
+	/* Whether an ordinary task that is no client has the processor. */
+	__u32 has_rest;
+	/* Whether such a task waits of which the dispatcher is not told: it has lost the processor, or another one had it. */
+	__u32 is_left;
+	__u32 unused;
 };
 
 struct row {
 	__u64 time_ns;
 	enum what what;
-	/* The number of the client. */
+	/* The number of the client; in rows of SERVED, of the one that runs now, if one does. */
 	__u32 number;
 	/* The thread's number: a client's number is given to another thread in time. WAITED and SERVED have none. */
 	__u32 thread;

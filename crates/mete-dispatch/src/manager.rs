@@ -25,8 +25,8 @@ use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
-use crate::rest::Rest;
-use crate::slot::{Chosen, Pause, Slot};
+use crate::rest::{LEAST_PAUSE, Rest};
+use crate::slot::{Chosen, Pause, Slot, Why};
 use crate::threads::{Standing, Threads};
 
 /// How long the manager sleeps at most.
@@ -190,7 +190,7 @@ impl<T: Threads> Manager<T> {
     fn see(&mut self, row: Row) {
         let Row { number, time, .. } = row;
         match row.what {
-            What::Waited => self.rest_waits(number, row.processor),
+            What::Waited => self.rest_waits(number, row.processor, time),
             What::Served => self.rest_is_served(row.processor, time),
             // The number has another client meanwhile.
             _ if !self.is_of(number, row.thread) => {}
@@ -201,22 +201,37 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// A task that is no client waits behind this one. If the client is chosen no more, it waits behind
-    /// another one by now, which is told again.
-    fn rest_waits(&mut self, number: ClientId, processor: usize) {
-        if let Some(slot) = self.slot_of(number) {
-            self.slots[slot].rest.wait();
+    /// A task that is no client waits behind this one. The client may have been stopped since: then the task waits for what is
+    /// chosen in its place.
+    fn rest_waits(&mut self, number: ClientId, processor: usize, time: Nanoseconds) {
+        let held = |slot: &Slot| slot.held == Some(number);
+        if let Some(slot) = self.slot_of(number).or_else(|| self.slots.iter().position(held)) {
+            let slot = &mut self.slots[slot];
+            slot.rest.wait();
             self.counts.waited += 1;
+            // It need not wait for the end of a step back in which the client is to run.
+            if slot.rest.has_saved()
+                && let Some(pause) = slot.pause.as_mut().filter(|pause| pause.why == Why::Owed)
+            {
+                pause.until = pause.until.min(time);
+            }
         }
         self.memory.ask_about_rest(processor);
     }
 
-    /// The one for which a client has stepped back there needs the processor no more. If another one has been told of since, it
-    /// has another pause.
+    /// One for which a client has stepped back there needs the processor no more.
     fn rest_is_served(&mut self, processor: usize, time: Nanoseconds) {
         let pauses = self.slots.iter_mut().filter_map(|slot| slot.pause.as_mut());
-        let pauses = pauses.filter(|pause| pause.is_wanted && pause.place == processor);
-        pauses.for_each(|pause| pause.until = pause.until.min(time));
+        for pause in pauses.filter(|pause| pause.place == processor) {
+            pause.why = match pause.why {
+                Why::Wanted(waiting) if waiting > 1 => Why::Wanted(waiting - 1),
+                Why::Wanted(_) => {
+                    pause.until = pause.until.min(time).max(pause.least);
+                    Why::Served
+                }
+                why => why,
+            };
+        }
     }
 
     fn has_woken(&mut self, number: ClientId, time: Nanoseconds) {
@@ -414,29 +429,28 @@ impl<T: Threads> Manager<T> {
     /// Has the client of a slot step back for those that are no clients, or come to the front again.
     fn pause(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
+        slot.rest.pass(now, slot.chosen.is_some() && slot.pause.is_none());
         let Some(chosen) = slot.chosen else {
-            slot.rest.pass(now, false);
-            return self.end_pause(at);
+            self.end_pause(at, now);
+            // What waits has the processor.
+            return self.slots[at].rest.forget();
         };
-        slot.rest.pass(now, slot.pause.is_none());
         match slot.pause {
             Some(pause) if pause.until > now => return,
-            _ => self.end_pause(at),
+            _ => self.end_pause(at, now),
         }
-        let slot = &mut self.slots[at];
         let place = self.memory.place(chosen.client);
-        let pause = slot.rest.pause(self.memory.rest(place));
-        slot.pause =
-            pause.map(|(length, is_wanted)| Pause { until: now.saturating_add(length), place, is_wanted });
-        if slot.pause.is_some_and(|pause| pause.is_wanted) {
-            self.memory.give_way(place, true);
-        }
+        let Some((length, waiting)) = self.slots[at].rest.pause(self.memory.rest(place, now)) else { return };
+        let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
+        self.memory.give_way(place, waiting > 0);
+        let (least, until) = (now.saturating_add(LEAST_PAUSE), now.saturating_add(length));
+        self.slots[at].pause = Some(Pause { least, until, place, why });
     }
 
-    fn end_pause(&mut self, at: usize) {
+    fn end_pause(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
         let Some(pause) = slot.pause.take() else { return };
-        slot.rest.resume(self.memory.rest(pause.place));
+        slot.rest.resume(self.memory.rest(pause.place, now));
         self.memory.give_way(pause.place, false);
         self.memory.ask_about_rest(pause.place);
     }
@@ -446,10 +460,10 @@ impl<T: Threads> Manager<T> {
         for at in 0..self.slots.len() {
             let Slot { chosen, held, pause, .. } = self.slots[at];
             let Some(Chosen { client, .. }) = chosen else { continue };
-            let standing = match pause {
+            let standing = match pause.map(|pause| pause.why) {
                 None => Standing::Front,
-                Some(Pause { is_wanted: false, .. }) => Standing::Aside,
-                Some(Pause { is_wanted: true, .. }) => Standing::After,
+                Some(Why::Wanted(_)) => Standing::After,
+                Some(Why::Owed | Why::Served) => Standing::Aside,
             };
             self.have_stand(client, standing, now);
             if held != Some(client) {

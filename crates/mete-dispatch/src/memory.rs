@@ -31,6 +31,8 @@ mirror!(Processor of types::processor {
     client: AtomicU32,
     is_told: AtomicU32,
     gives_way: AtomicU32,
+    has_rest: AtomicU32,
+    is_left: AtomicU32,
     end: AtomicU32 as unused,
 });
 
@@ -111,10 +113,19 @@ impl Memory {
         self.client(client).is_chosen.store(is_chosen.into(), Ordering::Relaxed);
     }
 
-    /// The time that tasks had on a processor that are no clients.
-    pub fn rest(&self, processor: usize) -> Nanoseconds {
-        let rest = self.processors().get(processor).map_or(0, |it| it.rest_ns.load(Ordering::Relaxed));
-        Nanoseconds::new(rest)
+    /// The time that tasks had on a processor that are no clients, until now.
+    pub fn rest(&self, processor: usize, now: Nanoseconds) -> Nanoseconds {
+        let Some(it) = self.processors().get(processor) else { return Nanoseconds::ZERO };
+        loop {
+            let before = it.rest_ns.load(Ordering::Acquire);
+            let since = Nanoseconds::new(it.since_ns.load(Ordering::Acquire));
+            let is_running = it.has_rest.load(Ordering::Acquire) != 0;
+            // A switch in between would count the present stint twice.
+            if it.rest_ns.load(Ordering::Acquire) == before {
+                let running = if is_running { now.saturating_sub(since) } else { Nanoseconds::ZERO };
+                return Nanoseconds::new(before).saturating_add(running);
+            }
+        }
     }
 
     /// Has the programs tell again when a task waits on a processor that is no client.
@@ -165,7 +176,7 @@ pub(crate) enum What {
     Ended,
     /// A task that is no client waits behind a client.
     Waited,
-    /// A task that is no client has blocked where a client gives way, and another client runs.
+    /// A task that is no client has blocked where a client gives way.
     Served,
     /// The client has started a thread.
     Born(Birth),
@@ -236,6 +247,10 @@ mod tests {
 
         pub fn is_chosen(&self, client: ClientId) -> bool {
             self.client(client).is_chosen.load(Ordering::Relaxed) != 0
+        }
+
+        pub fn gives_way(&self, processor: usize) -> bool {
+            self.processors()[processor].gives_way.load(Ordering::Relaxed) != 0
         }
 
         pub fn charge_rest(&self, processor: usize, ns: u64) {

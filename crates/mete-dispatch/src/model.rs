@@ -19,6 +19,7 @@ use crate::error::DispatchError;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
 use crate::message::Message;
+use crate::rest::LEAST_PAUSE;
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 
@@ -233,6 +234,9 @@ impl Machine {
                 self.wanted[at] = self.wanted[at].saturating_sub(STEP);
                 self.had[at] += STEP;
                 self.memory.charge_rest(at, STEP);
+                if self.wanted[at] == 0 && self.memory.gives_way(at) {
+                    self.tell(What::Served, 0, at);
+                }
             }
         }
         for standing in [Standing::Aside, Standing::After, Standing::Own, Standing::Behind] {
@@ -311,8 +315,10 @@ fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
     }
     // What was saved would last for some milliseconds.
     assert_eq!(machine.standing(Standing::After), [0]);
-    machine.tell(What::Served, 0, 0);
+    // It has blocked.
     machine.pass(STEP).unwrap();
+    assert_eq!(machine.standing(Standing::Aside), [0], "{:?}", machine.counts());
+    machine.pass(LEAST_PAUSE.get()).unwrap();
     assert_eq!(machine.standing(Standing::Front), [0], "{:?}", machine.counts());
 }
 

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 pub(crate) enum Standing {
     /// Before them: it has the processor.
     Front,
-    /// Among them, for a moment: it has the processor, and has stepped back. None of them is known to wait, and it is to run
-    /// before those that are behind.
+    /// Among them, for a moment: it has the processor, and has stepped back. None of them is known to wait whose turn it would
+    /// be, and it is to run before those that are behind.
     Aside,
     /// Among them, for a moment. One of them waits, and is to run before it.
     After,

@@ -14,9 +14,11 @@ use kills::Victim;
 use mete_sched::actuator::Class;
 use mete_sched::domains::process::Process;
 
-/// What is dispatched, and a directory for journals where no other program looks.
+/// What is dispatched, a process for which it steps back again and again, and a directory for journals where no other program
+/// looks.
 struct Place {
     parts: [Part; 2],
+    _other: Part,
     directory: tempfile::TempDir,
 }
 
@@ -40,7 +42,8 @@ impl Victim for Dispatcher {
 
     fn place() -> Place {
         let parts = [&["hogs", "1"][..], &["forks"]].map(Part::on_one_processor);
-        Place { parts, directory: tempfile::tempdir().unwrap() }
+        let other = Part::on_one_processor(&["sleeper"]);
+        Place { parts, _other: other, directory: tempfile::tempdir().unwrap() }
     }
 
     fn start(place: &mut Place) -> Dispatcher {

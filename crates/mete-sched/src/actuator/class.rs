@@ -57,8 +57,8 @@ impl Class {
         Class { policy: IDLE, priority: 0, nice: self.nice, is_reset_on_fork: false }
     }
 
-    /// Ordinary, with a nice value that has almost all others of its kind go first, and itself before those that are
-    /// [behind](Class::behind). Where it is that nice or idle already, it stays as it is.
+    /// Ordinary, with a nice value that has almost all others of its control group or session go first, and itself before
+    /// those that are [behind](Class::behind), if they are not dozens. Where it is that nice or idle already, it stays as it is.
     pub fn after(self) -> Class {
         let is_idle = self.policy == IDLE;
         Class { nice: if is_idle { self.nice } else { self.nice.max(NICE_AFTER) }, ..self }

@@ -93,8 +93,7 @@ impl Classes {
     ) -> Result<Option<Adopted>, ActuatorError> {
         let Some((start, own)) = self.own(process, thread, domain) else { return Ok(None) };
         self.undoing.be_watched()?;
-        // Its own class, too: a thread that has it was not changed by another program.
-        for told in [own.behind(), own.after(), self.front, own] {
+        for told in told(own, self.front) {
             self.undoing.note(ThreadRecord {
                 pid: process.pid,
                 thread,
@@ -124,6 +123,11 @@ impl Classes {
     }
 }
 
+/// The classes that a thread may have from here. Its own is one, too: a thread that has it was not changed by another program.
+fn told(own: Class, front: Class) -> [Class; 4] {
+    [own.behind(), own.after(), front, own]
+}
+
 impl Adopted {
     /// Puts the thread in front of all ordinary ones.
     ///
@@ -134,7 +138,7 @@ impl Adopted {
         self.front.give_to(self.thread)
     }
 
-    /// Puts the thread behind all others.
+    /// Puts the thread behind all others. It keeps the nice value and the slice that it has: it is to have its own ones.
     ///
     /// # Errors
     ///
@@ -187,3 +191,36 @@ pub(super) fn take_precedence() {
 /// The real-time priority of the processes that put classes back, and of the scheduler that puts threads in
 /// front.
 pub const PRECEDENCE: u32 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_each_class_that_a_thread_is_given_is_known_to_those_that_put_classes_back() {
+        // A thread of its own: without privileges it cannot come back.
+        let given = std::thread::spawn(|| {
+            let (thread, front) = (own_thread(), Class::fifo(1));
+            let own = Class::of_thread(thread).unwrap();
+            let adopted = Adopted { thread, own, front };
+            let ways = [
+                Adopted::step_aside,
+                Adopted::let_others_go_first,
+                Adopted::put_behind,
+                Adopted::put_in_front,
+            ];
+            let given = |way: &fn(&Adopted) -> Result<(), Errno>| match way(&adopted) {
+                Ok(()) => Some(Class::of_thread(thread).unwrap()),
+                Err(error) => (error != Errno::PERM).then(|| panic!("{error}")),
+            };
+            for class in ways.iter().filter_map(given) {
+                assert!(told(own, front).contains(&class), "{class:?} is none of {:?}", told(own, front));
+                if let Err(error) = adopted.release() {
+                    assert!(!rustix::process::geteuid().is_root(), "{error}");
+                    return;
+                }
+            }
+        });
+        given.join().unwrap();
+    }
+}
