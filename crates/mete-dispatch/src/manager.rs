@@ -25,7 +25,7 @@ use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
-use crate::rest::{LEAST_PAUSE, Rest};
+use crate::rest::Rest;
 use crate::slot::{Chosen, Pause, Slot, Why};
 use crate::threads::{Standing, Threads};
 
@@ -226,10 +226,10 @@ impl<T: Threads> Manager<T> {
             pause.why = match pause.why {
                 Why::Wanted(waiting) if waiting > 1 => Why::Wanted(waiting - 1),
                 Why::Wanted(_) => {
-                    pause.until = pause.until.min(time).max(pause.least);
-                    Why::Served
+                    pause.until = pause.until.min(time);
+                    Why::Wanted(0)
                 }
-                why => why,
+                Why::Owed => Why::Owed,
             };
         }
     }
@@ -443,8 +443,7 @@ impl<T: Threads> Manager<T> {
         let Some((length, waiting)) = self.slots[at].rest.pause(self.memory.rest(place, now)) else { return };
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
         self.memory.give_way(place, waiting > 0);
-        let (least, until) = (now.saturating_add(LEAST_PAUSE), now.saturating_add(length));
-        self.slots[at].pause = Some(Pause { least, until, place, why });
+        self.slots[at].pause = Some(Pause { until: now.saturating_add(length), place, why });
     }
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
@@ -463,7 +462,7 @@ impl<T: Threads> Manager<T> {
             let standing = match pause.map(|pause| pause.why) {
                 None => Standing::Front,
                 Some(Why::Wanted(_)) => Standing::After,
-                Some(Why::Owed | Why::Served) => Standing::Aside,
+                Some(Why::Owed) => Standing::Aside,
             };
             self.have_stand(client, standing, now);
             if held != Some(client) {

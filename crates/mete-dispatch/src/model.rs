@@ -19,7 +19,6 @@ use crate::error::DispatchError;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
 use crate::message::Message;
-use crate::rest::LEAST_PAUSE;
 use crate::rest::Rest;
 use crate::threads::{Standing, Threads};
 
@@ -317,8 +316,6 @@ fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
     assert_eq!(machine.standing(Standing::After), [0]);
     // It has blocked.
     machine.pass(STEP).unwrap();
-    assert_eq!(machine.standing(Standing::Aside), [0], "{:?}", machine.counts());
-    machine.pass(LEAST_PAUSE.get()).unwrap();
     assert_eq!(machine.standing(Standing::Front), [0], "{:?}", machine.counts());
 }
 

@@ -12,8 +12,10 @@ use mete_policy::Nanoseconds;
 /// What is saved of the rest's share while it needs nothing, and what it may owe, in nanoseconds.
 const MOST_SAVED: i64 = 10_000_000;
 /// The least time for which a client steps back.
-pub(crate) const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
+const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
 const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
+/// What a step back for their sake counts for at least: to step back and return takes the clients about as long.
+const LEAST_CHARGE: Nanoseconds = Nanoseconds::from_micros(100);
 /// A client steps back for a pause that is owed when it has become this long.
 const OWED_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
 /// How soon an account is looked at again.
@@ -122,7 +124,9 @@ impl Rest {
     /// The client goes to the front again. `had` is what they had until now.
     pub fn resume(&mut self, had: Nanoseconds) {
         let used = had.saturating_sub(self.had);
-        self.saved = self.saved.saturating_sub_unsigned(used.get()).max(-MOST_SAVED);
+        // So one that wakes thousands of times a second does not have all the time go into steps back.
+        let charged = if self.was_wanted { used.max(LEAST_CHARGE) } else { used };
+        self.saved = self.saved.saturating_sub_unsigned(charged.get()).max(-MOST_SAVED);
         self.gives_way = false;
         // The kernel may have found the one that waits not entitled yet, beside the client and those behind it.
         if self.was_wanted && used.is_zero() && self.in_vain < MOST_IN_VAIN {

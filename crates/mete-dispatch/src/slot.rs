@@ -23,8 +23,6 @@ pub(crate) struct Slot {
 /// A client's step back for tasks that are no clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pause {
-    /// Not before then. So there are not too many of them in a second, and each is long enough to be one for the kernel.
-    pub least: Nanoseconds,
     pub until: Nanoseconds,
     /// Where they run meanwhile.
     pub place: usize,
@@ -38,8 +36,6 @@ pub(crate) enum Why {
     Owed,
     /// That many of them wait.
     Wanted(u32),
-    /// Those that waited have been served, and it lasts for a moment more.
-    Served,
 }
 
 /// The client that the policy has named for the processor, and for how long.
