@@ -9,6 +9,8 @@
 //! session as one party among the machine's sessions. Members only make system calls and allocate nothing,
 //! because they are bare clones of a process that has other threads.
 
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use std::{io, ptr, slice};
 
 use mete_measure::processor;
 use mete_measure::reason::Reason;
+use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 
@@ -26,8 +29,14 @@ const STOP: usize = 1;
 /// Each member's first word: its process id, once it runs, or the negative number of the error by which it
 /// may not run on its processor.
 const PID: usize = 0;
-/// The longest time until all members run.
+/// The longest time until all members run, and what comes to it for each of them.
 const START: Duration = Duration::from_secs(5);
+const START_OF_EACH: Duration = Duration::from_millis(5);
+/// The pipes of a crew: from where each is read and to where it is written. The leader has no other descriptor when it
+/// makes them, so they have the lowest numbers, and members inherit them.
+pub const PIPES: [[RawFd; 2]; 8] = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11], [12, 13], [14, 15]];
+/// The flag of `clone3` (linux/sched.h), which the C library's constant is too narrow for.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
 /// No member lives longer, even if this process is killed.
 const LIFE_S: u32 = 60;
 
@@ -86,10 +95,25 @@ impl Crew {
     /// If there is no memory or no process, a member may not run on its processor, or the members do not
     /// start in time.
     pub fn start(places: &[Option<usize>], words: usize, work: Work) -> Result<Crew, Reason> {
+        Crew::start_in(&[], places, words, work)
+    }
+
+    /// The same, and each member begins in the control group of version 2 with this path; where there are no paths, in that
+    /// of this process. To move thousands later would take the kernel some ten milliseconds for each.
+    ///
+    /// # Errors
+    ///
+    /// As above, or if a member may not be in its group.
+    pub fn start_in(
+        groups: &[CString],
+        places: &[Option<usize>],
+        words: usize,
+        work: Work,
+    ) -> Result<Crew, Reason> {
         let members = places.len();
         let memory = Shared::new(COMMON + members * (words + 1))?;
         // SAFETY: the closure only makes system calls, on memory that was made before the clone.
-        let leader = unsafe { clone_bare(|| lead(memory.words(), places, words, work)) };
+        let leader = unsafe { clone_bare(None, || lead(memory.words(), (groups, places), words, work)) };
         let leader = leader.map_err(Reason::while_trying("start processes"))?;
         let crew = Crew { leader, memory, members, words };
         let begin = Instant::now();
@@ -97,13 +121,16 @@ impl Crew {
         loop {
             let pids = crew.pids();
             if let Some((pid, place)) = pids.iter().zip(places).find(|(pid, _)| **pid < 0) {
-                let what = format!("run a process on processor {}", place.unwrap_or_default());
+                let what = place.map_or_else(
+                    || "start a process in a control group".to_owned(),
+                    |place| format!("start a process on processor {place}"),
+                );
                 return Err(Reason::while_trying(what)(io::Error::from_raw_os_error(-pid)));
             }
             if !pids.contains(&0) {
                 return Ok(crew);
             }
-            if begin.elapsed() > START {
+            if begin.elapsed() > START + START_OF_EACH * members as u32 {
                 return Err(Reason::new("processes of the study do not start"));
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -112,7 +139,10 @@ impl Crew {
 
     /// Makes the members begin.
     pub fn go(&self) {
-        self.memory.words()[GO].store(1, Ordering::Release);
+        let go = &self.memory.words()[GO];
+        go.store(1, Ordering::Release);
+        // SAFETY: the call reads no memory. It cannot fail at an address that there is.
+        unsafe { libc::syscall(libc::SYS_futex, go.as_ptr(), libc::FUTEX_WAKE, libc::c_int::MAX) };
     }
 
     /// Asks the members to end.
@@ -144,17 +174,30 @@ impl Drop for Crew {
     }
 }
 
-fn lead(all: &[AtomicU64], places: &[Option<usize>], words: usize, work: Work) -> ! {
+fn lead(all: &[AtomicU64], (groups, places): (&[CString], &[Option<usize>]), words: usize, work: Work) -> ! {
     // SAFETY: these system calls take no memory. All descriptors are closed: they would keep programs
     // attached that this process has attached.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setsid();
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
+        for _ in PIPES {
+            libc::pipe([0; 2].as_mut_ptr());
+        }
     }
     for (nth, place) in places.iter().enumerate() {
-        // SAFETY: as for the leader in `Crew::start`.
-        let _ = unsafe { clone_bare(|| serve(all, words, nth, *place, work)) };
+        let group = groups.get(nth).map(|path| rustix::fs::open(path, OFlags::PATH, Mode::empty()));
+        let cloned = match &group {
+            Some(Err(error)) => Err((*error).into()),
+            // SAFETY: as for the leader in `Crew::start`.
+            group => unsafe {
+                let group = group.as_ref().and_then(|group| group.as_ref().ok()).map(OwnedFd::as_raw_fd);
+                clone_bare(group, || serve(all, words, nth, *place, work))
+            },
+        };
+        if let Err(error) = cloned {
+            say_start(all, words, nth, -i64::from(error.raw_os_error().unwrap_or(libc::EAGAIN)));
+        }
     }
     loop {
         // SAFETY: takes no memory. It waits for a signal, which ends the process.
@@ -174,14 +217,25 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
     let refused = place.and_then(|processor| processor::pin_bare(processor).err()?.raw_os_error());
     // SAFETY: a query, which takes no memory.
     let pid = refused.map_or_else(|| unsafe { libc::syscall(libc::SYS_getpid) }, |error| -i64::from(error));
-    all[COMMON + nth * (words + 1) + PID].store(pid as u64, Ordering::Release);
+    say_start(all, words, nth, pid);
     // Acquire: a member that sees the start also sees the words that were written before.
-    while all[GO].load(Ordering::Acquire) == 0 {
-        sleep_ns(200_000);
+    let go = &all[GO];
+    while go.load(Ordering::Acquire) == 0 {
+        // A thousand that look at it again and again would keep others from being started. The word is 1 at most, and a futex
+        // is its lower half.
+        // SAFETY: the call reads the word, and no time.
+        unsafe {
+            libc::syscall(libc::SYS_futex, go.as_ptr(), libc::FUTEX_WAIT, 0, ptr::null::<libc::timespec>())
+        };
     }
     work(&MemberWords { nth, all, words });
     // SAFETY: ends this process without the exit handlers, which belong to its parent.
     unsafe { libc::_exit(0) }
+}
+
+/// Says the process id of a member that runs, or the negative number of the error by which it does not.
+fn say_start(all: &[AtomicU64], words: usize, nth: usize, pid: i64) {
+    all[COMMON + nth * (words + 1) + PID].store(pid as u64, Ordering::Release);
 }
 
 /// The time of CLOCK_MONOTONIC, as a rule without a system call.
@@ -197,17 +251,27 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Clones this process by the system call itself; the clone ends after `child`. The C library's fork would
-/// make the clone a component of its own, with a socket and a thread.
+/// Clones this process by the system call itself, into this control group if there is one; the clone ends after `child`. The C
+/// library's fork would make the clone a component of its own, with a socket and a thread.
 ///
 /// # Safety
 ///
 /// The child must only make system calls, on memory that was made before. Other threads of this process may
 /// have held any lock at the time of the clone.
-pub(crate) unsafe fn clone_bare(child: impl FnOnce()) -> io::Result<Pid> {
+pub(crate) unsafe fn clone_bare(group: Option<RawFd>, child: impl FnOnce()) -> io::Result<Pid> {
     let flags = libc::c_long::from(libc::SIGCHLD);
-    // SAFETY: no memory is passed, and the child has its own copy of the stack.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    let pid = match group {
+        // SAFETY: no memory is passed, and the child has its own copy of the stack.
+        None => unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) },
+        // SAFETY: the arguments live across the call, and are as long as it says.
+        Some(group) => unsafe {
+            let mut arguments: libc::clone_args = std::mem::zeroed();
+            arguments.flags = CLONE_INTO_CGROUP;
+            arguments.exit_signal = libc::SIGCHLD as u64;
+            arguments.cgroup = group as u64;
+            libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>())
+        },
+    };
     if pid == 0 {
         child();
         // SAFETY: as in `serve`.

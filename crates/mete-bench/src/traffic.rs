@@ -149,7 +149,7 @@ fn start_thread(from: PipeReader, to: PipeWriter) -> Result<Task, Reason> {
 fn start_process(from: PipeReader, to: PipeWriter) -> Result<Task, Reason> {
     // SAFETY: the child only makes system calls, on what was made before the clone.
     let child = unsafe {
-        clone_bare(|| {
+        clone_bare(None, || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             close_all_but([from.as_raw_fd(), to.as_raw_fd()]);
             echo(from, to);

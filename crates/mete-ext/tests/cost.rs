@@ -11,8 +11,9 @@ use common::cost::{accounted, cost};
 #[test]
 fn vtrr_6_a_decision_among_thousands_of_tasks_costs_hardly_more_than_one_among_ten() {
     let test = "vtrr_6_a_decision_among_thousands_of_tasks_costs_hardly_more_than_one_among_ten";
-    let Some((scheduler, _accounts)) = accounted(test) else { return };
-    let costs = [10, 1000, 10_000].map(|threads| cost(&scheduler, threads, Duration::from_secs(1)));
+    let Some((scheduler, accounts)) = accounted(test) else { return };
+    let costs =
+        [10, 1000, 10_000].map(|threads| cost((&scheduler, &accounts), threads, Duration::from_secs(1)));
     println!("a decision among 10, 1,000 and 10,000 tasks: {costs:.0?} ns");
     assert!(costs.iter().all(|cost| *cost < 1.3 * costs[0]), "{costs:?}");
 }

@@ -41,6 +41,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod accounts;
 mod areas;
 pub mod bench;
 mod capability;

@@ -14,10 +14,22 @@ fn main() -> io::Result<()> {
     let asked: Vec<String> = env::args().skip(1).collect();
     for study in studies().filter(|study| asked.is_empty() || asked.iter().any(|name| name == study.name)) {
         let folder = Path::new("studies").join(study.name);
-        for (name, text) in redrawn(study, &folder)? {
-            fs::write(folder.join(&name), text)?;
-            println!("{}", folder.join(name).display());
+        redraw(study, &folder)?;
+        // What the same study found on other machines.
+        for entry in fs::read_dir(&folder)? {
+            let within = entry?.path();
+            if within.join("results.json").exists() {
+                redraw(study, &within)?;
+            }
         }
+    }
+    Ok(())
+}
+
+fn redraw(study: &StudyEntry, folder: &Path) -> io::Result<()> {
+    for (name, text) in redrawn(study, folder)? {
+        fs::write(folder.join(&name), text)?;
+        println!("{}", folder.join(name).display());
     }
     Ok(())
 }

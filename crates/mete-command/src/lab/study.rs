@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 /// The names of the studies, in their order.
-pub const STUDIES: [&str; 25] = [
+pub const STUDIES: [&str; 27] = [
     "log-cost",
     "log-readers",
     "vtrr-error",
@@ -16,6 +16,8 @@ pub const STUDIES: [&str; 25] = [
     "live-latency",
     "live-micro",
     "live-ext",
+    "live-groups",
+    "live-cost",
     "live-worlds",
     "tavs-response",
     "tavs-starvation",

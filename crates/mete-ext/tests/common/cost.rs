@@ -1,7 +1,6 @@
 //! What a decision costs, by the kernel's account of its programs. In an emulated machine whose time goes by instructions, that
 //! is their number.
 
-use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use libbpf_rs::query::ProgInfoIter;
 use mete_ext::GroupScheduler;
+use mete_kernel::accounts::Accounts;
 
 use super::{Ruling, go_ahead, ruling};
 
@@ -21,7 +20,7 @@ pub fn accounted(test: &str) -> Option<(Ruling, Accounts)> {
     }
     let scheduler = ruling(test)?;
     go_ahead();
-    Some((scheduler, Accounts::on()))
+    Some((scheduler, Accounts::begin().unwrap()))
 }
 
 /// Whether time goes by instructions here; else this test says that it is skipped. Costs in real time differ with all that
@@ -36,35 +35,8 @@ fn is_counted(test: &str) -> bool {
     is_counted
 }
 
-/// The kernel takes account of programs only where it is told to.
-pub struct Accounts;
-
-impl Accounts {
-    const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
-
-    fn on() -> Accounts {
-        fs::write(Accounts::SWITCH, "1").unwrap();
-        Accounts
-    }
-
-    /// The operations of a decision among tasks that compute all the time: how often each ran, and for how many
-    /// nanoseconds, since the scheduler was loaded.
-    fn read() -> HashMap<String, (u64, u64)> {
-        const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
-        let named = ProgInfoIter::default().map(|info| (info.name.to_string_lossy().into_owned(), info));
-        let ours = named.filter(|(name, _)| OPERATIONS.contains(&name.as_str()));
-        let ours: Vec<_> = ours.map(|(name, info)| (name, (info.run_cnt, info.run_time_ns))).collect();
-        let accounts: HashMap<_, _> = ours.iter().cloned().collect();
-        assert_eq!([ours.len(), accounts.len()], [OPERATIONS.len(); 2], "each is there once: {ours:?}");
-        accounts
-    }
-}
-
-impl Drop for Accounts {
-    fn drop(&mut self) {
-        let _ = fs::write(Accounts::SWITCH, "0");
-    }
-}
+/// The operations of a decision among tasks that compute all the time.
+const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
 
 /// Threads that compute, until this is dropped.
 struct Crowd(Child);
@@ -98,9 +70,9 @@ fn runnable() -> u32 {
 
 /// What a decision among this number of threads costs, in nanoseconds: the least of three stretches. What is rare, as that
 /// thousands go ahead at once after they have waited for seconds, is not in each of them; what a decision always takes is.
-pub fn cost(scheduler: &GroupScheduler, threads: u32, length: Duration) -> f64 {
+pub fn cost((scheduler, accounts): (&GroupScheduler, &Accounts), threads: u32, length: Duration) -> f64 {
     let _crowd = Crowd::of(threads);
-    let costs = [(); 3].map(|()| cost_in(scheduler, threads, length));
+    let costs = [(); 3].map(|()| cost_in(scheduler, accounts, threads, length));
     let status = scheduler.status();
     println!("{threads} threads: {costs:.0?} ns, {status:?}");
     assert_eq!(status.ended, None, "the kernel has ended it");
@@ -108,15 +80,16 @@ pub fn cost(scheduler: &GroupScheduler, threads: u32, length: Duration) -> f64 {
 }
 
 /// The sum of what each operation takes in the mean.
-fn cost_in(scheduler: &GroupScheduler, threads: u32, length: Duration) -> f64 {
-    let before = Accounts::read();
+fn cost_in(scheduler: &GroupScheduler, accounts: &Accounts, threads: u32, length: Duration) -> f64 {
+    let before = accounts.of(OPERATIONS).unwrap();
     sleep(length);
+    let after = accounts.of(OPERATIONS).unwrap();
     let mut sum = 0.0;
-    for (name, (runs, time)) in Accounts::read() {
-        let (runs, time) = (runs - before[&name].0, time - before[&name].1);
-        println!("{threads} threads: {name} {runs} times, {} ns each", time / runs.max(1));
-        assert!(runs > 300, "{runs} times {name}, {:?}", scheduler.status());
-        sum += time as f64 / runs as f64;
+    for (name, (after, before)) in OPERATIONS.into_iter().zip(after.into_iter().zip(before)) {
+        let account = after.since(before);
+        println!("{threads} threads: {name} {account:?}");
+        assert!(account.runs > 300, "{name} {account:?}, {:?}", scheduler.status());
+        sum += account.mean_ns().unwrap();
     }
     sum
 }

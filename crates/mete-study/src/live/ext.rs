@@ -10,7 +10,7 @@ use mete_shares::By;
 use serde_json::{Value, json};
 
 use super::latency::{DOMAINS, late, parts, series};
-use super::stage::{Means, OfMeans, Run, median};
+use super::stage::{Means, OfMeans, Run, Setting, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 const INSIDE: Means = Means::Dealt(By::SchedExt, "vtrr");
@@ -62,7 +62,7 @@ impl Study for LiveExt {
 }
 
 fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
-    Run::of(means, &parts(), &[1; DOMAINS], &[0; DOMAINS], time, progress)
+    Run::of(means, &Setting::of(&parts(), &[1; DOMAINS]), time, progress)
 }
 
 fn points(of_means: &OfMeans) -> Vec<f64> {

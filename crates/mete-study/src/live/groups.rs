@@ -1,72 +1,238 @@
-//! Control groups of a stage's own, one for each domain.
+//! Shares of control groups: two with few and many hogs, flat and in other groups, ten with hogs against their
+//! shares, and a thousand; under weights, under a policy inside the kernel, and under one outside it.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::thread::available_parallelism;
+use std::time::Duration;
 
-use mete_measure::Reason;
+use mete_base::progress::Progress;
+use mete_measure::{Report, Row};
+use mete_shares::By;
+use serde_json::{Value, json};
 
-/// Where version 2 is mounted.
-const ROOT: &str = "/sys/fs/cgroup";
-/// For how long a group is waited for whose members end.
-const LONGEST_END: Duration = Duration::from_secs(10);
+use super::stage::member::Role;
+use super::stage::{Means, OfMeans, Part, Run, Setting, available, median};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
-/// Control groups that go when this is dropped. Their members have to end before.
-pub(crate) struct Groups(Vec<PathBuf>);
+const WEIGHTS: Means = Means::Dealt(By::Cgroup, "vtrr");
+const INSIDE: Means = Means::Dealt(By::SchedExt, "vtrr");
+const OUTSIDE: Means = Means::Dealt(By::SchedExt, "distributed-vtrr-kernel");
+const MEANS: [Means; 3] = [WEIGHTS, INSIDE, OUTSIDE];
 
-impl Groups {
-    /// Makes that number of them.
-    ///
-    /// # Errors
-    ///
-    /// What is missing.
-    pub fn make(number: usize) -> Result<Groups, Reason> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        have_shares().map_err(Reason::while_trying(format!(
-            "have control groups of version 2 in {ROOT} share processor time"
-        )))?;
-        let stage = MADE.fetch_add(1, Ordering::Relaxed);
-        let mut groups = Groups(Vec::with_capacity(number));
-        for domain in 0..number {
-            let path = Path::new(ROOT).join(format!("mete-study-{}-{stage}-{domain}", process::id()));
-            fs::create_dir(&path).map_err(Reason::while_trying("make a control group"))?;
-            groups.0.push(path);
+/// How far a group may be from its share of a whole run, in points: with one or two processors, and with more.
+const MOST_POINTS: [f64; 2] = [0.2, 0.5];
+/// How far one of very many groups may be from its share: in percent of the processors' time, and in quanta.
+const MOST_PERCENT: f64 = 1.0;
+const MOST_QUANTA: f64 = 2.0;
+const CROWD: u32 = 1000;
+
+/// Groups with hogs: what they are, and how they are to share.
+struct Case {
+    /// What it is called in claims.
+    id: &'static str,
+    name: String,
+    parts: Vec<Part>,
+    shares: Vec<u32>,
+    is_wide: bool,
+    depth: usize,
+}
+
+impl Case {
+    fn of(id: &'static str, name: String, groups: &[(u32, usize)]) -> Case {
+        let hogs = |(domain, (_, hogs)): (usize, &(u32, usize))| {
+            std::iter::repeat_n(Part { role: Role::Hog, domain }, *hogs)
+        };
+        Case {
+            id,
+            name,
+            parts: groups.iter().enumerate().flat_map(hogs).collect(),
+            shares: groups.iter().map(|(share, _)| *share).collect(),
+            is_wide: true,
+            depth: 1,
         }
-        Ok(groups)
     }
 
-    /// Moves a process into the group of a domain.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's answer.
-    pub fn put(&self, pid: i32, domain: usize) -> Result<(), Reason> {
-        let procs = self.0[domain].join("cgroup.procs");
-        fs::write(procs, pid.to_string()).map_err(Reason::while_trying("move a process into a control group"))
+    fn on_one(self) -> Case {
+        Case { is_wide: false, ..self }
     }
 
-    /// What selects the group of a domain.
-    pub fn selector(&self, domain: usize) -> String {
-        let name = self.0[domain].strip_prefix(ROOT).unwrap_or(&self.0[domain]);
-        format!("cgroup:/{}", name.display())
+    fn deep(self) -> Case {
+        Case { depth: 3, ..self }
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting { is_wide: self.is_wide, depth: self.depth, ..Setting::of(&self.parts, &self.shares) }
+    }
+
+    /// What part each group is to have. Each has enough hogs to use it.
+    fn wanted(&self) -> Vec<f64> {
+        let all: f64 = self.shares.iter().copied().map(f64::from).sum();
+        self.shares.iter().map(|share| f64::from(*share) / all).collect()
     }
 }
 
-/// Has groups of version 2 compete. Where another file system is mounted, there is no such file, and none is made.
-fn have_shares() -> io::Result<()> {
-    let mut control = OpenOptions::new().write(true).open(Path::new(ROOT).join("cgroup.subtree_control"))?;
-    control.write_all(b"+cpu")
+/// All cases on a machine with that number of processors.
+fn cases(processors: usize) -> Vec<Case> {
+    let on = if processors == 1 { "one processor".to_owned() } else { format!("{processors} processors") };
+    let of_two = |hogs: [usize; 2], how: &str, on: &str| {
+        let name = format!("two groups, 2:1, with {} and {} hogs{how}, {on}", hogs[0], hogs[1]);
+        Case::of("two", name, &[(2, hogs[0]), (1, hogs[1])])
+    };
+    let wide = [processors, 10 * processors];
+    let deep = ", each in two others";
+    // Whatever the number of processors, the heaviest group can use its part with the fewest hogs.
+    let times = processors.div_ceil(2);
+    let ten: Vec<_> = (1..=10).map(|nth| (nth, (11 - nth as usize) * times)).collect();
+    let crowd: Vec<_> = (0..CROWD).map(|nth| (1 + nth % 10, 1)).collect();
+    let mut cases = vec![
+        of_two([1, 20], "", "one processor").on_one(),
+        of_two([1, 20], deep, "one processor").on_one().deep(),
+    ];
+    if processors > 1 {
+        cases.extend([of_two(wide, "", &on), of_two(wide, deep, &on).deep()]);
+    }
+    let hogs = [times, 10 * times];
+    cases.push(Case::of(
+        "ten",
+        format!("ten groups, 1 to 10, with {} to {} hogs, {on}", hogs[1], hogs[0]),
+        &ten,
+    ));
+    cases.push(Case::of("crowd", format!("{CROWD} groups, 1 to 10 in turn, with a hog each, {on}"), &crowd));
+    cases
 }
 
-impl Drop for Groups {
-    fn drop(&mut self) {
-        let begin = Instant::now();
-        for group in &self.0 {
-            while fs::remove_dir(group).is_err() && group.exists() && begin.elapsed() < LONGEST_END {
-                std::thread::sleep(Duration::from_millis(20));
+/// What came out of a case.
+pub(crate) struct OfCase {
+    case: Case,
+    found: Vec<OfMeans>,
+}
+
+pub(crate) struct LiveGroups;
+
+impl Study for LiveGroups {
+    about!(
+        "live-groups",
+        "shares of control groups with few and many tasks, flat and deep, two, ten and a thousand"
+    );
+    type Found = Vec<OfCase>;
+
+    fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
+        let (rounds, time) = if options.is_quick { (1, 3) } else { (3, 10) };
+        let time = Duration::from_secs(time);
+        let all = available(&MEANS, report);
+        let mut found = Vec::new();
+        for case in cases(available_parallelism().map_or(1, usize::from)) {
+            let run = |means, progress: &dyn Progress| Run::of(means, &case.setting(), time, progress);
+            let of_case = OfMeans::in_turns(&all, rounds, report, progress, run);
+            if of_case.is_empty() {
+                break;
+            }
+            report.rows.extend(of_case.iter().flat_map(|of_means| rows(&case, of_means)));
+            found.push(OfCase { case, found: of_case });
+        }
+        found
+    }
+
+    fn findings(found: &Self::Found) -> Findings {
+        vec![
+            ("two-inside", shares(found, "two", INSIDE)),
+            ("ten-inside", shares(found, "ten", INSIDE)),
+            ("crowd-inside", crowd(found, INSIDE)),
+            ("two-outside", shares(found, "two", OUTSIDE)),
+            ("ten-outside", shares(found, "ten", OUTSIDE)),
+            ("crowd-outside", crowd(found, OUTSIDE)),
+        ]
+    }
+
+    fn facts(found: &Self::Found) -> Value {
+        json!({ "lines": found.iter().flat_map(OfCase::lines).collect::<Vec<_>>() })
+    }
+
+    fn pictures(_found: &Self::Found) -> Vec<StudyFile> {
+        Vec::new()
+    }
+}
+
+/// The greatest difference of what a group had in a whole run and what its part of that is: in percent of the processors'
+/// time, and in milliseconds.
+fn worst(case: &Case, of_means: &OfMeans) -> Vec<[f64; 2]> {
+    let of_run = |run: &Run| {
+        let (used, ns) = run.whole()?;
+        let all: f64 = used.iter().sum();
+        let errors = used.iter().zip(case.wanted()).map(|(used, wanted)| (used - wanted * all).abs());
+        let worst = errors.max_by(f64::total_cmp)?;
+        Some([100.0 * worst / (ns * processors(case) as f64), worst / 1e6])
+    };
+    of_means.runs.iter().filter_map(of_run).collect()
+}
+
+fn processors(case: &Case) -> usize {
+    if case.is_wide { available_parallelism().map_or(1, usize::from) } else { 1 }
+}
+
+fn points(case: &Case, of_means: &OfMeans) -> Vec<f64> {
+    of_means.points(&case.wanted())
+}
+
+fn errors_ms(case: &Case, of_means: &OfMeans) -> Vec<f64> {
+    worst(case, of_means).into_iter().map(|[_, ms]| ms).collect()
+}
+
+fn rows(case: &Case, of_means: &OfMeans) -> Vec<Row> {
+    let name = format!("{}: {}", case.name, of_means.means.name());
+    vec![
+        Row::new(format!("{name}: worst error of a share"), "points", Ok(points(case, of_means))),
+        Row::new(format!("{name}: the same in time"), "ms", Ok(errors_ms(case, of_means))),
+    ]
+}
+
+impl OfCase {
+    fn lines(&self) -> Vec<Value> {
+        let line = |of_means: &OfMeans| {
+            json!({
+                "case": self.case.name, "means": of_means.means.name(),
+                "points": median(&points(&self.case, of_means)),
+                "error_ms": median(&errors_ms(&self.case, of_means)),
+            })
+        };
+        self.found.iter().map(line).collect()
+    }
+}
+
+/// How far a group is from its share at worst, in any run of the cases with this id.
+fn shares(found: &[OfCase], id: &str, means: Means) -> Option<Finding> {
+    let cases = || found.iter().filter(|of_case| of_case.case.id == id);
+    let of_case = |of_case: &OfCase| Some(points(&of_case.case, OfMeans::find(&of_case.found, means)?));
+    let points = cases().filter_map(of_case).flatten().max_by(f64::total_cmp)?;
+    let is_large = cases().any(|of_case| processors(&of_case.case) > 2);
+    let most = MOST_POINTS[usize::from(is_large)];
+    Some(Finding::new(json!({ "points": points }), points <= most))
+}
+
+/// The same of very many groups, in what can be asked of them: each has a few quanta in a run.
+fn crowd(found: &[OfCase], means: Means) -> Option<Finding> {
+    let of_case = found.iter().find(|of_case| of_case.case.id == "crowd")?;
+    let of_means = OfMeans::find(&of_case.found, means)?;
+    let quantum_ms = of_means.runs.first()?.quantum?.get() as f64 / 1e6;
+    let worst = worst(&of_case.case, of_means);
+    let [percent, ms] = [0, 1].map(|which| worst.iter().map(|worst| worst[which]).max_by(f64::total_cmp));
+    let (percent, quanta) = (percent?, ms? / quantum_ms);
+    let holds = percent <= MOST_PERCENT && quanta <= MOST_QUANTA;
+    Some(Finding::new(json!({ "percent": percent, "quanta": quanta, "quantum_ms": quantum_ms }), holds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vtrr_7_every_group_can_use_its_part() {
+        for processors in [1, 2, 3, 8, 16, 64] {
+            for case in cases(processors) {
+                let width = if case.is_wide { processors } else { 1 };
+                for (domain, wanted) in case.wanted().into_iter().enumerate() {
+                    let hogs = case.parts.iter().filter(|part| part.domain == domain).count();
+                    assert!(hogs as f64 >= wanted * width as f64, "{}, group {domain}: {hogs}", case.name);
+                }
             }
         }
     }

@@ -8,8 +8,8 @@ use mete_measure::{Reason, Report, Row};
 use mete_plot::{self as plot, Axis, Series};
 use serde_json::{Value, json};
 
-use super::member::Role;
-use super::stage::{Means, OfMeans, Part, Run, median};
+use super::stage::member::Role;
+use super::stage::{Means, OfMeans, Part, Run, Setting, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 pub(crate) const DOMAINS: usize = 6;
@@ -58,7 +58,7 @@ impl Study for LiveLatency {
 }
 
 fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
-    Run::of(means, &parts(), &[1; DOMAINS], &[0; DOMAINS], time, progress)
+    Run::of(means, &Setting::of(&parts(), &[1; DOMAINS]), time, progress)
 }
 
 /// The sleeper, the hogs in its domain, and a hog in each other domain.

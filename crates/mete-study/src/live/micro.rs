@@ -10,9 +10,9 @@ use mete_plot::{self as plot, Axis, Lane, Series, Span};
 use mete_shares::By;
 use serde_json::{Value, json};
 
-use super::member::{FRAME_NS, FRAMES_A_READ, READ_NS, Role};
 use super::shares::{NICE, SHARES, wanted};
-use super::stage::{Means, OfMeans, Part, Run, available, median};
+use super::stage::member::{FRAME_NS, FRAMES_A_READ, READ_NS, Role};
+use super::stage::{Means, OfMeans, Part, Run, Setting, available, median};
 use super::turns::{Turn, errors_ms, in_pieces, longest_wait_ms, repeated, turns};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, head};
 
@@ -102,7 +102,8 @@ impl Study for LiveMicro {
 
 fn run(role: Role, means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
     let parts = [0, 1, 2, 3, 4].map(|domain| Part { role, domain });
-    let run = Run::of(means, &parts, &SHARES, &NICE, time, progress)?;
+    let setting = Setting { nice: &NICE, ..Setting::of(&parts, &SHARES) };
+    let run = Run::of(means, &setting, time, progress)?;
     run.check_notes()?;
     Ok(run)
 }
@@ -319,8 +320,8 @@ mod tests {
     use mete_measure::Verdict;
     use mete_policy::Nanoseconds;
 
-    use super::super::member::Notes;
     use super::super::shares::WEIGHTS;
+    use super::super::stage::member::Notes;
     use super::*;
 
     const MS: u64 = 1_000_000;

@@ -2,10 +2,10 @@
 //! kernel's own scheduler, under the dispatcher, and under sched_ext; and the same policies live, replayed and
 //! simulated (NEW-1).
 
+pub(crate) mod cost;
 pub(crate) mod ext;
-mod groups;
+pub(crate) mod groups;
 pub(crate) mod latency;
-mod member;
 pub(crate) mod micro;
 pub(crate) mod shares;
 mod stage;

@@ -1,6 +1,6 @@
 //! Turns of hogs that share a processor, as they noted them, and what follows from their order.
 
-use super::member::Notes;
+use super::stage::member::Notes;
 
 /// A member had the processor from one time to another, in nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

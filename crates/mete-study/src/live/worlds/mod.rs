@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use self::replayed::Recorder;
 use super::latency;
-use super::member::Role;
-use super::stage::{self, Means, Part, available, median};
+use super::stage::member::Role;
+use super::stage::{self, Means, Part, Setting, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 /// What rules live.
@@ -151,7 +151,10 @@ fn in_all_worlds(
     progress: &dyn Progress,
 ) -> Result<Run, Reason> {
     let mut recorder = Recorder::begin()?;
-    let run = stage::Run::seen_by(&mut recorder, means, &scene.parts, (&scene.shares, &[]), time, progress)?;
+    let run = {
+        let setting = Setting::of(&scene.parts, &scene.shares);
+        stage::Run::seen_by(&mut recorder, means, &setting, time, progress)?
+    };
     let ruled = run.quantum.zip(policy_of(means));
     let (quantum, policy) = ruled.ok_or_else(|| Reason::new("no policy of the catalogue has ruled"))?;
     let [live, replayed] = recorder.numbers(scene, &run, policy, quantum)?;

@@ -7,7 +7,7 @@ use mete_measure::Reason;
 use mete_policy::Nanoseconds;
 use mete_sim::{Scenario, report};
 
-use super::super::member::{ANSWER_NS, FRAME_NS, FRAMES_A_READ, READ_NS, Role, SLEEP_NS};
+use super::super::stage::member::{ANSWER_NS, FRAME_NS, FRAMES_A_READ, READ_NS, Role, SLEEP_NS};
 use super::super::stage::{Part, WARM_UP};
 use super::{Numbers, Scene, late_us, parts};
 
@@ -27,7 +27,7 @@ pub(super) fn numbers(
     switch: Nanoseconds,
     time: Duration,
 ) -> Result<Numbers, Reason> {
-    let text = scenario(scene, quantum, switch, time);
+    let text = scenario(scene, quantum, switch, time)?;
     let scenario = Scenario::parse(scene.name, &text, &[]).map_err(Reason::from_error)?;
     let ran = report::run(&scenario, policy, 1, ());
     let ran = ran.ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
@@ -39,7 +39,12 @@ pub(super) fn numbers(
 }
 
 /// The scene in the simulator's own words, in which members have the order of their numbers.
-fn scenario(scene: &Scene, quantum: Nanoseconds, switch: Nanoseconds, time: Duration) -> String {
+fn scenario(
+    scene: &Scene,
+    quantum: Nanoseconds,
+    switch: Nanoseconds,
+    time: Duration,
+) -> Result<String, Reason> {
     let mut text = format!(
         "about = {:?}\nduration_ms = {}\nwarm_up_ms = {}\n[host]\nswitch_us = {:?}\n[policy]\nquantum_ms = {:?}\n",
         scene.name,
@@ -52,15 +57,15 @@ fn scenario(scene: &Scene, quantum: Nanoseconds, switch: Nanoseconds, time: Dura
         let _ = writeln!(text, "[[domain]]\nname = \"d{domain}\"\nshare = {share}");
     }
     for (nth, part) in scene.parts.iter().enumerate() {
-        let (domain, program) = (part.domain, program(part));
+        let (domain, program) = (part.domain, program(part)?);
         let _ = writeln!(text, "[[task]]\nname = \"m{nth}\"\ndomain = \"d{domain}\"\nprogram = [{program}]");
     }
-    text
+    Ok(text)
 }
 
-fn program(part: &Part) -> String {
+fn program(part: &Part) -> Result<String, Reason> {
     let ms = |ns: u64| ns as f64 / 1e6;
-    match part.role {
+    Ok(match part.role {
         Role::Hog => "{ compute_ms = 100 }".into(),
         Role::Sleeper => format!(
             "{{ sleep_ms = {{ uniform = [{:?}, {:?}] }} }}, {{ compute_ms = {:?} }}",
@@ -73,7 +78,8 @@ fn program(part: &Part) -> String {
             ms(FRAME_NS),
             ms(READ_NS)
         ),
-    }
+        Role::Player | Role::Woken => return Err(Reason::new("no scene has these")),
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! Processes on one processor, each with a role, and what each has got.
+//! Processes, each with a role, on one processor or on all, and what each has got.
+
+mod groups;
+pub(super) mod member;
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +14,35 @@ use mete_policy::{Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
 
-use super::groups::Groups;
-use super::member::{self, FRAME_NS, Notes, Role};
+use self::groups::Groups;
+use self::member::{FRAME_NS, Notes, Role};
 
 /// A member of a stage: what it does, and the domain that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub role: Role,
     pub domain: usize,
+}
+
+/// Who is on a stage, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting<'a> {
+    pub parts: &'a [Part],
+    /// The domains' shares.
+    pub shares: &'a [u32],
+    /// The nice value of each domain's members under the kernel's own scheduler; 0 where there is none.
+    pub nice: &'a [i32],
+    /// Whether the members may run on every processor. Otherwise all are bound to one.
+    pub is_wide: bool,
+    /// How many control groups are in each other around the members of a domain. The outermost one has the share.
+    pub depth: usize,
+}
+
+impl<'a> Setting<'a> {
+    /// Members on one processor, in control groups right below the root.
+    pub fn of(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
+        Setting { parts, shares, nice: &[], is_wide: false, depth: 1 }
+    }
 }
 
 /// The means by which the processor is dealt out.
@@ -115,6 +139,8 @@ pub(crate) struct Run {
     pub late_us: Vec<f64>,
     /// What each member has noted: see [`Role`].
     pub notes: Vec<Notes>,
+    /// How often each player had the byte.
+    pub done: Vec<u64>,
     /// What the scheduler did meanwhile, if it is not the kernel's own.
     pub work: Option<Work>,
     /// How long it lets a member run at a time, if it has one such time.
@@ -151,18 +177,15 @@ impl Ruler {
         means: Means,
         groups: Option<&Groups>,
         crew: &Crew,
-        parts: &[Part],
-        (shares, nice): (&[u32], &[i32]),
+        setting: &Setting<'_>,
     ) -> Result<Ruler, Reason> {
         Ok(match (means, groups) {
-            (Means::Dispatcher(policy), _) => {
-                Ruler::Dispatcher(Box::new(dispatcher(policy, crew, parts, shares)?))
-            }
+            (Means::Dispatcher(policy), _) => Ruler::Dispatcher(Box::new(dispatcher(policy, crew, setting)?)),
             (Means::Dealt(by, policy), Some(groups)) => {
-                Ruler::Dealer(Box::new(dealer(by, policy, groups, crew, parts, shares)?))
+                Ruler::Dealer(Box::new(dealer(by, policy, groups, setting)?))
             }
             (Means::Kernel | Means::Dealt(..), _) => {
-                set_nice(crew, parts, nice)?;
+                set_nice(crew, setting)?;
                 Ruler::Kernel
             }
         })
@@ -239,47 +262,47 @@ impl Witness for () {
 }
 
 impl Run {
-    /// Has the members run for a while under these means. Domains have these shares; under the kernel's own
-    /// scheduler each member has the nice value of its domain.
+    /// Has the members run for a while under these means.
     pub fn of(
         means: Means,
-        parts: &[Part],
-        shares: &[u32],
-        nice: &[i32],
+        setting: &Setting<'_>,
         time: Duration,
         progress: &dyn Progress,
     ) -> Result<Run, Reason> {
-        Run::seen_by(&mut (), means, parts, (shares, nice), time, progress)
+        Run::seen_by(&mut (), means, setting, time, progress)
     }
 
     /// The same, before a witness.
     pub fn seen_by(
         witness: &mut dyn Witness,
         means: Means,
-        parts: &[Part],
-        (shares, nice): (&[u32], &[i32]),
+        setting: &Setting<'_>,
         time: Duration,
         progress: &dyn Progress,
     ) -> Result<Run, Reason> {
+        let parts = setting.parts;
         let place = processor::quietest();
         // Before the crew: the groups go when their members have ended.
         let groups = match means {
-            Means::Dealt(..) => Some(Groups::make(shares.len())?),
+            Means::Dealt(..) => Some(Groups::make(setting.shares.len(), setting.depth)?),
             Means::Kernel | Means::Dispatcher(_) => None,
         };
-        let crew = start(parts, place)?;
-        let mut ruler = Ruler::start(means, groups.as_ref(), &crew, parts, (shares, nice))?;
+        let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;
+        let mut ruler = Ruler::start(means, groups.as_ref(), &crew, setting)?;
         watch(&mut ruler, WARM_UP, progress, |_| ())?;
         let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
+        let done = |nth| member::done(crew.words(nth));
+        let done_before: Vec<_> = (0..parts.len()).map(done).collect();
         let worked = ruler.work();
         let mut run = Run { quantum: ruler.quantum(), ..Run::default() };
         witness.begin(place, &crew.pids())?;
-        watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, parts, shares.len()))))?;
+        watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, setting))))?;
         witness.end()?;
         run.work = ruler.work().zip(worked).map(|(after, before)| Work {
             decisions: after.decisions - before.decisions,
             own_ns: after.own_ns.saturating_sub(before.own_ns),
         });
+        run.done = done_before.iter().enumerate().map(|(nth, before)| done(nth) - before).collect();
         run.notes = (0..).zip(&noted).map(|(nth, noted)| member::notes(crew.words(nth), *noted)).collect();
         run.late_us = late_us(parts, &run.notes)?;
         // The members end before their groups go.
@@ -337,13 +360,21 @@ impl Run {
     }
 }
 
-/// Members with these parts on this processor, which have begun.
-fn start(parts: &[Part], place: usize) -> Result<Crew, Reason> {
-    let crew = Crew::start(&vec![Some(place); parts.len()], member::WORDS, member::play)?;
+/// Members with these parts on this processor, or on any, which have begun.
+fn start(parts: &[Part], groups: Option<&Groups>, place: Option<usize>) -> Result<Crew, Reason> {
+    let group_of = |groups: &Groups| parts.iter().map(|part| groups.path(part.domain)).collect();
+    let groups: Vec<_> = groups.map_or_else(Vec::new, group_of);
+    let crew = Crew::start_in(&groups, &vec![place; parts.len()], member::WORDS, member::play)?;
     let has_encoders = parts.iter().any(|part| part.role == Role::Encoder);
     let steps = if has_encoders { member::steps_in(FRAME_NS) } else { 0 };
+    let mut players = 0..;
     for (nth, part) in parts.iter().enumerate() {
-        member::cast(crew.words(nth), part.role, steps);
+        let knows = match part.role {
+            Role::Hog | Role::Sleeper | Role::Woken => 0,
+            Role::Encoder => steps,
+            Role::Player => players.next().unwrap_or_default(),
+        };
+        member::cast(crew.words(nth), part.role, knows);
     }
     crew.go();
     Ok(crew)
@@ -353,11 +384,11 @@ fn difference(before: &[u64], after: &[u64]) -> Vec<f64> {
     after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before) as f64).collect()
 }
 
-fn dispatcher(policy: &str, crew: &Crew, parts: &[Part], shares: &[u32]) -> Result<Dispatcher, Reason> {
+fn dispatcher(policy: &str, crew: &Crew, setting: &Setting<'_>) -> Result<Dispatcher, Reason> {
     let entry = by_name(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
     let pids = crew.pids();
-    let domains = shares.iter().enumerate().map(|(domain, share)| {
-        let members = pids.iter().zip(parts).filter(|(_, part)| part.domain == domain);
+    let domains = setting.shares.iter().enumerate().map(|(domain, share)| {
+        let members = pids.iter().zip(setting.parts).filter(|(_, part)| part.domain == domain);
         let members: Vec<_> = members.map(|(pid, _)| format!("pid:{pid}")).collect();
         let members = members.iter().map(String::as_str);
         SharedDomain::new(&format!("d{domain}"), members, Some(f64::from(*share)))
@@ -366,23 +397,14 @@ fn dispatcher(policy: &str, crew: &Crew, parts: &[Part], shares: &[u32]) -> Resu
     Dispatcher::start(entry, domains, Setup::default()).map_err(reason)
 }
 
-fn dealer(
-    by: By,
-    policy: &str,
-    groups: &Groups,
-    crew: &Crew,
-    parts: &[Part],
-    shares: &[u32],
-) -> Result<Dealer, Reason> {
-    for (pid, part) in crew.pids().into_iter().zip(parts) {
-        groups.put(pid, part.domain)?;
-    }
+fn dealer(by: By, policy: &str, groups: &Groups, setting: &Setting<'_>) -> Result<Dealer, Reason> {
     let policy =
         SharePolicy::named(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
     let domain = |(domain, share): (usize, &u32)| {
         SharedDomain::new(&format!("d{domain}"), [groups.selector(domain).as_str()], Some(f64::from(*share)))
     };
-    let domains = shares.iter().enumerate().map(domain).collect::<Result<Vec<_>, _>>().map_err(reason)?;
+    let domains =
+        setting.shares.iter().enumerate().map(domain).collect::<Result<Vec<_>, _>>().map_err(reason)?;
     Dealer::start(by, policy, domains).map_err(reason)
 }
 
@@ -406,19 +428,19 @@ fn reason(error: impl std::fmt::Display) -> Reason {
     Reason::new(error.to_string())
 }
 
-fn set_nice(crew: &Crew, parts: &[Part], nice: &[i32]) -> Result<(), Reason> {
-    for (pid, part) in crew.pids().into_iter().zip(parts) {
+fn set_nice(crew: &Crew, setting: &Setting<'_>) -> Result<(), Reason> {
+    for (pid, part) in crew.pids().into_iter().zip(setting.parts) {
         let pid = rustix::process::Pid::from_raw(pid);
-        let nice = nice.get(part.domain).copied().unwrap_or(0);
+        let nice = setting.nice.get(part.domain).copied().unwrap_or(0);
         rustix::process::setpriority_process(pid, nice).map_err(Reason::while_trying("set a nice value"))?;
     }
     Ok(())
 }
 
 /// The processor time of each domain.
-fn used(crew: &Crew, parts: &[Part], domains: usize) -> Vec<u64> {
-    let mut used = vec![0; domains];
-    for (nth, part) in parts.iter().enumerate() {
+fn used(crew: &Crew, setting: &Setting<'_>) -> Vec<u64> {
+    let mut used = vec![0; setting.shares.len()];
+    for (nth, part) in setting.parts.iter().enumerate() {
         used[part.domain] += member::used(crew.words(nth));
     }
     used
@@ -427,7 +449,7 @@ fn used(crew: &Crew, parts: &[Part], domains: usize) -> Vec<u64> {
 /// By how much sleepers were late, in microseconds, in order of size.
 fn late_us(parts: &[Part], notes: &[Notes]) -> Result<Vec<f64>, Reason> {
     let mut late = Vec::new();
-    for (_, notes) in parts.iter().zip(notes).filter(|(part, _)| part.role == Role::Sleeper) {
+    for (_, notes) in parts.iter().zip(notes).filter(|(part, _)| part.role.wakes()) {
         if notes.lost > 0 {
             return Err(Reason::new(format!("{} notes of a sleeper found no room", notes.lost)));
         }
@@ -458,7 +480,7 @@ mod tests {
     fn vtrr_6_members_note_what_their_roles_say() -> Result<(), Reason> {
         let roles = [Role::Hog, Role::Hog, Role::Sleeper, Role::Encoder];
         let parts = roles.map(|role| Part { role, domain: 0 });
-        let run = Run::of(Means::Kernel, &parts, &[1], &[0], Duration::from_secs(2), &())?;
+        let run = Run::of(Means::Kernel, &Setting::of(&parts, &[1]), Duration::from_secs(2), &())?;
         run.check_notes()?;
         let [one, other, _, encoder] = &run.notes[..] else { panic!("{} of four", run.notes.len()) };
         for hog in [one, other] {

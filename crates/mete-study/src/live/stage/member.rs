@@ -1,11 +1,13 @@
 //! What a member of a stage does, and what it notes of it in its shared words.
 
 use std::hint::{black_box, spin_loop};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use mete_bench::crew::{MemberWords, now_ns, sleep_ns};
+use mete_bench::crew::{MemberWords, PIPES, now_ns, sleep_ns};
 use mete_log::clock::nanoseconds;
+use rustix::fs::{Mode, OFlags};
 use rustix::time::ClockId;
 
 /// What a member does, and what it notes.
@@ -19,10 +21,21 @@ pub(crate) enum Role {
     /// It computes frame after frame, each of which is the same work, and notes when each was done. After
     /// some of them it sleeps, as if it waited for a disk.
     Encoder,
+    /// It waits for a byte from the other player of its pair and gives it back, again and again. It notes nothing,
+    /// and counts the bytes.
+    Player,
+    /// It does what a sleeper does, and notes how long it waited from waking to running by the kernel's account, in
+    /// nanoseconds.
+    Woken,
 }
 
 impl Role {
-    const ALL: [Role; 3] = [Role::Hog, Role::Sleeper, Role::Encoder];
+    const ALL: [Role; 5] = [Role::Hog, Role::Sleeper, Role::Encoder, Role::Player, Role::Woken];
+
+    /// Whether its notes say how late it ran after it was to wake.
+    pub fn wakes(self) -> bool {
+        matches!(self, Role::Sleeper | Role::Woken)
+    }
 
     /// The role that a word stands for.
     fn of(word: u64) -> Option<Role> {
@@ -52,22 +65,29 @@ const NOTE_NS: u64 = 20_000;
 /// all the time, and for its processor time asks the kernel.
 const GAP_NS: u64 = 100_000;
 
-/// A member's words: its role, the steps of a frame, its processor time, how much it has noted, and the
-/// newest notes.
+/// A member's words: its role, what it has to know for that, its processor time, how often it was done, how much it has
+/// noted, and the newest notes.
 const ROLE: usize = 0;
-const STEPS: usize = 1;
+const KNOWS: usize = 1;
 const USED: usize = 2;
-const NOTED: usize = 3;
-const NOTES: usize = 4;
+const DONE: usize = 3;
+const NOTED: usize = 4;
+const NOTES: usize = 5;
 /// The most notes that are made at once: those of a turn. They stand beside each other.
 const AT_ONCE: u64 = 2;
 const MOST_NOTES: usize = 8192;
 pub(super) const WORDS: usize = NOTES + MOST_NOTES;
 
-/// Says what a member is to do, before it begins.
-pub(super) fn cast(words: &[AtomicU64], role: Role, steps: u64) {
+/// Says what a member is to do, before it begins, and what it has to know for that: an encoder the steps of a frame, a player
+/// which one it is: those that play with each other follow each other.
+pub(super) fn cast(words: &[AtomicU64], role: Role, knows: u64) {
     words[ROLE].store(role as u64, Ordering::Relaxed);
-    words[STEPS].store(steps, Ordering::Relaxed);
+    words[KNOWS].store(knows, Ordering::Relaxed);
+}
+
+/// How often a player has had the byte.
+pub(super) fn done(words: &[AtomicU64]) -> u64 {
+    words[DONE].load(Ordering::Relaxed)
 }
 
 /// The processor time that a member has used, in nanoseconds, as it noted it last.
@@ -107,6 +127,8 @@ pub(super) fn play(member: &MemberWords<'_>) {
         Some(Role::Hog) => compute_on(member),
         Some(Role::Sleeper) => sleep_and_answer(member),
         Some(Role::Encoder) => encode(member),
+        Some(Role::Player) => give_back(member),
+        Some(Role::Woken) => note_waits(member),
         None => (),
     }
 }
@@ -147,7 +169,7 @@ fn sleep_and_answer(member: &MemberWords<'_>) {
 
 fn encode(member: &MemberWords<'_>) {
     let words = member.words();
-    let steps = words[STEPS].load(Ordering::Relaxed);
+    let steps = words[KNOWS].load(Ordering::Relaxed);
     let mut frames = 0;
     while !member.is_over() {
         work(steps);
@@ -158,6 +180,56 @@ fn encode(member: &MemberWords<'_>) {
             sleep_ns(READ_NS);
         }
     }
+}
+
+fn give_back(member: &MemberWords<'_>) {
+    let words = member.words();
+    let knows = words[KNOWS].load(Ordering::Relaxed) as usize;
+    let is_first = knows.is_multiple_of(2);
+    // A pair has two pipes.
+    let Some([there, back]) = PIPES.as_chunks().0.get(knows / 2) else { return };
+    let (from, to) = if is_first { (back[0], there[1]) } else { (there[0], back[1]) };
+    // SAFETY: each member has the pipes, and they are open until it ends.
+    let (from, to) = unsafe { (BorrowedFd::borrow_raw(from), BorrowedFd::borrow_raw(to)) };
+    let mut byte = [0];
+    if is_first && rustix::io::write(to, &byte) != Ok(1) {
+        return;
+    }
+    let mut done = 0;
+    while !member.is_over()
+        && rustix::io::read(from, &mut byte) == Ok(1)
+        && rustix::io::write(to, &byte) == Ok(1)
+    {
+        done += 1;
+        words[DONE].store(done, Ordering::Relaxed);
+    }
+}
+
+fn note_waits(member: &MemberWords<'_>) {
+    let words = member.words();
+    let Ok(account) = rustix::fs::open(c"/proc/self/schedstat", OFlags::RDONLY, Mode::empty()) else {
+        return;
+    };
+    while !member.is_over() {
+        // Nothing preempts it between these two, as a rule, and then it waited once.
+        let before = waited_ns(&account);
+        sleep_ns(SLEEP_NS);
+        note(words, [waited_ns(&account).saturating_sub(before)]);
+        let end = now_ns() + ANSWER_NS;
+        while now_ns() < end {
+            spin_loop();
+        }
+        note_used(words);
+    }
+}
+
+/// How long this process waited for a processor since it began, in nanoseconds: the second number of its account.
+fn waited_ns(account: &OwnedFd) -> u64 {
+    let mut text = [0; 128];
+    let length = rustix::io::pread(account, &mut text, 0).unwrap_or(0);
+    let mut numbers = text[..length].split(|byte| *byte == b' ');
+    let digits = numbers.nth(1).unwrap_or_default().iter();
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
 fn note_used(words: &[AtomicU64]) {
