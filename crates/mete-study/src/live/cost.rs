@@ -155,7 +155,7 @@ fn rows_of_pairs(of_means: &OfMeans) -> Vec<Row> {
 
 fn rows_of_woken(of_means: &OfMeans, what: &str) -> Vec<Row> {
     let row = |(permille, place)| {
-        let name = format!("{}: from waking to running {what}, {place}", of_means.means.name());
+        let name = format!("{}: from the end of a sleep to running {what}, {place}", of_means.means.name());
         Row::new(name, "µs", Ok(late(of_means, permille)))
     };
     [(500, "median"), (990, "99th percentile")].map(row).into()

@@ -1,13 +1,12 @@
 //! What a member of a stage does, and what it notes of it in its shared words.
 
 use std::hint::{black_box, spin_loop};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use mete_bench::crew::{MemberWords, PIPES, now_ns, sleep_ns};
 use mete_log::clock::nanoseconds;
-use rustix::fs::{Mode, OFlags};
 use rustix::time::ClockId;
 
 /// What a member does, and what it notes.
@@ -24,8 +23,7 @@ pub(crate) enum Role {
     /// It waits for a byte from the other player of its pair and gives it back, again and again. It notes nothing,
     /// and counts the bytes.
     Player,
-    /// It does what a sleeper does, and notes how long it waited from waking to running by the kernel's account, in
-    /// nanoseconds.
+    /// A sleeper whose sleeps the kernel does not make longer, as it does others' so that timers fall together.
     Woken,
 }
 
@@ -128,7 +126,7 @@ pub(super) fn play(member: &MemberWords<'_>) {
         Some(Role::Sleeper) => sleep_and_answer(member),
         Some(Role::Encoder) => encode(member),
         Some(Role::Player) => give_back(member),
-        Some(Role::Woken) => note_waits(member),
+        Some(Role::Woken) => wake_sharply(member),
         None => (),
     }
 }
@@ -205,31 +203,10 @@ fn give_back(member: &MemberWords<'_>) {
     }
 }
 
-fn note_waits(member: &MemberWords<'_>) {
-    let words = member.words();
-    let Ok(account) = rustix::fs::open(c"/proc/self/schedstat", OFlags::RDONLY, Mode::empty()) else {
-        return;
-    };
-    while !member.is_over() {
-        // Nothing preempts it between these two, as a rule, and then it waited once.
-        let before = waited_ns(&account);
-        sleep_ns(SLEEP_NS);
-        note(words, [waited_ns(&account).saturating_sub(before)]);
-        let end = now_ns() + ANSWER_NS;
-        while now_ns() < end {
-            spin_loop();
-        }
-        note_used(words);
-    }
-}
-
-/// How long this process waited for a processor since it began, in nanoseconds: the second number of its account.
-fn waited_ns(account: &OwnedFd) -> u64 {
-    let mut text = [0; 128];
-    let length = rustix::io::pread(account, &mut text, 0).unwrap_or(0);
-    let mut numbers = text[..length].split(|byte| *byte == b' ');
-    let digits = numbers.nth(1).unwrap_or_default().iter();
-    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+fn wake_sharply(member: &MemberWords<'_>) {
+    // SAFETY: takes no memory.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    sleep_and_answer(member);
 }
 
 fn note_used(words: &[AtomicU64]) {
