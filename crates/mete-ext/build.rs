@@ -19,7 +19,7 @@ fn main() {
     }
     let include = folders.iter().flat_map(|folder| ["-I".into(), folder.into()]);
     let include: Vec<OsString> = include.collect();
-    for name in ["ext", "outside"] {
+    for name in ["ext", "outside", "empty"] {
         let built = SkeletonBuilder::new()
             .source(here.join(format!("bpf/{name}.bpf.c")))
             .obj(out.join(format!("{name}.bpf.o")))

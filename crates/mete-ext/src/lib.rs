@@ -37,6 +37,7 @@
 #![cfg(target_os = "linux")]
 
 mod check;
+mod empty;
 mod ended;
 mod error;
 mod group;
@@ -44,6 +45,7 @@ mod outside;
 mod scheduler;
 mod skeleton;
 
+pub use empty::EmptyScheduler;
 pub use ended::{Ended, Starved};
 pub use error::ExtError;
 pub use mete_kernel::Weight;

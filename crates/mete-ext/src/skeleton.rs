@@ -22,3 +22,14 @@ pub(crate) mod ext {
 pub(crate) mod outside {
     include!(concat!(env!("OUT_DIR"), "/outside.skel.rs"));
 }
+
+/// A scheduler that decides nothing.
+#[allow(
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "the generator keeps other rules than this workspace"
+)]
+pub(crate) mod empty {
+    include!(concat!(env!("OUT_DIR"), "/empty.skel.rs"));
+}

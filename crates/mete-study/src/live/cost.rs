@@ -17,7 +17,7 @@ use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, mea
 const WEIGHTS: Means = Means::Dealt(By::Cgroup, "vtrr");
 const INSIDE: Means = Means::Dealt(By::SchedExt, "vtrr");
 const OUTSIDE: Means = Means::Dealt(By::SchedExt, "distributed-vtrr-kernel");
-const MEANS: [Means; 3] = [WEIGHTS, INSIDE, OUTSIDE];
+const MEANS: [Means; 4] = [WEIGHTS, Means::Empty, INSIDE, OUTSIDE];
 /// How many processes there are beside each other.
 const CROWDS: [usize; 4] = [10, 100, 1000, 10_000];
 
@@ -254,8 +254,9 @@ fn switch(play: &[OfMeans]) -> Option<Finding> {
     let of = |means| median(&turns_us(OfMeans::find(play, means)?));
     let (kernel, inside) = (of(WEIGHTS)?, of(INSIDE)?);
     let times = inside / kernel;
+    let floor = of(Means::Empty)? / kernel;
     Some(Finding::new(
-        json!({ "times": times, "kernel_us": kernel, "inside_us": inside }),
+        json!({ "times": times, "floor": floor, "kernel_us": kernel, "inside_us": inside }),
         times <= MOST_TIMES,
     ))
 }

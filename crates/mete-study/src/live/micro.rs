@@ -296,7 +296,7 @@ fn frames_picture(of_means: &OfMeans) -> Option<StudyFile> {
     let name = match of_means.means {
         Means::Kernel => "kernel",
         Means::Dispatcher(policy) => policy,
-        Means::Dealt(..) => "sched-ext",
+        Means::Dealt(..) | Means::Empty => "sched-ext",
     };
     Some((format!("frames-{name}.svg"), plot::lines(&title, &x, &y, &series.collect::<Vec<_>>())))
 }

@@ -84,7 +84,7 @@ fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Rea
 pub(super) fn wanted(means: Means) -> Vec<f64> {
     let weights = match means {
         Means::Kernel => WEIGHTS,
-        Means::Dispatcher(_) | Means::Dealt(..) => SHARES.map(f64::from),
+        Means::Dispatcher(_) | Means::Dealt(..) | Means::Empty => SHARES.map(f64::from),
     };
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / all).collect()
@@ -149,7 +149,7 @@ fn file_of(means: Means) -> &'static str {
         Means::Dispatcher("group-vtrr") => "group-vtrr.svg",
         Means::Dispatcher(_) => "distributed-vtrr.svg",
         Means::Dealt(_, "vtrr") => "inside.svg",
-        Means::Dealt(..) => "outside.svg",
+        Means::Dealt(..) | Means::Empty => "outside.svg",
     }
 }
 

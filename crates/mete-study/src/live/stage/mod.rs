@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mete_base::progress::Progress;
 use mete_bench::crew::{Crew, now_ns};
 use mete_dispatch::{Dispatcher, Setup};
+use mete_ext::EmptyScheduler;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
 use mete_policy::{Nanoseconds, by_name};
@@ -54,6 +55,8 @@ pub(crate) enum Means {
     Dispatcher(&'static str),
     /// A dealer to control groups, with this policy.
     Dealt(By, &'static str),
+    /// A scheduler of sched_ext that decides nothing.
+    Empty,
 }
 
 impl Means {
@@ -61,6 +64,7 @@ impl Means {
         match self {
             Means::Kernel => "the kernel's own scheduler".into(),
             Means::Dispatcher(policy) => format!("the dispatcher, {policy}"),
+            Means::Empty => "sched_ext, a scheduler that decides nothing".into(),
             Means::Dealt(By::Cgroup, _) => "the kernel's own scheduler, by weights".into(),
             Means::Dealt(_, "vtrr") => "sched_ext, group VTRR inside the kernel".into(),
             Means::Dealt(_, policy) => format!("sched_ext, {policy} outside the kernel"),
@@ -158,7 +162,8 @@ pub(crate) struct Work {
 /// Those of the means that this kernel has. The report says why the others are missing.
 pub(crate) fn available(all: &[Means], report: &mut Report) -> Vec<Means> {
     let has_sched_ext = std::path::Path::new("/sys/kernel/sched_ext").exists();
-    let is_there = |means: &Means| has_sched_ext || !matches!(means, Means::Dealt(By::SchedExt, _));
+    let is_there =
+        |means: &Means| has_sched_ext || !matches!(means, Means::Empty | Means::Dealt(By::SchedExt, _));
     let (there, missing): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_there);
     let why = |means: Means| Row::new(means.name(), "", Err(Reason::new("this kernel has no sched_ext")));
     report.rows.extend(missing.into_iter().map(why));
@@ -170,6 +175,7 @@ enum Ruler {
     Kernel,
     Dispatcher(Box<Dispatcher>),
     Dealer(Box<Dealer>),
+    Empty(#[expect(dead_code, reason = "it rules while it lives")] EmptyScheduler),
 }
 
 impl Ruler {
@@ -184,6 +190,7 @@ impl Ruler {
             (Means::Dealt(by, policy), Some(groups)) => {
                 Ruler::Dealer(Box::new(dealer(by, policy, groups, setting)?))
             }
+            (Means::Empty, _) => Ruler::Empty(EmptyScheduler::start().map_err(reason)?),
             (Means::Kernel | Means::Dealt(..), _) => {
                 set_nice(crew, setting)?;
                 Ruler::Kernel
@@ -193,7 +200,7 @@ impl Ruler {
 
     fn look(&mut self) -> Result<(), Reason> {
         match self {
-            Ruler::Kernel => Ok(()),
+            Ruler::Kernel | Ruler::Empty(_) => Ok(()),
             Ruler::Dispatcher(dispatcher) => dispatcher.look().map_err(reason),
             Ruler::Dealer(dealer) => {
                 dealer.look().map_err(reason)?;
@@ -205,7 +212,7 @@ impl Ruler {
 
     fn quantum(&self) -> Option<Nanoseconds> {
         match self {
-            Ruler::Kernel => None,
+            Ruler::Kernel | Ruler::Empty(_) => None,
             Ruler::Dispatcher(_) => Some(Setup::default().quantum),
             Ruler::Dealer(dealer) => {
                 dealer.quantum_ms().map(|ms| Nanoseconds::new((ms * 1e6).round() as u64))
@@ -215,7 +222,7 @@ impl Ruler {
 
     fn work(&self) -> Option<Work> {
         match self {
-            Ruler::Kernel => None,
+            Ruler::Kernel | Ruler::Empty(_) => None,
             Ruler::Dispatcher(dispatcher) => {
                 let counts = dispatcher.counts();
                 Some(Work { decisions: counts.decisions, own_ns: counts.own_ns.get() })
@@ -284,7 +291,7 @@ impl Run {
         let place = processor::quietest();
         // Before the crew: the groups go when their members have ended.
         let groups = match means {
-            Means::Dealt(..) => Some(Groups::make(setting.shares.len(), setting.depth)?),
+            Means::Dealt(..) | Means::Empty => Some(Groups::make(setting.shares.len(), setting.depth)?),
             Means::Kernel | Means::Dispatcher(_) => None,
         };
         let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;

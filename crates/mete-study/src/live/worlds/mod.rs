@@ -165,7 +165,7 @@ fn in_all_worlds(
 /// The catalogue's name of the policy that rules.
 fn policy_of(means: Means) -> Option<&'static str> {
     match means {
-        Means::Kernel => None,
+        Means::Kernel | Means::Empty => None,
         Means::Dealt(By::SchedExt, "vtrr") => Some("distributed-vtrr-kernel"),
         Means::Dealt(_, policy) | Means::Dispatcher(policy) => Some(policy),
     }
