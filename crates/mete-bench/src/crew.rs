@@ -20,7 +20,7 @@ use mete_measure::processor;
 use mete_measure::reason::Reason;
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process, waitpid};
 
 /// The number of words before those of the members.
 const COMMON: usize = 8;
@@ -143,6 +143,20 @@ impl Crew {
         go.store(1, Ordering::Release);
         // SAFETY: the call reads no memory. It cannot fail at an address that there is.
         unsafe { libc::syscall(libc::SYS_futex, go.as_ptr(), libc::FUTEX_WAKE, libc::c_int::MAX) };
+    }
+
+    /// Whether all members are there still.
+    ///
+    /// # Errors
+    ///
+    /// Some have ended by themselves: no member lives longer than a minute.
+    pub fn check(&self) -> Result<(), Reason> {
+        let pids = self.pids();
+        let gone = |pid: &&i32| Pid::from_raw(**pid).is_none_or(|pid| test_kill_process(pid).is_err());
+        match pids.iter().filter(gone).count() {
+            0 => Ok(()),
+            gone => Err(Reason::new(format!("{gone} of {} processes had ended before the time", pids.len()))),
+        }
     }
 
     /// Asks the members to end.

@@ -158,6 +158,10 @@ fn worst(case: &Case, of_means: &OfMeans) -> Vec<[f64; 2]> {
     let of_run = |run: &Run| {
         let (used, ns) = run.whole()?;
         let all: f64 = used.iter().sum();
+        // Of nothing, each has its part.
+        if all == 0.0 {
+            return None;
+        }
         let errors = used.iter().zip(case.wanted()).map(|(used, wanted)| (used - wanted * all).abs());
         let worst = errors.max_by(f64::total_cmp)?;
         Some([100.0 * worst / (ns * processors(case) as f64), worst / 1e6])
