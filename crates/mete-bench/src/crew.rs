@@ -194,6 +194,8 @@ fn lead(all: &[AtomicU64], (groups, places): (&[CString], &[Option<usize>]), wor
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setsid();
+        // A member that ends is gone at once, so that `check` sees it.
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
         for _ in PIPES {
             libc::pipe([0; 2].as_mut_ptr());
@@ -339,6 +341,24 @@ mod tests {
     fn klog_9_a_processor_that_a_member_may_not_run_on_is_the_reason() {
         let refused = Crew::start(&[None, Some(100_000)], 1, count).err().map(|reason| reason.to_string());
         assert!(refused.as_ref().is_some_and(|why| why.contains("processor 100000")), "{refused:?}");
+    }
+
+    #[test]
+    fn klog_9_members_that_ended_before_the_time_are_missed() -> Result<(), Reason> {
+        let crew = Crew::start(&[None; 3], 1, count)?;
+        crew.check()?;
+        let first = Pid::from_raw(crew.pids()[0]);
+        first.map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+        let begin = Instant::now();
+        let missed = loop {
+            match crew.check() {
+                Err(reason) => break reason.to_string(),
+                Ok(()) => assert!(begin.elapsed() < Duration::from_secs(20)),
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert!(missed.starts_with("1 of 3"), "{missed}");
+        Ok(())
     }
 
     #[test]
