@@ -7,8 +7,8 @@
 # --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions;
 # programs find METE_VM_COUNTED=1 then.
 # METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
-# (default 3600: other load on the machine makes it many times slower). METE_CHURN_SECONDS and METE_CHURN_SEED go to the
-# tests of mete-ext (tests/churn.rs).
+# (default 3600: other load on the machine makes it many times slower). METE_CHURN_SECONDS, METE_CHURN_SEED and
+# METE_CHURN_KILLS go to the tests of mete-ext (tests/churn.rs).
 set -uo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
@@ -44,7 +44,7 @@ run_crate() {
 	[ $# = 1 ] || [ ${#programs[@]} = $(($# - 1)) ] || give_up "$1 has not all of these programs: ${*:2}"
 	cd "$root/crates/$1" || exit
 	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" \
-		env METE_VM_TESTS="$tests" METE_VM_COUNTED="$counted" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" bash -c "$run_all" tests "${programs[@]}"
+		env METE_VM_TESTS="$tests" METE_VM_COUNTED="$counted" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" METE_CHURN_KILLS="${METE_CHURN_KILLS:-}" bash -c "$run_all" tests "${programs[@]}"
 }
 
 kernel=()
