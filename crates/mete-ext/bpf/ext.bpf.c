@@ -55,6 +55,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->is_kernel = !!(p->flags & PF_KTHREAD);
 	answer = queues_wake(client, processor, 1);
 	if (answer & QUEUES_CHOSEN) {
+		if (answer & QUEUES_AHEAD)
+			enq_flags |= IN_FRONT;
 		if (answer & QUEUES_ASKS) {
 			processor_at(processor)->is_asked = 1;
 			enq_flags |= SCX_ENQ_PREEMPT;
@@ -68,7 +70,9 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	 * not.
 	 */
 	insert_into(p, client, SLICE_NS, enq_flags);
-	ask(processor, answer);
+	/* If the processor is idle, the kernel has it look for a task by itself. */
+	if (answer & QUEUES_ASKS)
+		ask(processor, answer);
 	ask_idle(task, processor);
 }
 
@@ -130,23 +134,30 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 
 void OPERATION(running, struct task_struct *p)
 {
-	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
-	struct task *task = task_of(client);
+	__u32 number = client_of(p), nth = scx_bpf_task_cpu(p);
+	struct processor *processor = processor_at(nth);
+	struct dvtrr_client *client = policy_client(number);
+	struct task *task = task_of(number);
 
-	if (idle >> (processor & 63) & 1)
-		__sync_fetch_and_and(&idle, ~(1ull << (processor & 63)));
-	if (!task)
+	if (idle >> (nth & 63) & 1)
+		__sync_fetch_and_and(&idle, ~(1ull << (nth & 63)));
+	if (!task || !client)
 		return;
 	task->charged_ns = p->se.sum_exec_runtime;
-	task->processor = processor;
+	task->processor = nth;
 	task->is_current = 1;
 	/* It has no claim to more than the kernel makes necessary: up to the next tick. */
 	if (task->is_hastened) {
 		task->is_hastened = 0;
 		p->scx.slice = 1;
 	}
+	/* It was chosen when it woke, and one that goes ahead has come since then. */
+	if (processor->ahead.first != DVTRR_NONE && !client->is_ahead) {
+		processor->is_asked = 1;
+		scx_bpf_kick_cpu(nth, SCX_KICK_PREEMPT);
+	}
 	/* As a rule the policy has chosen it. The kernel gives it back its processor by itself after one of a higher class. */
-	queues_run(client, processor);
+	queues_run(number, client, nth);
 }
 
 void OPERATION(stopping, struct task_struct *p, bool runnable)
@@ -167,7 +178,12 @@ void OPERATION(stopping, struct task_struct *p, bool runnable)
 /* Also a task that waits can cease to be runnable: it is killed, moved or changed. */
 void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 {
-	queues_withdraw(client_of(p));
+	__u32 number = client_of(p);
+	struct dvtrr_client *client = policy_client(number);
+
+	/* A task that blocks has stopped before: only a wake-up changes it now. */
+	if (client && client->state != DVTRR_BLOCKED)
+		queues_withdraw(number);
 }
 
 void OPERATION(set_weight, struct task_struct *p, u32 weight)

@@ -66,6 +66,8 @@ struct {
 struct processor {
 	__u32 running; /* the client that was chosen last, while it runs */
 	__u32 is_asked; /* the task that runs is asked to give way to one that goes ahead */
+	/* The clients that were chosen last as they woke, one that waited its turn and one that goes ahead: see is_pending(). */
+	__u32 pending[2];
 	struct dvtrr_line ahead; /* the clients that go ahead of all others */
 	/* Choices; tasks taken from other processors; choices that could not be carried out. */
 	__u64 decisions;
@@ -340,18 +342,48 @@ enum queues_answer {
 	QUEUES_ASKS = 1,
 	/* It is chosen already, to run when the one that runs there has stopped. */
 	QUEUES_CHOSEN = 2,
+	/* It goes ahead of all that do not. */
+	QUEUES_AHEAD = 4,
 };
+
+/* Which of the two that are chosen already, and have not begun to run, a client would be: each may be there once. */
+static __always_inline __u32 *pending_at(__u32 processor, const struct dvtrr_client *client)
+{
+	return &processor_at(processor)->pending[client->is_ahead ? 1 : 0];
+}
+
+/* Whether a client that was chosen at its wake-up has still to begin. What is noted may be long over. */
+static __always_inline int is_pending(__u32 number, __u32 processor)
+{
+	struct dvtrr_client *client = number < CLIENTS ? &clients[masked(number, CLIENTS)] : 0;
+
+	return client && client->state == DVTRR_RUNNING && client->processor == processor &&
+	       !tasks[masked(number, CLIENTS)].is_current;
+}
+
+/*
+ * Whether a client that waits is chosen at once. There must be no other choice. What runs there has to be the policy's, so that
+ * it stops for it: if it is not, another processor may want to take the client, unless it is bound to this one.
+ */
+static __always_inline int may_be_chosen(struct dvtrr *p, __u32 number, struct dvtrr_client *client,
+					 __u32 processor)
+{
+	int is_bound = tasks[masked(number, CLIENTS)].allowed == 1ull << (processor & 63);
+
+	if (client->state != DVTRR_READY || (*dvtrr_running_at(p, processor) == DVTRR_NONE && !is_bound))
+		return 0;
+	return dvtrr_is_next(p, number, processor) && !is_pending(*pending_at(processor, client), processor);
+}
 
 /*
  * A client waits on this processor from now on, wherever it stood before. Answers with the sum of an enum queues_answer. It
- * is chosen at once if it may be, and if there is no other choice; what runs there has to be the policy's, so that it stops
- * for it.
+ * is chosen at once if the caller allows that, and if it may be.
  */
 __noinline int queues_wake(__u32 number, __u32 processor, __u32 may_choose)
 {
 	struct dvtrr policy = POLICY;
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
-	int answer = 0;
+	int answer = 0, stands = 1;
 	__u32 locked;
 
 	if (!client)
@@ -368,20 +400,28 @@ __noinline int queues_wake(__u32 number, __u32 processor, __u32 may_choose)
 	/* It was chosen and did not get to run. */
 	if (client->state == DVTRR_RUNNING)
 		dvtrr_ran(&policy, number, 0, DVTRR_PREEMPTED);
-	if (dvtrr_wake(&policy, number))
-		answer = QUEUES_ASKS;
-	if (may_choose && *dvtrr_running_at(&policy, locked) != DVTRR_NONE &&
-	    dvtrr_is_next(&policy, number, locked)) {
-		dvtrr_hide(&policy, number, locked);
+	if (client->state == DVTRR_BLOCKED) {
+		stands = 0;
+		if (dvtrr_rise(&policy, number, client))
+			answer = QUEUES_ASKS;
+	}
+	if (client->is_ahead)
+		answer |= QUEUES_AHEAD;
+	if (may_choose && may_be_chosen(&policy, number, client, locked)) {
+		*pending_at(locked, client) = number;
+		if (stands)
+			dvtrr_hide(&policy, number, locked);
 		client->state = DVTRR_RUNNING;
 		answer |= QUEUES_CHOSEN;
+	} else if (!stands) {
+		dvtrr_put(&policy, number, locked, 0);
 	}
 	dvtrr_unlock(&policy);
 	return answer;
 }
 
-/* A client runs on this processor, whether or not it was chosen. */
-__noinline int queues_run(__u32 number, __u32 processor)
+/* A client runs on this processor that was not chosen. */
+__noinline int queues_run_unchosen(__u32 number, __u32 processor)
 {
 	struct dvtrr policy = POLICY;
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
@@ -389,11 +429,6 @@ __noinline int queues_run(__u32 number, __u32 processor)
 
 	if (!client)
 		return 0;
-	/* As a rule it was chosen for this, and only what happens on its own processor changes that. */
-	if (client->state == DVTRR_RUNNING && client->processor == processor) {
-		*dvtrr_running_at(&policy, processor) = number;
-		return 0;
-	}
 	queues_wake(number, processor, 0);
 	if (!lock_queues_of(&policy, client, &locked))
 		return 0;
@@ -404,6 +439,16 @@ __noinline int queues_run(__u32 number, __u32 processor)
 	}
 	dvtrr_unlock(&policy);
 	return 0;
+}
+
+/* A client runs on this processor, whether or not it was chosen. */
+static __always_inline void queues_run(__u32 number, const struct dvtrr_client *client, __u32 processor)
+{
+	/* As a rule it was chosen for this, and only what happens on its own processor changes that. */
+	if (client->state == DVTRR_RUNNING && client->processor == processor)
+		processor_at(processor)->running = number;
+	else
+		queues_run_unchosen(number, processor);
 }
 
 /* A client has run for a time. If it was chosen for that, it has stopped. */
@@ -432,8 +477,7 @@ __noinline int queues_withdraw(__u32 number)
 	struct dvtrr_client *client = dvtrr_client_at(&policy, number);
 	__u32 locked;
 
-	/* A task that blocks has stopped before: only a wake-up changes it now. */
-	if (!client || client->state == DVTRR_BLOCKED)
+	if (!client)
 		return 0;
 	if (!lock_queues_of(&policy, client, &locked))
 		return 0;

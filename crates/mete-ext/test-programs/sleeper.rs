@@ -2,7 +2,10 @@
 //! its waits, and what all but a hundredth of them, did not exceed, in microseconds. It leaves out as many as
 //! a scheduler may need to learn how the task runs, after the long run in which the program was loaded.
 //!
-//!     mete-ext-sleeper ROUNDS
+//!     mete-ext-sleeper ROUNDS [PERIOD [COMPUTES]]
+//!
+//! With a period, in milliseconds, it wakes at its multiples, together with all others that have the same one. It computes
+//! for as many milliseconds as it is told.
 
 use std::env;
 
@@ -11,6 +14,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const SLEEP_NS: i64 = 5_000_000;
 const BURST_NS: i64 = 200_000;
+const MILLISECOND_NS: i64 = 1_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 const LEARNED: usize = 50;
 
@@ -26,9 +30,9 @@ fn late(until: i64) -> i64 {
     now(ClockId::Monotonic) - until
 }
 
-fn compute() {
+fn compute(burst_ns: i64) {
     let begin = now(ClockId::ThreadCPUTime);
-    while now(ClockId::ThreadCPUTime) - begin < BURST_NS {}
+    while now(ClockId::ThreadCPUTime) - begin < burst_ns {}
 }
 
 /// What this part of the waits, in hundredths, exceeds, in microseconds.
@@ -36,12 +40,19 @@ fn exceeded(sorted: &[i64], percent: usize) -> i64 {
     sorted.get(sorted.len() * (100 - percent) / 100).map_or(0, |wait| wait / 1000)
 }
 
+fn argument(nth: usize) -> Option<i64> {
+    env::args().nth(nth)?.parse().ok()
+}
+
 fn main() {
-    let rounds = env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(1000_usize);
+    let rounds = argument(1).and_then(|rounds| rounds.try_into().ok()).unwrap_or(1000_usize);
+    let period_ns = argument(2).map(|milliseconds| milliseconds * MILLISECOND_NS);
+    let burst_ns = argument(3).map_or(BURST_NS, |milliseconds| milliseconds * MILLISECOND_NS);
     let mut waits = Vec::with_capacity(rounds);
     for _ in 0..rounds {
-        waits.push(late(now(ClockId::Monotonic) + SLEEP_NS));
-        compute();
+        let now = now(ClockId::Monotonic);
+        waits.push(late(period_ns.map_or(now + SLEEP_NS, |period| (now / period + 1) * period)));
+        compute(burst_ns);
     }
     waits.drain(..LEARNED.min(rounds));
     waits.sort_unstable();

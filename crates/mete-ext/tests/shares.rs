@@ -12,8 +12,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{
-    Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, ruling,
-    start, wait_for_hogs, within,
+    Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, lateness_of,
+    ruling, sleeper_in, start, wait_for_hogs, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight};
 use mete_policy::Nanoseconds;
@@ -193,6 +193,44 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
     assert!(within(5, &found, &[166; 6]), "{found:?}, {:?}", scheduler.status());
     // In its turn it would wait for 6 quanta at least, and for 60 as a rule.
     assert!(median < 1000 && most < 2000, "{median} us, {most} us, {:?}", scheduler.status());
+}
+
+#[test]
+fn vtrr_7_of_tasks_that_wake_at_once_those_of_each_group_have_their_turn() {
+    let Some(scheduler) = ruling("vtrr_7_of_tasks_that_wake_at_once_those_of_each_group_have_their_turn")
+    else {
+        return;
+    };
+    let hog = Group::top("mete-hog", 100).hogs(1, Some(0));
+    wait_for_hogs(&hog);
+    let (one, many) = (Group::top("mete-one", 100), Group::top("mete-many", 100));
+    // All wake by one interrupt of the clock, this one last: it has begun to sleep last, because it computes for longer.
+    let beside: Vec<_> = (0..10).map(|_| sleeper_in(&many, "300 100 1")).collect();
+    let (median, most) = lateness_of(sleeper_in(&one, "250 100 20"));
+    println!("one that wakes with ten of another group: {median} us, {most} us");
+    beside.into_iter().for_each(|sleeper| drop(lateness_of(sleeper)));
+    // In the order in which they wake, it would wait for ten quanta of a millisecond.
+    assert!(median < 4000 && most < 5000, "{median} us, {most} us, {:?}", scheduler.status());
+}
+
+#[test]
+fn tavs_9_of_tasks_that_wake_at_once_all_that_run_briefly_go_ahead() {
+    let Some(scheduler) = ruling("tavs_9_of_tasks_that_wake_at_once_all_that_run_briefly_go_ahead") else {
+        return;
+    };
+    let hog = Group::top("mete-hog", 100).hogs(1, Some(0));
+    // Its own hog gives the group time of which a part may be used ahead.
+    let sleepers = Group::top("mete-sleepers", 100).hogs(1, Some(0));
+    [&hog, &sleepers].into_iter().for_each(wait_for_hogs);
+    let all: Vec<_> = (0..3).map(|_| sleeper_in(&sleepers, "500 20")).collect();
+    let late: Vec<_> = all.into_iter().map(lateness_of).collect();
+    println!("three that wake at once beside a hog: {late:?} us");
+    // The last one waits for two others that compute for 0.2 ms, and not for a quantum of the hog as well.
+    assert!(
+        late.iter().all(|(median, most)| *median < 700 && *most < 1000),
+        "{late:?}, {:?}",
+        scheduler.status()
+    );
 }
 
 #[test]

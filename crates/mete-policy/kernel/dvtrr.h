@@ -65,23 +65,33 @@ static __always_inline int dvtrr_gives_way(struct dvtrr *p, __u32 processor)
 	return client && !client->is_ahead;
 }
 
-/* A client becomes runnable, on the processor that it names. Whether the one that runs there is to give way. */
-static __always_inline int dvtrr_wake(struct dvtrr *p, __u32 number)
+/*
+ * A client becomes runnable, on the processor that it names, and stands in no line yet. Whether the one that runs there is to
+ * give way.
+ */
+static __always_inline int dvtrr_rise(struct dvtrr *p, __u32 number, struct dvtrr_client *client)
 {
-	struct dvtrr_client *client = dvtrr_client_at(p, number);
-	struct dvtrr_line *ahead;
-	int is_first;
+	struct dvtrr_line *ahead = dvtrr_ahead_at(p, client->processor);
 
-	if (!client || client->state != DVTRR_BLOCKED)
-		return 0;
 	client->state = DVTRR_READY;
 	dvtrr_enter(p, number, client->processor);
 	client->is_ahead = dvtrr_goes_ahead(p, number, client->processor);
-	ahead = dvtrr_ahead_at(p, client->processor);
 	/* One that is ahead has the processor already, or was promised it. */
-	is_first = client->is_ahead && ahead && ahead->first == DVTRR_NONE;
+	return client->is_ahead && ahead && ahead->first == DVTRR_NONE &&
+	       dvtrr_gives_way(p, client->processor);
+}
+
+/* The same, and it waits in line. */
+static __always_inline int dvtrr_wake(struct dvtrr *p, __u32 number)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	int gives_way;
+
+	if (!client || client->state != DVTRR_BLOCKED)
+		return 0;
+	gives_way = dvtrr_rise(p, number, client);
 	dvtrr_put(p, number, client->processor, 0);
-	return is_first && dvtrr_gives_way(p, client->processor);
+	return gives_way;
 }
 
 /* A client that runs has left its processor. */

@@ -47,6 +47,22 @@ static __always_inline void dvtrr_forgive(struct dvtrr_account *account, __u64 l
 }
 
 /*
+ * Both, with what is due counted from two rounds before the limit. One of the two at most has something to forget, and mostly
+ * neither: to see that costs less than their divisions.
+ */
+static __always_inline void dvtrr_bound(struct dvtrr_account *account, const struct dvtrr_domain *domain,
+					__u64 most_behind_ns, __u64 most_owed_ns)
+{
+	__u64 limit = domain->limit, rounds = 2 * domain->round;
+	__s64 ahead = (__s64)(account->used - limit);
+
+	if (ahead >= 0 && ahead + (__s64)rounds <= DVTRR_MOST)
+		dvtrr_forgive(account, limit, most_owed_ns);
+	else if (ahead >= 0 || -ahead > (__s64)rounds)
+		dvtrr_forfeit(account, limit - rounds, most_behind_ns);
+}
+
+/*
  * Has a domain count the share that a member has now, if it stands in a queue. The share may change while another processor
  * does this, or has the member stand: whichever comes later sees the other, and one of them counts the difference.
  */

@@ -319,8 +319,8 @@ static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 client, __u32 pr
 		if (!account || !domain)
 			return;
 		dvtrr_add(&account->used, dvtrr_virtual(used_ns, account->share));
-		dvtrr_forfeit(account, domain->limit - 2 * domain->round, DVTRR_MOST_BEHIND * p->quantum_ns);
-		dvtrr_forgive(account, domain->limit, DVTRR_MOST_OWED * p->quantum_ns);
+		dvtrr_bound(account, domain, DVTRR_MOST_BEHIND * p->quantum_ns,
+			    DVTRR_MOST_OWED * p->quantum_ns);
 		member = dvtrr_above(p, home, processor);
 	}
 }

@@ -11,7 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -178,13 +178,22 @@ pub fn within(thousandths: u64, found: &[u64], expected: &[u64]) -> bool {
 /// How late a task of a group runs that sleeps and computes in turn on the first processor: in the middle,
 /// and what a hundredth of its waits exceed, in microseconds.
 pub fn lateness_in(group: &Group, rounds: u32) -> (u64, u64) {
+    lateness_of(sleeper_in(group, &rounds.to_string()))
+}
+
+/// Starts such a task, with these arguments.
+pub fn sleeper_in(group: &Group, arguments: &str) -> Child {
     let script = format!(
-        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {rounds}",
+        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {arguments}",
         group.path.display(),
         env!("CARGO_BIN_EXE_mete-ext-sleeper")
     );
-    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    Command::new("sh").arg("-c").arg(script).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// What it says at its end.
+pub fn lateness_of(sleeper: Child) -> (u64, u64) {
+    let text = String::from_utf8(sleeper.wait_with_output().unwrap().stdout).unwrap();
     let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
     (numbers.next().unwrap(), numbers.next().unwrap())
 }

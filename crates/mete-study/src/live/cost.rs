@@ -9,7 +9,7 @@ use mete_measure::{Reason, Report, Row};
 use mete_shares::By;
 use serde_json::{Value, json};
 
-use super::latency::late;
+use super::recorded::Recorder;
 use super::stage::member::Role;
 use super::stage::{Means, OfMeans, Part, Run, Setting, Witness, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, measure_until_failure};
@@ -36,8 +36,8 @@ const fn part(role: Role, domain: usize) -> Part {
 /// One pair plays beside nothing else: no one has to choose. Of four pairs, several wait at a time. A sleeper wakes on an idle processor, and beside a hog of another group.
 const PLAYERS: [Part; 2] = [part(Role::Player, 0), part(Role::Player, 0)];
 const PAIRS: [Part; 8] = [part(Role::Player, 0); 8];
-const ALONE: [Part; 1] = [part(Role::Woken, 0)];
-const BESIDE: [Part; 2] = [part(Role::Woken, 0), part(Role::Hog, 1)];
+const ALONE: [Part; 1] = [part(Role::Sleeper, 0)];
+const BESIDE: [Part; 2] = [part(Role::Sleeper, 0), part(Role::Hog, 1)];
 
 pub(crate) struct Found {
     play: Vec<OfMeans>,
@@ -61,13 +61,17 @@ impl Study for LiveCost {
         let (rounds, time) = if options.is_quick { (1, 1) } else { (5, 3) };
         let time = Duration::from_secs(time);
         let all = available(&MEANS, report);
-        let mut runs = |parts: &[Part], shares: &[u32]| {
+        let mut runs = |parts: &[Part]| {
             let run =
-                |means, progress: &dyn Progress| Run::of(means, &Setting::of(parts, shares), time, progress);
+                |means, progress: &dyn Progress| Run::of(means, &Setting::of(parts, &[1]), time, progress);
             OfMeans::in_turns(&all, rounds, report, progress, run)
         };
-        let (play, pairs) = (runs(&PLAYERS, &[1]), runs(&PAIRS, &[1]));
-        let (alone, beside) = (runs(&ALONE, &[1]), runs(&BESIDE, &[1, 1]));
+        let (play, pairs) = (runs(&PLAYERS), runs(&PAIRS));
+        let mut runs = |parts: &[Part]| {
+            let run = |means, progress: &dyn Progress| recorded(means, parts, time, progress);
+            OfMeans::in_turns(&all, rounds, report, progress, run)
+        };
+        let (alone, beside) = (runs(&ALONE), runs(&BESIDE));
         report.rows.extend(play.iter().flat_map(rows_of_play));
         report.rows.extend(pairs.iter().flat_map(rows_of_pairs));
         for (woken, what) in [(&alone, "on an idle processor"), (&beside, "beside a hog")] {
@@ -91,7 +95,7 @@ impl Study for LiveCost {
         let line = |of_means: &OfMeans| {
             let woken = |found: &[OfMeans]| {
                 let of_means = OfMeans::find(found, of_means.means);
-                [500, 990].map(|permille| median(&late(of_means?, permille)))
+                [500, 990].map(|permille| median(&waits(of_means?, permille)))
             };
             json!({
                 "means": of_means.means.name(), "turn_us": median(&turns_us(of_means)),
@@ -113,6 +117,19 @@ impl Study for LiveCost {
     fn pictures(_found: &Self::Found) -> Vec<StudyFile> {
         Vec::new()
     }
+}
+
+/// A run of which the recorder sees how long its first member, a sleeper, waits from waking to running. What recording costs is
+/// in it.
+fn recorded(means: Means, parts: &[Part], time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
+    let mut recorder = Recorder::begin()?;
+    let shares = if parts.len() > 1 { &[1, 1][..] } else { &[1] };
+    let run = Run::seen_by(&mut recorder, means, &Setting::of(parts, shares), time, progress)?;
+    Ok(Run { waits_us: recorder.recorded()?.waits_us(0), ..run })
+}
+
+fn waits(of_means: &OfMeans, permille: usize) -> Vec<f64> {
+    of_means.each(|run| run.waits_us(permille))
 }
 
 /// What a byte takes to go to and fro, in microseconds: two switches, two wake-ups. Where several pairs play, it is the time
@@ -155,8 +172,8 @@ fn rows_of_pairs(of_means: &OfMeans) -> Vec<Row> {
 
 fn rows_of_woken(of_means: &OfMeans, what: &str) -> Vec<Row> {
     let row = |(permille, place)| {
-        let name = format!("{}: from the end of a sleep to running {what}, {place}", of_means.means.name());
-        Row::new(name, "µs", Ok(late(of_means, permille)))
+        let name = format!("{}: from waking to running {what}, {place}", of_means.means.name());
+        Row::new(name, "µs", Ok(waits(of_means, permille)))
     };
     [(500, "median"), (990, "99th percentile")].map(row).into()
 }
@@ -263,7 +280,7 @@ fn switch(play: &[OfMeans]) -> Option<Finding> {
 
 fn wake(woken: &[OfMeans]) -> Option<Finding> {
     let of_means = OfMeans::find(woken, OUTSIDE)?;
-    let (p50, p99) = (median(&late(of_means, 500))?, median(&late(of_means, 990))?);
+    let (p50, p99) = (median(&waits(of_means, 500))?, median(&waits(of_means, 990))?);
     Some(Finding::new(json!({ "p50": p50, "p99": p99 }), p50 <= MOST_US[0] && p99 <= MOST_US[1]))
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod ext;
 pub(crate) mod groups;
 pub(crate) mod latency;
 pub(crate) mod micro;
+mod recorded;
 pub(crate) mod shares;
 mod stage;
 mod turns;

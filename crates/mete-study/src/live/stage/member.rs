@@ -23,17 +23,10 @@ pub(crate) enum Role {
     /// It waits for a byte from the other player of its pair and gives it back, again and again. It notes nothing,
     /// and counts the bytes.
     Player,
-    /// A sleeper whose sleeps the kernel does not make longer, as it does others' so that timers fall together.
-    Woken,
 }
 
 impl Role {
-    const ALL: [Role; 5] = [Role::Hog, Role::Sleeper, Role::Encoder, Role::Player, Role::Woken];
-
-    /// Whether its notes say how late it ran after it was to wake.
-    pub fn wakes(self) -> bool {
-        matches!(self, Role::Sleeper | Role::Woken)
-    }
+    const ALL: [Role; 4] = [Role::Hog, Role::Sleeper, Role::Encoder, Role::Player];
 
     /// The role that a word stands for.
     fn of(word: u64) -> Option<Role> {
@@ -126,7 +119,6 @@ pub(super) fn play(member: &MemberWords<'_>) {
         Some(Role::Sleeper) => sleep_and_answer(member),
         Some(Role::Encoder) => encode(member),
         Some(Role::Player) => give_back(member),
-        Some(Role::Woken) => wake_sharply(member),
         None => (),
     }
 }
@@ -201,12 +193,6 @@ fn give_back(member: &MemberWords<'_>) {
         done += 1;
         words[DONE].store(done, Ordering::Relaxed);
     }
-}
-
-fn wake_sharply(member: &MemberWords<'_>) {
-    // SAFETY: takes no memory.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    sleep_and_answer(member);
 }
 
 fn note_used(words: &[AtomicU64]) {

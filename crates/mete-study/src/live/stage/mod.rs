@@ -141,6 +141,9 @@ pub(crate) struct Run {
     pub looks: Vec<(u64, Vec<u64>)>,
     /// By how much the sleepers ran late, in microseconds, in order of size.
     pub late_us: Vec<f64>,
+    /// How long the first member waited from each wake-up until it was switched to, in microseconds and in order of size, if
+    /// that was recorded.
+    pub waits_us: Vec<f64>,
     /// What each member has noted: see [`Role`].
     pub notes: Vec<Notes>,
     /// How often each player had the byte.
@@ -392,8 +395,18 @@ impl Run {
 
     /// By how much sleepers ran late, at this permille of all times, in microseconds.
     pub fn late_us(&self, permille: usize) -> Option<f64> {
-        self.late_us.get(self.late_us.len() * permille / 1000).copied()
+        at(&self.late_us, permille)
     }
+
+    /// How long the first member waited, likewise.
+    pub fn waits_us(&self, permille: usize) -> Option<f64> {
+        at(&self.waits_us, permille)
+    }
+}
+
+/// The value at this permille of sorted ones.
+fn at(sorted: &[f64], permille: usize) -> Option<f64> {
+    sorted.get(sorted.len() * permille / 1000).copied()
 }
 
 /// Members with these parts on this processor, or on any, which wait for their beginning.
@@ -406,7 +419,7 @@ fn start(parts: &[Part], groups: Option<&Groups>, place: Option<usize>) -> Resul
     let mut players = 0..;
     for (nth, part) in parts.iter().enumerate() {
         let knows = match part.role {
-            Role::Hog | Role::Sleeper | Role::Woken => 0,
+            Role::Hog | Role::Sleeper => 0,
             Role::Encoder => steps,
             Role::Player => players.next().unwrap_or_default(),
         };
@@ -484,7 +497,7 @@ fn used(crew: &Crew, setting: &Setting<'_>) -> Vec<u64> {
 /// By how much sleepers were late, in microseconds, in order of size.
 fn late_us(parts: &[Part], notes: &[Notes]) -> Result<Vec<f64>, Reason> {
     let mut late = Vec::new();
-    for (_, notes) in parts.iter().zip(notes).filter(|(part, _)| part.role.wakes()) {
+    for (_, notes) in parts.iter().zip(notes).filter(|(part, _)| part.role == Role::Sleeper) {
         if notes.lost > 0 {
             return Err(Reason::new(format!("{} notes of a sleeper found no room", notes.lost)));
         }

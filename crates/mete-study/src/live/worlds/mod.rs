@@ -14,8 +14,8 @@ use mete_sim::ClientReport;
 use mete_sim::metrics::Latencies;
 use serde_json::{Value, json};
 
-use self::replayed::Recorder;
 use super::latency;
+use super::recorded::Recorder;
 use super::stage::member::Role;
 use super::stage::{self, Means, Part, Setting, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
@@ -157,7 +157,7 @@ fn in_all_worlds(
     };
     let ruled = run.quantum.zip(policy_of(means));
     let (quantum, policy) = ruled.ok_or_else(|| Reason::new("no policy of the catalogue has ruled"))?;
-    let [live, replayed] = recorder.numbers(scene, &run, policy, quantum)?;
+    let [live, replayed] = replayed::numbers(recorder.recorded()?, scene, &run, policy, quantum)?;
     let simulated = simulated::numbers(scene, policy, quantum, switch(&run), time)?;
     Ok(Run([live, replayed, simulated]))
 }

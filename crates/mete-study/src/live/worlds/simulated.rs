@@ -78,7 +78,7 @@ fn program(part: &Part) -> Result<String, Reason> {
             ms(FRAME_NS),
             ms(READ_NS)
         ),
-        Role::Player | Role::Woken => return Err(Reason::new("no scene has these")),
+        Role::Player => return Err(Reason::new("no scene has one")),
     })
 }
 
