@@ -1,5 +1,6 @@
 //! Processes, each with a role, on one processor or on all, and what each has got.
 
+mod ahead;
 mod groups;
 pub(super) mod member;
 
@@ -15,6 +16,7 @@ use mete_policy::{Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
 
+use self::ahead::Ahead;
 use self::groups::Groups;
 use self::member::{FRAME_NS, Notes, Role};
 
@@ -238,31 +240,6 @@ impl Ruler {
     }
 }
 
-/// Has this thread go ahead of a thousand that compute on all processors. It sleeps nearly all the time.
-struct Ahead {
-    before: i32,
-}
-
-impl Ahead {
-    const LEAST_NICE: i32 = -20;
-
-    fn of_all() -> Result<Ahead, Reason> {
-        let set = || {
-            let before = rustix::process::getpriority_process(None)?;
-            rustix::process::setpriority_process(None, Ahead::LEAST_NICE)?;
-            Ok::<_, rustix::io::Errno>(Ahead { before })
-        };
-        set().map_err(Reason::while_trying("have a nice value of -20"))
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        // It may always have less.
-        let _ = rustix::process::setpriority_process(None, self.before);
-    }
-}
-
 /// How often the members are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for the policy to get to know the members.
@@ -324,8 +301,9 @@ impl Run {
         };
         let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;
         let mut ruler = Ruler::start(means, groups.as_ref(), &crew, setting)?;
-        crew.go();
+        // Where members are on all processors, this thread would have its turn after a thousand others.
         let ahead = setting.is_wide.then(Ahead::of_all).transpose()?;
+        crew.go();
         watch(&mut ruler, WARM_UP, progress, |_| ())?;
         let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
         let done = |nth| member::done(crew.words(nth));
@@ -335,7 +313,6 @@ impl Run {
         witness.begin(place, &crew.pids())?;
         watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, setting))))?;
         witness.end()?;
-        drop(ahead);
         crew.check()?;
         run.work = ruler.work().zip(worked).map(|(after, before)| Work {
             decisions: after.decisions - before.decisions,
@@ -348,6 +325,7 @@ impl Run {
         drop(ruler);
         drop(crew);
         drop(groups);
+        drop(ahead);
         Ok(run)
     }
 
