@@ -207,8 +207,8 @@ fn vtrr_7_of_tasks_that_wake_at_once_those_of_each_group_have_their_turn() {
     // All wake by one interrupt of the clock, this one last: it has begun to sleep last, because it computes for longer.
     let beside: Vec<_> = (0..10).map(|_| sleeper_in(&many, "300 100 1")).collect();
     let (median, most) = lateness_of(sleeper_in(&one, "250 100 20"));
-    println!("one that wakes with ten of another group: {median} us, {most} us");
-    beside.into_iter().for_each(|sleeper| drop(lateness_of(sleeper)));
+    let beside: Vec<_> = beside.into_iter().map(lateness_of).collect();
+    println!("one that wakes with ten of another group: {median} us, {most} us, and these: {beside:?}");
     // In the order in which they wake, it would wait for ten quanta of a millisecond.
     assert!(median < 4000 && most < 5000, "{median} us, {most} us, {:?}", scheduler.status());
 }
