@@ -31,14 +31,15 @@ const STOP: usize = 1;
 const PID: usize = 0;
 /// The longest time until all members run, and what comes to it for each of them.
 const START: Duration = Duration::from_secs(5);
-const START_OF_EACH: Duration = Duration::from_millis(5);
+const START_OF_EACH: Duration = Duration::from_millis(10);
 /// The pipes of a crew: from where each is read and to where it is written. The leader has no other descriptor when it
 /// makes them, so they have the lowest numbers, and members inherit them.
 pub const PIPES: [[RawFd; 2]; 8] = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11], [12, 13], [14, 15]];
 /// The flag of `clone3` (linux/sched.h), which the C library's constant is too narrow for.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
-/// No member lives longer, even if this process is killed.
+/// No member lives longer, even if this process is killed; where there are many, a second comes to it for so many of them.
 const LIFE_S: u32 = 60;
+const STARTED_IN_A_SECOND: usize = 100;
 
 /// What a member does. It returns when [`MemberWords::is_over`] says so.
 pub type Work = fn(&MemberWords<'_>);
@@ -222,12 +223,13 @@ fn lead(all: &[AtomicU64], (groups, places): (&[CString], &[Option<usize>]), wor
 }
 
 fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work: Work) -> ! {
+    let members = (all.len() - COMMON) / (words + 1);
     // SAFETY: these system calls take no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // A handler that was inherited would run code that is not made for a bare clone.
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
-        libc::alarm(LIFE_S);
+        libc::alarm(LIFE_S + (members / STARTED_IN_A_SECOND) as u32);
     }
     // Elsewhere it would measure something else, and other members would meet it on their processors.
     let refused = place.and_then(|processor| processor::pin_bare(processor).err()?.raw_os_error());

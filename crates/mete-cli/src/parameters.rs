@@ -45,14 +45,16 @@ Examples:
   echo 0 > /run/recorder/enable      the same through the file
 
 This works for recorders and schedulers that were started with --parameters. All parameters are described in
-docs/parameters.md.";
+docs/parameters.md. The exit status is 1 if a value is refused; those before it on the command line are set.";
 
 const GET_EXAMPLES: &str = "\
 Examples:
   sudo mete get
   sudo mete get enable buffer_size
   sudo mete get benchmarks/SCHEDIN   what logging that event costs, in ns
-  cat /run/recorder/status           the same through the file";
+  cat /run/recorder/status           the same through the file
+
+The exit status is 1 if one cannot be read; those before it are printed.";
 
 /// Which recorder.
 #[derive(Debug, clap::Args)]

@@ -25,7 +25,8 @@ Examples:
   sudo mete status
   cat /run/mete-shares/status    the same of one of them, through the file
 
-This shows schedulers and recorders of this user that were started with --parameters.";
+This shows schedulers and recorders of this user that were started with --parameters. The exit status is 1 if
+none runs, or if one does not answer.";
 
 /// A running program.
 #[derive(Serialize)]

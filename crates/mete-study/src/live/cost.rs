@@ -62,8 +62,7 @@ impl Study for LiveCost {
         let time = Duration::from_secs(time);
         let all = available(&MEANS, report);
         let mut runs = |parts: &[Part]| {
-            let run =
-                |means, progress: &dyn Progress| Run::of(means, &Setting::of(parts, &[1]), time, progress);
+            let run = |means, progress: &dyn Progress| Run::of(means, &setting(parts, &[1]), time, progress);
             OfMeans::in_turns(&all, rounds, report, progress, run)
         };
         let (play, pairs) = (runs(&PLAYERS), runs(&PAIRS));
@@ -119,12 +118,19 @@ impl Study for LiveCost {
     }
 }
 
+/// How often members are looked at: so seldom that it is in less than a hundredth of what is measured.
+const LOOK: Duration = Duration::from_millis(200);
+
+fn setting<'a>(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
+    Setting { look: LOOK, ..Setting::of(parts, shares) }
+}
+
 /// A run of which the recorder sees how long its first member, a sleeper, waits from waking to running. What recording costs is
 /// in it.
 fn recorded(means: Means, parts: &[Part], time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
     let mut recorder = Recorder::begin()?;
     let shares = if parts.len() > 1 { &[1, 1][..] } else { &[1] };
-    let run = Run::seen_by(&mut recorder, means, &Setting::of(parts, shares), time, progress)?;
+    let run = Run::seen_by(&mut recorder, means, &setting(parts, shares), time, progress)?;
     Ok(Run { waits_us: recorder.recorded()?.waits_us(0), ..run })
 }
 
@@ -262,7 +268,7 @@ fn in_crowd(
 ) -> Result<[f64; OPERATIONS.len()], Reason> {
     let parts = vec![part(Role::Hog, 0); processes];
     let mut accounts = OfPrograms::new()?;
-    Run::seen_by(&mut accounts, INSIDE, &Setting::of(&parts, &[1]), time, progress)?;
+    Run::seen_by(&mut accounts, INSIDE, &setting(&parts, &[1]), time, progress)?;
     accounts.means_ns().ok_or_else(|| Reason::new("an operation of the scheduler was never called"))
 }
 

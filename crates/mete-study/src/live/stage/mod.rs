@@ -39,12 +39,14 @@ pub(crate) struct Setting<'a> {
     pub is_wide: bool,
     /// How many control groups are in each other around the members of a domain. The outermost one has the share.
     pub depth: usize,
+    /// How often the members are looked at, by a thread that may take their processor for that.
+    pub look: Duration,
 }
 
 impl<'a> Setting<'a> {
     /// Members on one processor, in control groups right below the root.
     pub fn of(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
-        Setting { parts, shares, nice: &[], is_wide: false, depth: 1 }
+        Setting { parts, shares, nice: &[], is_wide: false, depth: 1, look: LOOK }
     }
 }
 
@@ -240,7 +242,7 @@ impl Ruler {
     }
 }
 
-/// How often the members are looked at.
+/// How often members are looked at as a rule.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for the policy to get to know the members.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
@@ -304,14 +306,14 @@ impl Run {
         // Where members are on all processors, this thread would have its turn after a thousand others.
         let ahead = setting.is_wide.then(Ahead::of_all).transpose()?;
         crew.go();
-        watch(&mut ruler, WARM_UP, progress, |_| ())?;
+        watch(&mut ruler, WARM_UP, setting.look, progress, |_| ())?;
         let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
         let done = |nth| member::done(crew.words(nth));
         let done_before: Vec<_> = (0..parts.len()).map(done).collect();
         let worked = ruler.work();
         let mut run = Run { quantum: ruler.quantum(), ..Run::default() };
         witness.begin(place, &crew.pids())?;
-        watch(&mut ruler, time, progress, |now| run.looks.push((now, used(&crew, setting))))?;
+        watch(&mut ruler, time, setting.look, progress, |now| run.looks.push((now, used(&crew, setting))))?;
         witness.end()?;
         crew.check()?;
         run.work = ruler.work().zip(worked).map(|(after, before)| Work {
@@ -438,6 +440,7 @@ fn dealer(by: By, policy: &str, groups: &Groups, setting: &Setting<'_>) -> Resul
 fn watch(
     ruler: &mut Ruler,
     time: Duration,
+    pause: Duration,
     progress: &dyn Progress,
     mut look: impl FnMut(u64),
 ) -> Result<(), Reason> {
@@ -445,7 +448,7 @@ fn watch(
     while begin.elapsed() < time && !progress.is_cancelled() {
         ruler.look()?;
         look(now_ns());
-        std::thread::sleep(LOOK);
+        std::thread::sleep(pause);
     }
     Ok(())
 }
