@@ -56,14 +56,15 @@ const NOTE_NS: u64 = 20_000;
 /// all the time, and for its processor time asks the kernel.
 const GAP_NS: u64 = 100_000;
 
-/// A member's words: its role, what it has to know for that, its processor time, how often it was done, how much it has
-/// noted, and the newest notes.
+/// A member's words: its role, what it has to know for that, its processor time since it began and what it had used before,
+/// how often it was done, how much it has noted, and the newest notes.
 const ROLE: usize = 0;
 const KNOWS: usize = 1;
 const USED: usize = 2;
-const DONE: usize = 3;
-const NOTED: usize = 4;
-const NOTES: usize = 5;
+const USED_BEFORE: usize = 3;
+const DONE: usize = 4;
+const NOTED: usize = 5;
+const NOTES: usize = 6;
 /// The most notes that are made at once: those of a turn. They stand beside each other.
 const AT_ONCE: u64 = 2;
 const MOST_NOTES: usize = 8192;
@@ -81,7 +82,8 @@ pub(super) fn done(words: &[AtomicU64]) -> u64 {
     words[DONE].load(Ordering::Relaxed)
 }
 
-/// The processor time that a member has used, in nanoseconds, as it noted it last.
+/// The processor time that a member has used since it began, in nanoseconds, as it noted it last. One of a thousand may begin long
+/// after the others, and would seem to use then what it took to start it.
 pub(super) fn used(words: &[AtomicU64]) -> u64 {
     words[USED].load(Ordering::Relaxed)
 }
@@ -114,6 +116,7 @@ fn note<const N: usize>(words: &[AtomicU64], notes: [u64; N]) {
 /// What a member does. Between a bare clone and its end it may make system calls, but allocates nothing and
 /// takes no lock.
 pub(super) fn play(member: &MemberWords<'_>) {
+    member.words()[USED_BEFORE].store(nanoseconds(ClockId::ThreadCPUTime), Ordering::Relaxed);
     match Role::of(member.words()[ROLE].load(Ordering::Relaxed)) {
         Some(Role::Hog) => compute_on(member),
         Some(Role::Sleeper) => sleep_and_answer(member),
@@ -196,7 +199,8 @@ fn give_back(member: &MemberWords<'_>) {
 }
 
 fn note_used(words: &[AtomicU64]) {
-    words[USED].store(nanoseconds(ClockId::ThreadCPUTime), Ordering::Relaxed);
+    let before = words[USED_BEFORE].load(Ordering::Relaxed);
+    words[USED].store(nanoseconds(ClockId::ThreadCPUTime) - before, Ordering::Relaxed);
 }
 
 /// The same work for the same number of steps, however long it takes.
