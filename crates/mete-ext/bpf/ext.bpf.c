@@ -55,8 +55,6 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->is_kernel = !!(p->flags & PF_KTHREAD);
 	answer = queues_wake(client, processor, 1);
 	if (answer & QUEUES_CHOSEN) {
-		if (answer & QUEUES_AHEAD)
-			enq_flags |= IN_FRONT;
 		if (answer & QUEUES_ASKS) {
 			processor_at(processor)->is_asked = 1;
 			enq_flags |= SCX_ENQ_PREEMPT;

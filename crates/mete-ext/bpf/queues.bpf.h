@@ -342,8 +342,6 @@ enum queues_answer {
 	QUEUES_ASKS = 1,
 	/* It is chosen already, to run when the one that runs there has stopped. */
 	QUEUES_CHOSEN = 2,
-	/* It goes ahead of all that do not. */
-	QUEUES_AHEAD = 4,
 };
 
 /* Which of the two that are chosen already, and have not begun to run, a client would be: each may be there once. */
@@ -363,14 +361,17 @@ static __always_inline int is_pending(__u32 number, __u32 processor)
 
 /*
  * Whether a client that waits is chosen at once. There must be no other choice. What runs there has to be the policy's, so that
- * it stops for it: if it is not, another processor may want to take the client, unless it is bound to this one.
+ * it stops for it: if it is not, another processor may want to take the client, unless it is bound to this one. One that
+ * goes ahead, and for which nothing gives way at once, would stand behind one that waited its turn and is chosen already.
  */
 static __always_inline int may_be_chosen(struct dvtrr *p, __u32 number, struct dvtrr_client *client,
-					 __u32 processor)
+					 __u32 processor, int asks)
 {
 	int is_bound = tasks[masked(number, CLIENTS)].allowed == 1ull << (processor & 63);
 
 	if (client->state != DVTRR_READY || (*dvtrr_running_at(p, processor) == DVTRR_NONE && !is_bound))
+		return 0;
+	if (client->is_ahead && !asks && is_pending(processor_at(processor)->pending[0], processor))
 		return 0;
 	return dvtrr_is_next(p, number, processor) && !is_pending(*pending_at(processor, client), processor);
 }
@@ -405,9 +406,7 @@ __noinline int queues_wake(__u32 number, __u32 processor, __u32 may_choose)
 		if (dvtrr_rise(&policy, number, client))
 			answer = QUEUES_ASKS;
 	}
-	if (client->is_ahead)
-		answer |= QUEUES_AHEAD;
-	if (may_choose && may_be_chosen(&policy, number, client, locked)) {
+	if (may_choose && may_be_chosen(&policy, number, client, locked, answer & QUEUES_ASKS)) {
 		*pending_at(locked, client) = number;
 		if (stands)
 			dvtrr_hide(&policy, number, locked);

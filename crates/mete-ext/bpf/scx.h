@@ -129,10 +129,6 @@ enum scx_exit_kind {
 	SCX_EXIT_NONE,
 };
 
-enum scx_enq_flags {
-	SCX_ENQ_HEAD,
-};
-
 struct scx_exit_info {
 	enum scx_exit_kind kind;
 	const char *reason;
@@ -243,9 +239,6 @@ static __always_inline bool is_wanted_in_real_time(s32 cpu)
 		rq = scx_bpf_cpu_rq(cpu);
 	return rq && rq->rt.rt_queued;
 }
-
-/* Puts a task into a processor's queue in front of all others. The number is not the same on all kernels. */
-#define IN_FRONT ((u64)bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_HEAD))
 
 /* Of struct sched_ext_ops.quiescent: the task sleeps, or ends. Without it, it is about to be changed, and comes back. */
 #define DEQUEUED_TO_SLEEP 1u

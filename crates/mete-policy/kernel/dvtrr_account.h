@@ -53,12 +53,12 @@ static __always_inline void dvtrr_forgive(struct dvtrr_account *account, __u64 l
 static __always_inline void dvtrr_bound(struct dvtrr_account *account, const struct dvtrr_domain *domain,
 					__u64 most_behind_ns, __u64 most_owed_ns)
 {
-	__u64 limit = domain->limit, rounds = 2 * domain->round;
-	__s64 ahead = (__s64)(account->used - limit);
+	__u64 limit = domain->limit, rounds = 2 * domain->round, used = account->used;
+	__s64 ahead = (__s64)(used - limit);
 
-	if (ahead >= 0 && ahead + (__s64)rounds <= DVTRR_MOST)
+	if (ahead >= 0 && (__s64)(used - (limit - rounds)) <= DVTRR_MOST)
 		dvtrr_forgive(account, limit, most_owed_ns);
-	else if (ahead >= 0 || -ahead > (__s64)rounds)
+	else if (ahead >= 0 || ahead < -(__s64)rounds)
 		dvtrr_forfeit(account, limit - rounds, most_behind_ns);
 }
 
