@@ -37,9 +37,9 @@ const START_OF_EACH: Duration = Duration::from_millis(10);
 pub const PIPES: [[RawFd; 2]; 8] = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11], [12, 13], [14, 15]];
 /// The flag of `clone3` (linux/sched.h), which the C library's constant is too narrow for.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
-/// No member lives longer, even if this process is killed; where there are many, a second comes to it for so many of them.
+/// No member waits longer for the start, and none lives longer after it, even if this process is killed.
+const WAIT_S: u32 = 600;
 const LIFE_S: u32 = 60;
-const STARTED_IN_A_SECOND: usize = 100;
 
 /// What a member does. It returns when [`MemberWords::is_over`] says so.
 pub type Work = fn(&MemberWords<'_>);
@@ -150,7 +150,7 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// Some have ended by themselves: no member lives longer than a minute.
+    /// Some have ended by themselves: none lives longer than a minute after its start.
     pub fn check(&self) -> Result<(), Reason> {
         let pids = self.pids();
         let gone = |pid: &&i32| Pid::from_raw(**pid).is_none_or(|pid| test_kill_process(pid).is_err());
@@ -223,13 +223,12 @@ fn lead(all: &[AtomicU64], (groups, places): (&[CString], &[Option<usize>]), wor
 }
 
 fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work: Work) -> ! {
-    let members = (all.len() - COMMON) / (words + 1);
     // SAFETY: these system calls take no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // A handler that was inherited would run code that is not made for a bare clone.
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
-        libc::alarm(LIFE_S + (members / STARTED_IN_A_SECOND) as u32);
+        libc::alarm(WAIT_S);
     }
     // Elsewhere it would measure something else, and other members would meet it on their processors.
     let refused = place.and_then(|processor| processor::pin_bare(processor).err()?.raw_os_error());
@@ -246,6 +245,8 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
             libc::syscall(libc::SYS_futex, go.as_ptr(), libc::FUTEX_WAIT, 0, ptr::null::<libc::timespec>())
         };
     }
+    // SAFETY: takes no memory.
+    unsafe { libc::alarm(LIFE_S) };
     work(&MemberWords { nth, all, words });
     // SAFETY: ends this process without the exit handlers, which belong to its parent.
     unsafe { libc::_exit(0) }
