@@ -280,7 +280,7 @@ fn as_nobody(arguments: &[&str]) -> Output {
     const NOBODY: u32 = 65534;
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("mete");
-    std::fs::copy(env!("CARGO_BIN_EXE_mete"), &copy).unwrap();
+    common::copy_program(env!("CARGO_BIN_EXE_mete"), &copy);
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = std::process::Command::new(copy);
     command.args(arguments).current_dir("/").env("METE_RUNTIME_DIR", directory.path());
@@ -289,7 +289,7 @@ fn as_nobody(arguments: &[&str]) -> Output {
         std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
-    common::once_written(|| command.output())
+    command.output().unwrap()
 }
 
 #[test]

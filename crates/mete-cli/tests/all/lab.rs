@@ -1,29 +1,17 @@
 //! Subcommands that other programs do: what they are given, and what the command says where they are missing.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{beside, has_two_processors, objects};
-
-/// Lets one test at a time write programs and start them. A process that another test starts inherits every
-/// open file until it executes its program, and a program that is open for writing cannot be started ("Text
-/// file busy").
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::common::{beside, copy_program, has_two_processors, objects, write_program};
 
 /// The command in a folder of its own, with programs beside it that print what they are given.
 fn with_programs(names: &[&str]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_mete"), place.path().join("mete")).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_mete"), place.path().join("mete"));
     for name in names {
-        let program = place.path().join(name);
-        fs::write(&program, "#!/bin/sh\necho \"${0##*/}:\" \"$@\"\nexit 7\n").unwrap();
-        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        write_program(place.path().join(name), "#!/bin/sh\necho \"${0##*/}:\" \"$@\"\nexit 7\n");
     }
     place
 }
@@ -34,7 +22,6 @@ fn run(place: &Path, arguments: &str) -> Output {
 
 #[test]
 fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_the_commands() {
-    let _alone = alone();
     let place = with_programs(&["mete-demo", "mete-lab"]);
     for (typed, handed) in [
         ("demo", "mete-demo:"),
@@ -52,7 +39,6 @@ fn the_demo_the_bench_and_the_studies_get_their_arguments_and_their_status_is_th
 
 #[test]
 fn what_is_mistyped_is_told_before_another_program_starts() {
-    let _alone = alone();
     let place = with_programs(&["mete-demo", "mete-lab"]);
     for typed in ["demo --rounds 0", "bench --olny user", "study no-such-study", "study"] {
         let output = run(place.path(), typed);
@@ -64,12 +50,11 @@ fn what_is_mistyped_is_told_before_another_program_starts() {
 
 #[test]
 fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
-    let _alone = alone();
     let place = with_programs(&["mete-lab"]);
     let program = place.path().join("mete-lab");
     // The kernel takes none of them for a program, and the last one only looks like one.
     for damaged in ["", "exit 0", "\x7fEL", "\x7fELF\nexit 0\n"] {
-        fs::write(&program, damaged).unwrap();
+        write_program(&program, damaged);
         let output = run(place.path(), "study --list");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(1) && said.contains("mete-lab is damaged"), "{said}");
@@ -79,10 +64,10 @@ fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
     std::os::unix::fs::symlink("mete", &program).unwrap();
     let linked = run(place.path(), "study --list");
     fs::remove_file(&program).unwrap();
-    fs::copy(place.path().join("mete"), &program).unwrap();
+    copy_program(place.path().join("mete"), &program);
     let copied = run(place.path(), "study --list");
     // A copy with another name would take the options for its own.
-    fs::copy(&program, place.path().join("mete-demo")).unwrap();
+    copy_program(&program, place.path().join("mete-demo"));
     let renamed = run(place.path(), "demo --rounds 1");
     for output in [renamed, linked, copied] {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -93,9 +78,8 @@ fn a_program_that_is_damaged_or_the_command_itself_is_not_started() {
 /// The command itself takes more descriptors than this.
 #[test]
 fn a_program_beside_has_the_limit_of_descriptors_that_the_user_has_set() {
-    let _alone = alone();
     let place = with_programs(&["mete-lab"]);
-    fs::write(place.path().join("mete-lab"), "#!/bin/sh\nulimit -Sn\n").unwrap();
+    write_program(place.path().join("mete-lab"), "#!/bin/sh\nulimit -Sn\n");
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -Sn 200 && exec \"$0\" bench"]).arg(place.path().join("mete"));
     let output = command.output().unwrap();
@@ -104,7 +88,6 @@ fn a_program_beside_has_the_limit_of_descriptors_that_the_user_has_set() {
 
 #[test]
 fn a_program_that_is_missing_is_named() {
-    let _alone = alone();
     let place = with_programs(&[]);
     for (typed, program) in [("demo", "mete-demo"), ("bench", "mete-lab"), ("study --list", "mete-lab")] {
         let output = run(place.path(), typed);
@@ -119,9 +102,8 @@ fn what_the_bench_is_asked_for_and_cannot_measure_is_a_failure() {
     if !has_two_processors() {
         return;
     }
-    let _alone = alone();
     let place = with_programs(&[]);
-    fs::copy(beside("mete-lab"), place.path().join("mete-lab")).unwrap();
+    copy_program(beside("mete-lab"), place.path().join("mete-lab"));
     let output = run(place.path(), "bench --only demo --quick");
     let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(printed.contains("mete-demo-part is missing; it belongs beside this program"), "{printed}");
@@ -132,9 +114,8 @@ fn what_the_bench_is_asked_for_and_cannot_measure_is_a_failure() {
 
 #[test]
 fn the_doctor_lists_the_programs_beside_the_command() {
-    let _alone = alone();
     let place = with_programs(&["mete-lab", "mete-demo-part"]);
-    fs::write(place.path().join("mete-demo-part"), "").unwrap();
+    write_program(place.path().join("mete-demo-part"), "");
     let printed = String::from_utf8(run(place.path(), "doctor --json").stdout).unwrap();
     let all = objects(&printed);
     let listed = all.iter().filter(|object| object["group"] == "programs beside mete");

@@ -168,7 +168,7 @@ struct Busy {
 impl Busy {
     fn new(name: &'static str) -> Busy {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::copy("/bin/sh", directory.path().join(name)).unwrap();
+        common::copy_program("/bin/sh", directory.path().join(name));
         Busy { directory, name }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{has_two_processors, is_root, mete, program, said_by, says};
+use crate::common::{copy_program, has_two_processors, is_root, mete, program, said_by, says};
 
 const NOBODY: u32 = 65534;
 
@@ -402,7 +402,7 @@ fn only_root_runs_a_command_as_another_user() {
     }
     let place = Place(tempfile::tempdir().unwrap());
     let copy = place.at("mete");
-    fs::copy(env!("CARGO_BIN_EXE_mete"), &copy).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_mete"), &copy);
     fs::set_permissions(place.0.path(), Permissions::from_mode(0o777)).unwrap();
     let run = |user: &str| {
         let mut command = Command::new("setpriv");

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::common::{
-    self, Running, SCHEDULER_PROGRAMS, assert_described, bpf_link_exists, bpf_links, events, fuse_is_there,
-    is_root, kernel_is_there, mete, objects, printed_by, program, said_by, says, stdout, wait_until,
+    self, Running, SCHEDULER_PROGRAMS, assert_described, bpf_link_exists, bpf_links, copy_program, events,
+    fuse_is_there, is_root, kernel_is_there, mete, objects, printed_by, program, said_by, says, stdout,
+    wait_until,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{
@@ -579,7 +580,7 @@ fn klog_4_ordinary_user_has_parameters_too() {
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
     // The other user may not enter the directory in which the program was built.
     let program = place.path().join("mete");
-    fs::copy(env!("CARGO_BIN_EXE_mete"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_mete"), &program);
     for signal in [None, Some(Signal::KILL)] {
         let mut command = Command::new(&program);
         let options = [

@@ -1,7 +1,7 @@
 //! What the tests share: the command, and processes that end with the test.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -157,17 +157,18 @@ fn take_usual_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts a program that may be a copy that was made a moment ago: a process that another test forks has the
-/// copy open for writing until it executes its own program.
-pub fn once_written<T>(mut start: impl FnMut() -> io::Result<T>) -> T {
-    loop {
-        match start() {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            started => return started.unwrap(),
-        }
-    }
+/// Copies a program, in another process: one that another test forks inherits every file that is open here for writing until it
+/// executes its own program, and a program that is open for writing cannot be started ("Text file busy").
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let status = Command::new("cp").arg(from.as_ref()).arg(to.as_ref()).status();
+    assert!(status.unwrap().success(), "{:?} is copied", from.as_ref());
+}
+
+/// Writes a program, likewise.
+pub fn write_program(path: impl AsRef<Path>, text: &str) {
+    let script = "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\"";
+    let status = Command::new("sh").args(["-c", script]).arg(path.as_ref()).arg(text).status();
+    assert!(status.unwrap().success(), "{:?} is written", path.as_ref());
 }
 
 /// A process that ends with the test.
@@ -184,7 +185,7 @@ impl Running {
 
     /// Starts it with the effects of signals that this process has.
     pub fn start_as_here(command: &mut Command) -> Running {
-        Running(once_written(|| command.spawn()))
+        Running(command.spawn().unwrap())
     }
 
     /// A process that does nothing until it is ended.
