@@ -9,7 +9,8 @@
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
 # unpacks it), not the test kernel. --counted: time inside goes by instructions, four nanoseconds each, so that load on the
-# host changes nothing that the guest sees. --processors: METE_VM_PROCESSORS, or two, if it is not given. --share makes
+# host changes nothing that the guest sees. --processors: METE_VM_PROCESSORS, or two, if it is not given. METE_VM_MEMORY is
+# its memory (default 2G; ten thousand processes need more). --share makes
 # DIR writable from inside. Exit status 124: the limit (default 300 s) was reached; 125: the machine did not get as far
 # as the command, its console is printed.
 # The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
@@ -62,7 +63,7 @@ write_orders() {
 # QEMU 7.2 with several was seen to crash a guest while the kernel patched its own code.
 qemu_arguments() {
 	printf '%s\n' \
-		-machine q35 -accel tcg,thread=single -cpu max -smp "$processors" -m 2G \
+		-machine q35 -accel tcg,thread=single -cpu max -smp "$processors" -m "${METE_VM_MEMORY:-2G}" \
 		-nodefaults -display none -monitor none -no-reboot \
 		-kernel "$kernel" \
 		-append "console=ttyS0 loglevel=4 panic=-1 ro root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=524288,cache=loose init=$root/scripts/vm/init" \
