@@ -187,6 +187,27 @@ fn gives_two_to_one(by: &str, expected: &str) {
     assert_eq!([few.weight(), many.weight()], [100, 100]);
 }
 
+/// What the first group is given of each hundred, counted from where a share is set anew; `None` if the kernel does not say. Where time is
+/// counted, it has to be right in one of some stretches: while that machine waits for its host, its time leaps, and what
+/// runs just then has had it. A share that is wrong is wrong in each.
+fn given_from_now(dealing: &mut Dealing, anew: &str, wanted: f64) -> Option<f64> {
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        dealing.say(anew);
+        sleep(Duration::from_secs(3));
+        let answer = dealing.ask();
+        let (said, given) = answer[2].split_once(':').unwrap();
+        assert_eq!(said, format!("{wanted:.2}"));
+        let given: f64 = given.parse().ok()?;
+        if !time_is_counted() || (given - wanted).abs() < 2.0 {
+            println!("{told:?}, {answer:?}");
+            return Some(given);
+        }
+        told.push(answer);
+    }
+    panic!("{told:?}, and not {wanted}");
+}
+
 /// A group that was removed and made again, as that of a service that is started anew, has its share again.
 fn deals_again(by: &str) {
     let (Some(web), Some(rest)) = (Group::new("web"), Group::new("rest")) else { return };
@@ -195,21 +216,17 @@ fn deals_again(by: &str) {
     assert!(!said.starts_with("refused"), "{said}");
     let web = web.made_again().hogs(1);
     sleep(Duration::from_millis(500));
-    // It looks now. Then the other one's share is set anew: what each has counts from there.
+    // It looks now.
     dealing.ask();
     let other = rest.with(1);
-    dealing.say(&format!("{}=1", other.split('=').next().unwrap()));
-    sleep(Duration::from_secs(3));
-    let answer = dealing.ask();
-    let (wanted, given) = answer[2].split_once(':').unwrap();
-    assert_eq!(wanted, "75.00");
+    let anew = format!("{}=1", other.split('=').next().unwrap());
+    let given = given_from_now(&mut dealing, &anew, 75.0);
     if by == "cgroup" {
         assert_eq!(web.weight(), 300);
     }
-    match given.parse::<f64>() {
-        Ok(given) if time_is_counted() => assert!((given - 75.0).abs() < 2.0, "{answer:?}"),
-        Ok(given) => assert!(given > 0.0 && given < 100.0, "{answer:?}"),
-        Err(_) => println!("the kernel accounts for no group here"),
+    match given {
+        Some(given) => assert!(given > 0.0 && given < 100.0, "{given}"),
+        None => println!("the kernel accounts for no group here"),
     }
     drop(dealing);
     assert_eq!([web.weight(), rest.weight()], [100, 100]);
