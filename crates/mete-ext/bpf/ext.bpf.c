@@ -70,7 +70,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	insert_into(p, client, SLICE_NS, enq_flags);
 	/* If the processor is idle, the kernel has it look for a task by itself. */
 	if (answer & QUEUES_ASKS)
-		ask(processor, answer);
+		have_give_way(processor);
 	ask_idle(task, processor);
 }
 
@@ -150,10 +150,8 @@ void OPERATION(running, struct task_struct *p)
 		p->scx.slice = 1;
 	}
 	/* It was chosen when it woke, and one that goes ahead has come since then. */
-	if (processor->ahead.first != DVTRR_NONE && !client->is_ahead) {
-		processor->is_asked = 1;
-		scx_bpf_kick_cpu(nth, SCX_KICK_PREEMPT);
-	}
+	if (processor->ahead.first != DVTRR_NONE && !client->is_ahead)
+		have_give_way(nth);
 	/* As a rule the policy has chosen it. The kernel gives it back its processor by itself after one of a higher class. */
 	queues_run(number, client, nth);
 }

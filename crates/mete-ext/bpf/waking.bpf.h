@@ -5,21 +5,20 @@
 
 #include "tasks.bpf.h"
 
-/* A processor looks for a client that waits there, if it is idle, or if the client goes ahead of the one that runs. */
-static __always_inline void ask(__u32 processor, int answer)
+/* What runs on a processor gives way at once to a client that goes ahead. */
+static __always_inline void have_give_way(__u32 processor)
 {
-	if (!(answer & QUEUES_ASKS)) {
-		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
-		return;
-	}
 	processor_at(processor)->is_asked = 1;
 	scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
 }
 
-/* A client waits on a processor. */
+/* A client waits on a processor, which looks for it if it is idle, or if the client goes ahead of the one that runs. */
 static __always_inline void wake_on(__u32 client, __u32 processor)
 {
-	ask(processor, queues_wake(client, processor, 0));
+	if (queues_wake(client, processor, 0) & QUEUES_ASKS)
+		have_give_way(processor);
+	else
+		scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
 }
 
 /*

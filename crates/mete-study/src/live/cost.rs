@@ -61,16 +61,12 @@ impl Study for LiveCost {
         let (rounds, time) = if options.is_quick { (1, 1) } else { (5, 3) };
         let time = Duration::from_secs(time);
         let all = available(&MEANS, report);
-        let mut runs = |parts: &[Part]| {
-            let run = |means, progress: &dyn Progress| Run::of(means, &setting(parts, &[1]), time, progress);
+        let mut runs = |parts: &[Part], run: OneRun| {
+            let run = |means, progress: &dyn Progress| run(means, parts, time, progress);
             OfMeans::in_turns(&all, rounds, report, progress, run)
         };
-        let (play, pairs) = (runs(&PLAYERS), runs(&PAIRS));
-        let mut runs = |parts: &[Part]| {
-            let run = |means, progress: &dyn Progress| recorded(means, parts, time, progress);
-            OfMeans::in_turns(&all, rounds, report, progress, run)
-        };
-        let (alone, beside) = (runs(&ALONE), runs(&BESIDE));
+        let (play, pairs) = (runs(&PLAYERS, unseen), runs(&PAIRS, unseen));
+        let (alone, beside) = (runs(&ALONE, recorded), runs(&BESIDE, recorded));
         report.rows.extend(play.iter().flat_map(rows_of_play));
         report.rows.extend(pairs.iter().flat_map(rows_of_pairs));
         for (woken, what) in [(&alone, "on an idle processor"), (&beside, "beside a hog")] {
@@ -118,19 +114,27 @@ impl Study for LiveCost {
     }
 }
 
+/// Of the domains, as many as there are.
+const SHARES: [u32; 2] = [1; 2];
 /// How often members are looked at: so seldom that it is in less than a hundredth of what is measured.
 const LOOK: Duration = Duration::from_millis(200);
 
-fn setting<'a>(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
-    Setting { look: LOOK, ..Setting::of(parts, shares) }
+fn setting(parts: &[Part]) -> Setting<'_> {
+    let domains = parts.iter().map(|part| part.domain + 1).max().unwrap_or(0);
+    Setting { look: LOOK, ..Setting::of(parts, &SHARES[..domains]) }
+}
+
+type OneRun = fn(Means, &[Part], Duration, &dyn Progress) -> Result<Run, Reason>;
+
+fn unseen(means: Means, parts: &[Part], time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
+    Run::of(means, &setting(parts), time, progress)
 }
 
 /// A run of which the recorder sees how long its first member, a sleeper, waits from waking to running. What recording costs is
 /// in it.
 fn recorded(means: Means, parts: &[Part], time: Duration, progress: &dyn Progress) -> Result<Run, Reason> {
     let mut recorder = Recorder::begin()?;
-    let shares = if parts.len() > 1 { &[1, 1][..] } else { &[1] };
-    let run = Run::seen_by(&mut recorder, means, &setting(parts, shares), time, progress)?;
+    let run = Run::seen_by(&mut recorder, means, &setting(parts), time, progress)?;
     Ok(Run { waits_us: recorder.recorded()?.waits_us(0), ..run })
 }
 
@@ -268,7 +272,7 @@ fn in_crowd(
 ) -> Result<[f64; OPERATIONS.len()], Reason> {
     let parts = vec![part(Role::Hog, 0); processes];
     let mut accounts = OfPrograms::new()?;
-    Run::seen_by(&mut accounts, INSIDE, &setting(&parts, &[1]), time, progress)?;
+    Run::seen_by(&mut accounts, INSIDE, &setting(&parts), time, progress)?;
     accounts.means_ns().ok_or_else(|| Reason::new("an operation of the scheduler was never called"))
 }
 

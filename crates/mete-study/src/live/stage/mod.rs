@@ -1,6 +1,5 @@
 //! Processes, each with a role, on one processor or on all, and what each has got.
 
-mod ahead;
 mod groups;
 pub(super) mod member;
 
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mete_base::progress::Progress;
 use mete_bench::crew::{Crew, now_ns};
+use mete_bench::realtime::Realtime;
 use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::EmptyScheduler;
 use mete_measure::statistics::Summary;
@@ -16,7 +16,6 @@ use mete_policy::{Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
 
-use self::ahead::Ahead;
 use self::groups::Groups;
 use self::member::{FRAME_NS, Notes, Role};
 
@@ -247,6 +246,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time for the policy to get to know the members.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
 
+/// How long it may take to look for the last time and to end the members. Nothing looks on in real time for longer.
+const END: Duration = Duration::from_secs(30);
+
 /// What else sees a run, beside the stage's own clocks.
 pub(crate) trait Witness {
     /// What is measured begins: of these processes, by their parts, on this processor.
@@ -304,7 +306,7 @@ impl Run {
         let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;
         let mut ruler = Ruler::start(means, groups.as_ref(), &crew, setting)?;
         // Where members are on all processors, this thread would have its turn after a thousand others.
-        let ahead = setting.is_wide.then(Ahead::of_all).transpose()?;
+        let ahead = setting.is_wide.then(|| Realtime::begin(WARM_UP + time + END)).transpose()?;
         crew.go();
         watch(&mut ruler, WARM_UP, setting.look, progress, |_| ())?;
         let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
