@@ -216,7 +216,16 @@ __noinline int queues_take(__u32 number, __u32 from, __u32 to)
 	return dvtrr_take(&policy, number, masked(from, PROCESSORS), masked(to, PROCESSORS));
 }
 
+__noinline int queues_turn(__u32 processor, __u32 domain)
+{
+	struct dvtrr policy = POLICY;
+
+	dvtrr_turn_there(&policy, masked(processor, PROCESSORS), masked(domain, DOMAINS));
+	return 0;
+}
+
 #define DVTRR_TAKE(p, number, from, to) queues_take(number, from, to)
+#define DVTRR_TURN(p, processor, home) queues_turn(processor, home)
 #include "dvtrr_search.h"
 
 __noinline int queues_count_running(__u32 processor, __u32 domain)

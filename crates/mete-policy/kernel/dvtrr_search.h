@@ -12,6 +12,8 @@
 #define DVTRR_LOOKED_AT 4
 /* How many members of a queue divide what those who are due cannot use. */
 #define DVTRR_LENT_TO 16
+/* A round brings an average member this part of a quantum. */
+#define DVTRR_PARTS 3
 /* How many quanta of an average member those owe at most that were lent what others could not use. */
 #define DVTRR_MOST_LENT 16
 
@@ -25,9 +27,10 @@ enum dvtrr_search {
 	DVTRR_BARRED,
 };
 
-/* Takes a client to the queues of another processor. In eBPF it is a function of its own, which the verifier looks at once. */
+/* In eBPF these are functions of their own, which the verifier looks at once. */
 #ifndef DVTRR_TAKE
 #define DVTRR_TAKE(p, number, from, to) dvtrr_take(p, number, from, to)
+#define DVTRR_TURN(p, processor, home) dvtrr_turn_there(p, processor, home)
 #endif
 
 static __always_inline __u32 dvtrr_other(const struct dvtrr *p, __u32 processor, __u32 nth)
@@ -60,9 +63,15 @@ static __always_inline __u32 dvtrr_client_under(struct dvtrr *p, __u32 other, __
 	return dvtrr_may_run(p, member, processor) ? member : DVTRR_NONE;
 }
 
+/* What was seen among the first members of a queue's lines. */
+struct dvtrr_seen {
+	int is_due; /* one is due */
+	int is_long; /* there are others behind them */
+};
+
 /* A client under a member that is due, among the first of a line of another processor's queue. A hint. */
 static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct dvtrr_queue *queue, __u32 line,
-					  __u64 limit, __u32 processor, enum dvtrr_search *search)
+					  __u64 limit, __u32 processor, struct dvtrr_seen *seen)
 {
 	__u32 number = dvtrr_line_of(queue, line)->first, nth, client;
 	struct dvtrr_member *member;
@@ -70,16 +79,50 @@ static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct d
 	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
 		member = dvtrr_member_at(p, number);
 		if (!member)
-			break;
+			return DVTRR_NONE;
 		if (dvtrr_is_due(p, number, limit)) {
 			client = dvtrr_client_under(p, other, number, processor);
 			if (client != DVTRR_NONE)
 				return client;
-			*search = DVTRR_BARRED;
+			seen->is_due = 1;
 		}
 		number = member->next;
 	}
+	seen->is_long |= number != DVTRR_NONE;
 	return DVTRR_NONE;
+}
+
+/* The same among the first of both of its lines. */
+static __always_inline __u32 dvtrr_due_among_first(struct dvtrr *p, __u32 other, struct dvtrr_queue *queue,
+						   __u64 limit, __u32 processor, struct dvtrr_seen *seen)
+{
+	__u32 due = queue->due, client = dvtrr_due_in(p, other, queue, due, limit, processor, seen);
+
+	return client != DVTRR_NONE ? client : dvtrr_due_in(p, other, queue, !due, limit, processor, seen);
+}
+
+/*
+ * A client under a member that is due in another processor's queue. Where none of the first ones is, all that stand in front
+ * of one that is are looked at, and stand behind after that: each of them once in a round, whoever looks. Takes a lock.
+ */
+static __always_inline __u32 dvtrr_due_at(struct dvtrr *p, __u32 other, __u32 home, __u64 limit,
+					  __u32 processor, enum dvtrr_search *search)
+{
+	struct dvtrr_queue *queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, home));
+	__u32 nth, client = DVTRR_NONE;
+	struct dvtrr_seen seen;
+
+	for (nth = 0; DVTRR_CAN_LOOP && nth < 2 && queue; nth = dvtrr_after(nth)) {
+		seen.is_due = seen.is_long = 0;
+		client = dvtrr_due_among_first(p, other, queue, limit, processor, &seen);
+		if (client != DVTRR_NONE || seen.is_due || !seen.is_long)
+			break;
+		if (!nth)
+			DVTRR_TURN(p, other, home);
+	}
+	if (client == DVTRR_NONE && seen.is_due)
+		*search = DVTRR_BARRED;
+	return client;
 }
 
 /* The first client that goes ahead on another processor, if it may run on this one. A hint. */
@@ -99,21 +142,13 @@ static __always_inline enum dvtrr_search dvtrr_take_due(struct dvtrr *p, __u32 p
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
 	enum dvtrr_search search = DVTRR_NONE_DUE;
-	struct dvtrr_queue *queue;
 	__u32 nth, other, client;
-	__u64 limit;
 
 	for (nth = 1; DVTRR_CAN_LOOP && domain && nth < p->processors; nth++) {
 		other = dvtrr_other(p, processor, nth);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, home));
-		if (!queue)
-			return search;
-		limit = domain->limit;
 		client = home == DVTRR_ROOT ? dvtrr_ahead_on(p, other, processor) : DVTRR_NONE;
 		if (client == DVTRR_NONE)
-			client = dvtrr_due_in(p, other, queue, queue->due, limit, processor, &search);
-		if (client == DVTRR_NONE)
-			client = dvtrr_due_in(p, other, queue, !queue->due, limit, processor, &search);
+			client = dvtrr_due_at(p, other, home, domain->limit, processor, &search);
 		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
 			return DVTRR_TAKEN;
 	}
@@ -206,11 +241,11 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 	return dvtrr_lesser(queue->least, limit, found, least);
 }
 
-/* Raises the limit of a domain so far that its members are due a quantum each on average, and one that waits is due. */
+/* Raises the limit of a domain so far that its members are due a part of a quantum each on average, and one that waits is due. */
 static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 home)
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
-	__u64 limit, raised, members, quanta, least;
+	__u64 limit, raised, round_ns, least_ns, least;
 	struct dvtrr_queue *queue;
 	int found = 0;
 	__u32 nth;
@@ -218,10 +253,10 @@ static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 
 	if (!domain)
 		return;
 	limit = domain->limit;
-	members = domain->members ? domain->members : 1;
 	/* With a quantum for each processor at least, they look at each other once in a round and not at each decision. */
-	quanta = members < p->processors ? p->processors / members : 1;
-	raised = limit + dvtrr_virtual(quanta * p->quantum_ns, domain->total / members);
+	least_ns = p->processors * p->quantum_ns;
+	round_ns = domain->members * (p->quantum_ns / DVTRR_PARTS);
+	raised = limit + dvtrr_virtual(round_ns > least_ns ? round_ns : least_ns, domain->total);
 	/* Those that wait may have had more than others: then more than one round is over. One that is due is passed over. */
 	least = limit;
 	for (nth = 0; DVTRR_CAN_LOOP && nth < p->processors; nth++) {

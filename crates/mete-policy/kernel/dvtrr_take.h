@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* A client goes from the queues of one processor to those of another one: the twin of take() in src/distributed/search.rs. */
+/*
+ * What a processor does in the queues of another one, under that one's lock: it takes a client out of them, and looks whose turn it
+ * is. The twin of take() in src/distributed/search.rs.
+ */
 #ifndef METE_DVTRR_TAKE_H
 #define METE_DVTRR_TAKE_H
 
@@ -49,6 +52,17 @@ static __always_inline int dvtrr_take(struct dvtrr *p, __u32 number, __u32 from,
 	}
 	dvtrr_unlock(p);
 	return 1;
+}
+
+/* Has one that is due stand first in a queue, if any is. Takes a lock. */
+static __always_inline void dvtrr_turn_there(struct dvtrr *p, __u32 processor, __u32 home)
+{
+	int exhausted = 0;
+
+	if (!dvtrr_lock(p, processor))
+		return;
+	dvtrr_turn(p, processor, home, &exhausted);
+	dvtrr_unlock(p);
 }
 
 #endif

@@ -1,13 +1,14 @@
 //! Distributed group virtual-time round robin: a queue for each processor and domain, and shares that hold
 //! across all processors. What processors share are numbers: accounts, and for each domain how far its
-//! members may go. A decision changes the queues of another processor only to take a client out of them.
+//! members may go. A decision changes the queues of another processor only to take a client out of them, or
+//! to look along them for one that is due.
 //!
 //! Each client and each domain has an account of virtual time: the time that it has used, on all processors,
 //! divided by its share. Each domain has a *limit*: members whose virtual time is before it are due. A
 //! processor gives its due members a quantum each, in turn. When a processor has none left in a domain, it
 //! takes one from another processor's queue of the same domain; and when no processor has one that waits, it
-//! raises the limit, for all processors, so far that the members get a quantum each on average. So a limit
-//! goes up only when all members have had what is theirs, up to a quantum, or run, or cannot use it.
+//! raises the limit, for all processors, so far that the members get a third of a quantum each on average. So
+//! a limit goes up only when all members have had what is theirs, up to a quantum, or run, or cannot use it.
 //!
 //! ```text
 //!   processor 0                    processor 1
@@ -18,7 +19,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection | constant time on average for each level: a raised limit makes as many quanta due as members are looked at |
+//! | selection | constant time on average for each level: a raised limit makes a third as many quanta due as members are looked at |
 //! | insertion, removal | constant time for each level |
 //! | fairness | in each domain all members' virtual times stay within some quanta of each other |
 //! | several processors | a queue for each; a processor looks at others' only where it has nothing due |
@@ -443,6 +444,7 @@ mod tests {
             queue::MOST_BEHIND as i64,
             search::LOOKED_AT as i64,
             search::LENT_TO as i64,
+            search::PARTS as i64,
             search::MOST_LENT as i64,
             search::SEARCHED as i64,
             passing::LAG as i64,

@@ -13,7 +13,7 @@ pub(super) const MOST_OWED: u64 = 256;
 pub(super) const MOST_BEHIND: u64 = 16;
 
 /// What a processor finds in a domain's queue.
-enum Turn {
+pub(super) enum Turn {
     /// The member that is next.
     Of(Member),
     /// All members that can be selected have had what they were due.
@@ -141,7 +141,7 @@ impl DistributedVtrr {
     }
 
     /// The member whose turn it is in a domain's queue.
-    fn turn(&mut self, processor: ProcessorId, domain: DomainIndex) -> Turn {
+    pub(super) fn turn(&mut self, processor: ProcessorId, domain: DomainIndex) -> Turn {
         let number = self.queue_number(processor, domain);
         let limit = self.domains[domain.index()].limit.later(self.queues[number].lent);
         self.queues[number].lent = limit;

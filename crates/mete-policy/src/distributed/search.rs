@@ -13,6 +13,9 @@ use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 pub(super) const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
 pub(super) const LENT_TO: usize = 16;
+/// A round brings an average member this part of a quantum. The shorter the rounds, the more evenly those with
+/// large shares have their turns among the others, and the more often one that is not due is looked at.
+pub(super) const PARTS: u64 = 3;
 
 /// How many quanta of an average member those owe at most that were lent what others could not use.
 pub(super) const MOST_LENT: u64 = 16;
@@ -44,9 +47,9 @@ impl DistributedVtrr {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
         // With a quantum for each processor at least, they look at each other once in a round and not at each
         // decision.
-        let quanta = (u64::from(self.processors) / members.max(1)).max(1);
-        let round_ns = Nanoseconds::new(self.quantum_ns.get().saturating_mul(quanta));
-        let raised = limit.plus(Virtual::of(round_ns, total / members.max(1)));
+        let round_ns = (self.quantum_ns.get() / PARTS).saturating_mul(members);
+        let least_ns = self.quantum_ns.get().saturating_mul(self.processors.into());
+        let raised = limit.plus(Virtual::of(Nanoseconds::new(round_ns.max(least_ns)), total));
         // Those that wait may have had more than others: then more than one round is over. One that is due is
         // passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
@@ -133,8 +136,22 @@ impl DistributedVtrr {
         above.find(|&member| self.home(member) == domain)
     }
 
-    /// What is due in another processor's queue of a domain.
-    fn due_at(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
+    /// What is due in another processor's queue of a domain. Where none of the first ones is, all that stand
+    /// in front of one that is are looked at, and stand behind after that: each of them once in a round,
+    /// whoever looks.
+    fn due_at(&mut self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
+        let number = self.queue_number(other, domain);
+        match self.due_among_first(other, domain, here) {
+            Due::None if self.queues[number].lines.iter().any(|line| self.is_long(line)) => {
+                let _ = self.turn(other, domain);
+                self.due_among_first(other, domain, here)
+            }
+            found => found,
+        }
+    }
+
+    /// What is due among the first members of the lines of another processor's queue.
+    fn due_among_first(&self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
         let queue = &self.queues[self.queue_number(other, domain)];
         let limit = self.domains[domain.index()].limit;
         let candidates =
@@ -142,6 +159,11 @@ impl DistributedVtrr {
         let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
         let none = if due.peek().is_some() { Due::Barred } else { Due::None };
         due.find_map(|member| self.client_under(other, member, here)).map_or(none, Due::Client)
+    }
+
+    /// Whether more members stand in a line than its first ones.
+    fn is_long(&self, line: &Line) -> bool {
+        core::iter::successors(line.first(), |&member| self.links.next(member)).nth(LOOKED_AT).is_some()
     }
 
     /// A client that waits under a member of another processor's queue, if it may run here.
