@@ -349,7 +349,7 @@ s32 SLEEPABLE(init)
 		processor->ahead.first = processor->ahead.last = DVTRR_NONE;
 	}
 	domains[DVTRR_ROOT].is_known = 1;
-	return begin_timer(sweep, SWEEP_NS);
+	return begin_timer(sweep, PART_NS);
 }
 
 SEC(".struct_ops.link")

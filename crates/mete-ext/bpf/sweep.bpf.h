@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Once a second all tasks are looked at: none may wait so long that the kernel ends the scheduler, and none may be lost.
+ * Once a second each task is looked at: none may wait so long that the kernel ends the scheduler, and none may be lost. A part
+ * of them at a time, because the task that runs there at that moment pays for it.
  *
  * A share can be so small that a task's turn comes after minutes. The kernel does not allow that: such a task goes ahead
  * for a quantum. A task that the policy takes for blocked although the kernel has it in its queue would never run; it
@@ -13,16 +14,21 @@
 #include "timer.bpf.h"
 #include "waking.bpf.h"
 
-#define SWEEP_NS (1000ull * 1000 * 1000)
+/* In how many parts; they divide the clients without a rest. */
+#define PARTS 16
+#define PART_NS (1000ull * 1000 * 1000 / PARTS)
 /* Tasks that went ahead because they had waited for long; tasks that were lost, and found. */
 __u64 hastened;
 __u64 found;
 
-/* How many went ahead in this sweep, beside the kernel's own. Not a variable of the loop: the verifier would follow each value. */
+/* How many went ahead in this second, beside the kernel's own. Not a variable of the loop: the verifier would follow each value. */
 __u32 gone_ahead;
-/* The client that was put ahead last: the next sweep begins behind it, so that all have their turn. */
+/* The client that was put ahead last: the next second begins behind it, so that all have their turn. */
 __u32 put_ahead;
-/* The decisions of all processors up to this sweep, and since the last one. */
+/* The client that is looked at next, and how many parts of this second are over. */
+__u32 looked_at;
+__u32 parts;
+/* The decisions of all processors up to this second, and in the last one. */
 __u64 decisions;
 __u64 decisions_in_last;
 
@@ -71,15 +77,25 @@ static __always_inline void sweep_client(__u32 number)
 	}
 }
 
-static int sweep(void *map, int *key, struct timed *timed)
+static __always_inline void begin_second(void)
 {
-	__u32 nth, first = put_ahead + 1;
-
 	seconds++;
 	gone_ahead = 0;
+	looked_at = put_ahead + 1;
 	count_decisions();
-	bpf_for(nth, 0, CLIENTS) sweep_client(masked(first + nth, CLIENTS));
-	go_on_after(timed, SWEEP_NS);
+}
+
+static int sweep(void *map, int *key, struct timed *timed)
+{
+	__u32 nth, first;
+
+	if (!parts)
+		begin_second();
+	parts = (parts + 1) % PARTS;
+	first = looked_at;
+	bpf_for(nth, 0, CLIENTS / PARTS) sweep_client(masked(first + nth, CLIENTS));
+	looked_at = first + CLIENTS / PARTS;
+	go_on_after(timed, PART_NS);
 	return 0;
 }
 
