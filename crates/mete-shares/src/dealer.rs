@@ -14,13 +14,14 @@ use crate::error::DealError;
 use crate::fallback::Fallback;
 use crate::given::Work;
 use crate::group::{Identity, control_group, identity, sums};
+use crate::in_turn::InTurn;
 use crate::means::{Means, PutBack};
 use crate::policy::SharePolicy;
 use crate::remade::GroupIdentities;
 use crate::rules::check;
 use crate::{Did, Given};
 
-/// How often it is noted what groups have used: of one that is removed, this much may be missing.
+/// How often it is noted what each group has used: of one that is removed, this much may be missing.
 const BETWEEN_NOTES: Duration = Duration::from_secs(2);
 
 /// Gives domains their shares, as long as it lives.
@@ -33,8 +34,8 @@ pub struct Dealer {
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
     groups: GroupIdentities,
-    /// When what they had used was noted last.
-    noted: Instant,
+    /// What they have used is noted.
+    notes: InTurn,
     /// How long a task runs at a time, by sched_ext.
     quantum: Option<Nanoseconds>,
     /// What has become of sched_ext's scheduler, if it has failed.
@@ -71,7 +72,7 @@ impl Dealer {
             domains,
             accounts,
             groups: identities,
-            noted: begin,
+            notes: InTurn::new(BETWEEN_NOTES),
             quantum,
             fallback,
             begin,
@@ -119,10 +120,8 @@ impl Dealer {
 
     /// Control groups that were made again get the shares that the former ones had.
     fn look_at_groups(&mut self) {
-        if self.noted.elapsed() >= BETWEEN_NOTES {
-            self.noted = Instant::now();
-            self.accounts.iter_mut().for_each(Account::note);
-        }
+        let due = self.notes.due(self.accounts.len());
+        self.accounts[due].iter_mut().for_each(Account::note);
         // Where nothing deals, the next try gives all groups their shares.
         if matches!(self.means, Means::Kernel) {
             return;

@@ -42,6 +42,7 @@ mod error;
 mod fallback;
 mod given;
 mod group;
+mod in_turn;
 mod means;
 pub mod parameters;
 mod policy;

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use mete_sched::domains::SharedDomain;
 
 use crate::group::{Identity, control_group, identity};
+use crate::in_turn::InTurn;
 
-/// How often groups are looked at. A new one waits that long for its share, and until the next call.
+/// How often each group is looked at. A new one waits that long for its share, and until the next call; where groups are many,
+/// until its turn comes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 /// How often a user is told of the same domain.
 const BETWEEN_WORDS: Duration = Duration::from_secs(60);
@@ -15,7 +17,7 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(60);
 /// For each domain, which group has its share.
 pub(crate) struct GroupIdentities {
     domains: Vec<Known>,
-    looked: Instant,
+    looks: InTurn,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,18 +33,16 @@ impl GroupIdentities {
     pub fn of(domains: &[SharedDomain]) -> GroupIdentities {
         let known =
             |domain: &SharedDomain| Known { has_share: control_group(domain).and_then(identity), told: None };
-        GroupIdentities { domains: domains.iter().map(known).collect(), looked: Instant::now() }
+        GroupIdentities { domains: domains.iter().map(known).collect(), looks: InTurn::new(BETWEEN_LOOKS) }
     }
 
-    /// The places of the domains that are other groups than those that have their shares.
+    /// The places of the domains that are other groups than those that have their shares, of those whose turn it is.
     pub fn without_share(&mut self, domains: &[SharedDomain]) -> Vec<(usize, Identity)> {
-        if self.looked.elapsed() < BETWEEN_LOOKS {
-            return Vec::new();
-        }
-        self.looked = Instant::now();
-        let found = domains.iter().map(|domain| control_group(domain).and_then(identity));
-        let both = self.domains.iter().map(|known| known.has_share).zip(found).enumerate();
-        both.filter_map(|(nth, (known, found))| Some((nth, another(known, found)?))).collect()
+        let another = |nth: usize| {
+            let found = control_group(&domains[nth]).and_then(identity);
+            Some((nth, another(self.domains[nth].has_share, found)?))
+        };
+        self.looks.due(domains.len()).filter_map(another).collect()
     }
 
     /// The group that a domain is has its share.
@@ -95,7 +95,7 @@ mod tests {
         domain.spec.selectors = vec![Selector::Cgroup(group)];
         let mut groups = GroupIdentities::of(std::slice::from_ref(&domain));
         let without_share = |groups: &mut GroupIdentities| {
-            groups.looked -= BETWEEN_LOOKS;
+            groups.looks = InTurn::new(Duration::ZERO);
             groups.without_share(std::slice::from_ref(&domain))
         };
         assert_eq!(without_share(&mut groups), []);
