@@ -10,7 +10,7 @@ use mete_shares::By;
 use serde_json::{Value, json};
 
 use super::stage::member::Role;
-use super::stage::{Means, OfMeans, Part, Run, Setting, available, median};
+use super::stage::{Means, OfMeans, Part, Run, Setting, WARM_UP, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
 
 const WEIGHTS: Means = Means::Dealt(By::Cgroup, "vtrr");
@@ -24,6 +24,8 @@ const MOST_POINTS: [f64; 2] = [0.2, 0.5];
 const MOST_PERCENT: f64 = 1.0;
 const MOST_QUANTA: f64 = 2.0;
 const CROWD: u32 = 1000;
+/// How long such a crowd pays for what some of it had while it was started: each has some milliseconds in a second.
+const CROWD_PAYS: Duration = Duration::from_secs(5);
 
 /// Groups with hogs: what they are, and how they are to share.
 struct Case {
@@ -34,6 +36,7 @@ struct Case {
     shares: Vec<u32>,
     is_wide: bool,
     depth: usize,
+    warm_up: Duration,
 }
 
 impl Case {
@@ -48,6 +51,7 @@ impl Case {
             shares: groups.iter().map(|(share, _)| *share).collect(),
             is_wide: true,
             depth: 1,
+            warm_up: WARM_UP,
         }
     }
 
@@ -60,7 +64,8 @@ impl Case {
     }
 
     fn setting(&self) -> Setting<'_> {
-        Setting { is_wide: self.is_wide, depth: self.depth, ..Setting::of(&self.parts, &self.shares) }
+        let Case { is_wide, depth, warm_up, .. } = *self;
+        Setting { is_wide, depth, warm_up, ..Setting::of(&self.parts, &self.shares) }
     }
 
     /// What part each group is to have. Each has enough hogs to use it.
@@ -96,7 +101,8 @@ fn cases(processors: usize) -> Vec<Case> {
         format!("ten groups, 1 to 10, with {} to {} hogs, {on}", hogs[1], hogs[0]),
         &ten,
     ));
-    cases.push(Case::of("crowd", format!("{CROWD} groups, 1 to 10 in turn, with a hog each, {on}"), &crowd));
+    let crowd = Case::of("crowd", format!("{CROWD} groups, 1 to 10 in turn, with a hog each, {on}"), &crowd);
+    cases.push(Case { warm_up: CROWD_PAYS, ..crowd });
     cases
 }
 

@@ -40,12 +40,15 @@ pub(crate) struct Setting<'a> {
     pub depth: usize,
     /// How often the members are looked at, by a thread that may take their processor for that.
     pub look: Duration,
+    /// How long they run before they are looked at. The policy gets to know them, and they pay for what they had too much
+    /// while they were started.
+    pub warm_up: Duration,
 }
 
 impl<'a> Setting<'a> {
     /// Members on one processor, in control groups right below the root.
     pub fn of(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
-        Setting { parts, shares, nice: &[], is_wide: false, depth: 1, look: LOOK }
+        Setting { parts, shares, nice: &[], is_wide: false, depth: 1, look: LOOK, warm_up: WARM_UP }
     }
 }
 
@@ -243,7 +246,7 @@ impl Ruler {
 
 /// How often members are looked at as a rule.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time for the policy to get to know the members.
+/// How long members run before they are looked at as a rule.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
 
 /// How long it may take to look for the last time and to end the members. Nothing looks on in real time for longer.
@@ -306,9 +309,9 @@ impl Run {
         let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;
         let mut ruler = Ruler::start(means, groups.as_ref(), &crew, setting)?;
         // Where members are on all processors, this thread would have its turn after a thousand others.
-        let ahead = setting.is_wide.then(|| Realtime::begin(WARM_UP + time + END)).transpose()?;
+        let ahead = setting.is_wide.then(|| Realtime::begin(setting.warm_up + time + END)).transpose()?;
         crew.go();
-        watch(&mut ruler, WARM_UP, setting.look, progress, |_| ())?;
+        watch(&mut ruler, setting.warm_up, setting.look, progress, |_| ())?;
         let noted: Vec<_> = (0..parts.len()).map(|nth| member::noted(crew.words(nth))).collect();
         let done = |nth| member::done(crew.words(nth));
         let done_before: Vec<_> = (0..parts.len()).map(done).collect();
