@@ -24,8 +24,10 @@ const MOST_POINTS: [f64; 2] = [0.2, 0.5];
 const MOST_PERCENT: f64 = 1.0;
 const MOST_QUANTA: f64 = 2.0;
 const CROWD: u32 = 1000;
-/// How long such a crowd pays for what some of it had while it was started: each has some milliseconds in a second.
-const CROWD_PAYS: Duration = Duration::from_secs(5);
+/// For how much of all processors' time such a crowd pays for what some of it had while it was started, and for how long at
+/// most: on one processor, one has less than a millisecond in a second.
+const CROWD_PAYS: Duration = Duration::from_secs(40);
+const LONGEST_WARM_UP: Duration = Duration::from_secs(15);
 
 /// Groups with hogs: what they are, and how they are to share.
 struct Case {
@@ -102,7 +104,8 @@ fn cases(processors: usize) -> Vec<Case> {
         &ten,
     ));
     let crowd = Case::of("crowd", format!("{CROWD} groups, 1 to 10 in turn, with a hog each, {on}"), &crowd);
-    cases.push(Case { warm_up: CROWD_PAYS, ..crowd });
+    let warm_up = (CROWD_PAYS / processors as u32).min(LONGEST_WARM_UP);
+    cases.push(Case { warm_up, ..crowd });
     cases
 }
 

@@ -142,6 +142,7 @@ fn compute_on(member: &MemberWords<'_>) {
             note_used(words);
             due = now + NOTE_NS;
         }
+        // Where processors are emulated by one thread, the others go on at this moment.
         spin_loop();
     }
 }
