@@ -23,6 +23,8 @@ use crate::{Did, Given};
 
 /// How often it is noted what each group has used: of one that is removed, this much may be missing.
 const BETWEEN_NOTES: Duration = Duration::from_secs(2);
+/// Of how many groups in that time.
+const MOST_NOTES: usize = 256;
 
 /// Gives domains their shares, as long as it lives.
 pub struct Dealer {
@@ -72,7 +74,7 @@ impl Dealer {
             domains,
             accounts,
             groups: identities,
-            notes: InTurn::new(BETWEEN_NOTES),
+            notes: InTurn::new(BETWEEN_NOTES, MOST_NOTES),
             quantum,
             fallback,
             begin,

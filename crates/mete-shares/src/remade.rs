@@ -11,6 +11,8 @@ use crate::in_turn::InTurn;
 /// How often each group is looked at. A new one waits that long for its share, and until the next call; where groups are many,
 /// until its turn comes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// How many groups are looked at in that time. A thousand at once would take milliseconds.
+const MOST: usize = 64;
 /// How often a user is told of the same domain.
 const BETWEEN_WORDS: Duration = Duration::from_secs(60);
 
@@ -33,7 +35,10 @@ impl GroupIdentities {
     pub fn of(domains: &[SharedDomain]) -> GroupIdentities {
         let known =
             |domain: &SharedDomain| Known { has_share: control_group(domain).and_then(identity), told: None };
-        GroupIdentities { domains: domains.iter().map(known).collect(), looks: InTurn::new(BETWEEN_LOOKS) }
+        GroupIdentities {
+            domains: domains.iter().map(known).collect(),
+            looks: InTurn::new(BETWEEN_LOOKS, MOST),
+        }
     }
 
     /// The places of the domains that are other groups than those that have their shares, of those whose turn it is.
@@ -95,7 +100,7 @@ mod tests {
         domain.spec.selectors = vec![Selector::Cgroup(group)];
         let mut groups = GroupIdentities::of(std::slice::from_ref(&domain));
         let without_share = |groups: &mut GroupIdentities| {
-            groups.looks = InTurn::new(Duration::ZERO);
+            groups.looks = InTurn::new(Duration::ZERO, MOST);
             groups.without_share(std::slice::from_ref(&domain))
         };
         assert_eq!(without_share(&mut groups), []);
