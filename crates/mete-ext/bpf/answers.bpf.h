@@ -14,12 +14,14 @@
 enum answer_bits {
 	CLIENT_BITS = 14,
 	GENERATION_BITS = 22, /* the last ones of the generation */
-	SLICE_BITS = 27, /* in microseconds */
+	SLICE_BITS = 26, /* in microseconds */
 	GENERATION_AT = CLIENT_BITS,
 	SLICE_AT = GENERATION_AT + GENERATION_BITS,
+	/* A bit: it keeps its processor until its slice is over, whoever wakes. */
+	KEEPS_AT = SLICE_AT + SLICE_BITS,
 };
 
-_Static_assert(1u << CLIENT_BITS == CLIENTS && SLICE_AT + SLICE_BITS == 63, "an answer is one number");
+_Static_assert(1u << CLIENT_BITS == CLIENTS && KEEPS_AT == 62, "an answer is one number");
 
 /* A line of the cache for each. */
 struct answer {
@@ -45,6 +47,11 @@ static __always_inline __u32 answer_client(__u64 answer)
 static __always_inline int is_of_generation(__u64 answer, __u32 generation)
 {
 	return !((answer >> GENERATION_AT ^ generation) & ((1u << GENERATION_BITS) - 1));
+}
+
+static __always_inline int answer_keeps(__u64 answer)
+{
+	return answer >> KEEPS_AT & 1;
 }
 
 static __always_inline __u64 answer_slice_ns(__u64 answer)

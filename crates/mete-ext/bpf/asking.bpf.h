@@ -46,7 +46,10 @@ static __always_inline int is_preempted(__u32 processor)
 	return !!(__sync_fetch_and_and(&shared.preempts, ~bit_of(processor)) & bit_of(processor));
 }
 
-/* A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be. */
+/*
+ * A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be. None needs one yet where all
+ * processors are kept: it is decided when the first of them is free.
+ */
 static __always_inline void find_processor(__u32 processor, const struct task *task)
 {
 	__u64 idle = shared.idle & task->allowed;
@@ -55,6 +58,8 @@ static __always_inline void find_processor(__u32 processor, const struct task *t
 
 	if (rows_are_many(here)) {
 		ask_policy(processor, 1);
+	} else if (!idle && !(task->allowed & shared.online & ~shared.kept)) {
+		return;
 	} else if (waiting.count > 1 || (!idle && !is_handed_over)) {
 		ask_policy(processor, !is_handed_over);
 	} else if (idle) {

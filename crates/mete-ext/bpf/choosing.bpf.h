@@ -52,6 +52,7 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 	     (holder->task && client == holder->client))) {
 		task->slice_ns = answer_slice_ns(answer);
 		processor->decided++;
+		note_kept(cpu, answer_keeps(answer));
 		/* It goes on: nothing is moved, and the kernel keeps it. */
 		if (holder->task && client == holder->client) {
 			task->ends_ns = holder->p->se.sum_exec_runtime + task->slice_ns;
@@ -164,28 +165,33 @@ static __always_inline int take_next(struct processor *processor, const struct h
 		return 1;
 	if (take_in_turn(processor, 1)) {
 		processor->hastened++;
+		note_kept(cpu, 0);
 		return 1;
 	}
 	answer = take_answer(cpu);
 	if (answer && carry_out(answer, holder, cpu))
 		return 1;
-	if (!holder->task && take_only(processor))
+	if (!holder->task && take_only(processor)) {
+		note_kept(cpu, 0);
 		return 1;
+	}
 	if ((!shared.is_stalled && shared.is_able) || !take_in_turn(processor, 0))
 		return 0;
+	note_kept(cpu, 0);
 	processor->undecided++;
 	processor->is_turn_of_policy = 1;
 	return 1;
 }
 
 /* Nothing else waits, or what is next is being decided at this moment: the client that has run goes on for a while. */
-static __always_inline void go_on(struct processor *processor, const struct holder *holder)
+static __always_inline void go_on(struct processor *processor, const struct holder *holder, __u32 cpu)
 {
 	if (waiting.count && have_decided())
 		return;
 	if (waiting.count)
 		processor->extended++;
 	processor->is_turn_of_policy = 1;
+	note_kept(cpu, 0);
 	holder->task->has_yielded = 0;
 	holder->task->ends_ns = holder->p->se.sum_exec_runtime + OWN_SLICE_NS;
 	holder->p->scx.slice = OWN_SLICE_NS;

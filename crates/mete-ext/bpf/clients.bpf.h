@@ -71,6 +71,7 @@ struct shared {
 	__u32 is_pending; /* something is to be decided; the policy clears it before it reads rows */
 	__u32 is_stalled; /* the same: the deadline has passed */
 	__u64 idle; /* the processors that have found nothing to run */
+	__u64 kept; /* the processors whose clients keep them until their slices are over, whoever wakes */
 	__u64 online;
 	__u64 wakes; /* the policy's: those that are to look for an answer, if they are idle */
 	__u64 preempts; /* the policy's: those whose client gives way */
@@ -119,6 +120,15 @@ static __always_inline void wake_processor(__u32 processor)
 {
 	__sync_fetch_and_and(&shared.idle, ~bit_of(processor));
 	scx_bpf_kick_cpu(processor, SCX_KICK_IDLE);
+}
+
+/* Whether the client that runs next on a processor keeps it. Others do not have to give the line of the cache away for nothing. */
+static __always_inline void note_kept(__u32 cpu, int keeps)
+{
+	if (keeps && !(shared.kept & bit_of(cpu)))
+		__sync_fetch_and_or(&shared.kept, bit_of(cpu));
+	if (!keeps && shared.kept & bit_of(cpu))
+		__sync_fetch_and_and(&shared.kept, ~bit_of(cpu));
 }
 
 /* Something is to be decided, from now on. */

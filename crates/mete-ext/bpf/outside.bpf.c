@@ -130,8 +130,14 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	if (take_next(processor, &holder, cpu))
 		return;
 	if (holder.task) {
-		go_on(processor, &holder);
+		go_on(processor, &holder, cpu);
 		return;
+	}
+	/* None that wakes from now on relies on what has run here, and one that did is seen below. */
+	if (shared.kept & bit_of(cpu)) {
+		note_kept(cpu, 0);
+		processor->has_run = 1;
+		has_decided = 0;
 	}
 	/* What has run here has blocked: the policy is told of it when it runs. */
 	if (processor->has_run && !has_decided) {

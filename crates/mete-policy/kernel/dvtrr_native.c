@@ -283,6 +283,14 @@ __u32 mete_dvtrr_is_ahead(struct dvtrr *p, __u32 number)
 	return client && client->is_ahead;
 }
 
+/* Whether the client that runs on a processor keeps it, whoever wakes: it has gone ahead itself. */
+__u32 mete_dvtrr_keeps(const struct dvtrr *p, __u32 processor)
+{
+	__u32 runs = processor < p->processors ? p->running[processor] : DVTRR_NONE;
+
+	return runs < p->clients && p->all_clients[runs].is_ahead;
+}
+
 void mete_dvtrr_ran(struct dvtrr *p, __u32 client, __u64 ran_ns, __u32 stop)
 {
 	dvtrr_ran(p, client, ran_ns, (enum dvtrr_stop)stop);

@@ -184,6 +184,11 @@ impl Policy for Eevdf {
         Some(Decision::by_share(client, self.quantum_ns))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         // The estimate goes off first; `charge` then adds what was really used.

@@ -150,6 +150,11 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         Some(Decision::by_share(client, self.quantum_ns))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         // What was counted of this run goes off again: the time really used replaces the estimate.

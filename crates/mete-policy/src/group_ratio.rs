@@ -441,6 +441,11 @@ impl Policy for GroupRatio {
         Some(Decision::by_share(client, self.open_turn(client)))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
         self.progress.leave(client, now);

@@ -182,6 +182,14 @@ pub trait Policy {
     /// A running client left its processor after `ran_ns` of processor time.
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds);
 
+    /// Whether the client that runs on a processor keeps it until its slice is over, whoever wakes and whatever is
+    /// observed meanwhile: then an owner that learns of that need not ask at once. `false`: it may have to give
+    /// way.
+    fn keeps(&self, processor: ProcessorId) -> bool {
+        let _ = processor;
+        false
+    }
+
     /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies
     /// that need slices alone.
     fn tick_ns(&self) -> Option<Nanoseconds> {
@@ -238,6 +246,10 @@ macro_rules! boxed {
         impl<P: Policy + ?Sized> Policy for Box<P> {
             fn name(&self) -> &'static str {
                 (**self).name()
+            }
+
+            fn keeps(&self, processor: ProcessorId) -> bool {
+                (**self).keeps(processor)
             }
 
             fn tick_ns(&self) -> Option<Nanoseconds> {

@@ -33,6 +33,7 @@ unsafe extern "C" {
     fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
+    fn mete_dvtrr_keeps(state: *const State, processor: u32) -> u32;
     fn mete_dvtrr_ran(state: *mut State, client: u32, ran_ns: u64, stop: u32);
 }
 
@@ -147,6 +148,11 @@ impl Policy for KernelVtrr {
         let is_ahead = unsafe { mete_dvtrr_is_ahead(self.state(), client.get()) } != 0;
         let grant = if is_ahead { Grant::PartialBoost } else { Grant::Share };
         Some(Decision { client, slice_ns: self.quantum_ns, grant })
+    }
+
+    fn keeps(&self, processor: ProcessorId) -> bool {
+        // SAFETY: as above, and this only reads.
+        unsafe { mete_dvtrr_keeps(self.memory.as_ptr().cast(), processor.get().into()) != 0 }
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

@@ -123,6 +123,11 @@ impl Policy for Lottery {
         Some(Decision::by_share(winner, self.quantum_ns))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
         // A decision that was given back has used nothing of the client's compensation.

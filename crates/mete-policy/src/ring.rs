@@ -84,6 +84,11 @@ impl<T: Turns> Policy for Ring<T> {
         Some(Decision::by_share(client, slice_ns))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         // A client that blocks is charged, too: deficit round robin remembers its debt.

@@ -9,7 +9,8 @@ const GENERATION_AT: u32 = answer_bits::GENERATION_AT.0;
 const GENERATION_BITS: u32 = answer_bits::GENERATION_BITS.0;
 const SLICE_AT: u32 = answer_bits::SLICE_AT.0;
 const SLICE_BITS: u32 = answer_bits::SLICE_BITS.0;
-const IS_ANSWER: u64 = 1 << (SLICE_AT + SLICE_BITS);
+const KEEPS_AT: u32 = answer_bits::KEEPS_AT.0;
+const IS_ANSWER: u64 = 1 << (KEEPS_AT + 1);
 
 /// The kernel ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So
 /// one that is told as long as it is to be would last a tick longer: half of the shortest usual tick is left
@@ -28,6 +29,8 @@ pub(crate) struct Answer {
     /// The generation of the client that was decided about.
     pub generation: u32,
     pub slice: Nanoseconds,
+    /// It keeps its processor until the slice is over, whoever wakes meanwhile: the policy need not be asked then.
+    pub keeps: bool,
 }
 
 impl Answer {
@@ -35,7 +38,8 @@ impl Answer {
         let slice = self.slice.min(LONGEST).saturating_sub(HALF_A_TICK).max(HALF_A_TICK).get() / 1000;
         let generation = u64::from(generation_bits(self.generation));
         let client = u64::from(self.client.get()) & ((1 << CLIENT_BITS) - 1);
-        IS_ANSWER | slice << SLICE_AT | generation << GENERATION_AT | client
+        let keeps = u64::from(self.keeps) << KEEPS_AT;
+        IS_ANSWER | keeps | slice << SLICE_AT | generation << GENERATION_AT | client
     }
 
     /// As the kernel's side reads it: with the last bits of the generation, and a slice of which half a tick is left
@@ -47,6 +51,7 @@ impl Answer {
             client: ClientId::new(part(0, CLIENT_BITS) as u32),
             generation: part(GENERATION_AT, GENERATION_BITS) as u32,
             slice: Nanoseconds::from_micros(part(SLICE_AT, SLICE_BITS)),
+            keeps: part(KEEPS_AT, 1) == 1,
         })
     }
 }
@@ -64,8 +69,11 @@ mod tests {
     fn new_1_an_answer_holds_the_client_its_generation_and_the_slice() {
         let kept = |client, generation, slice| {
             let client = ClientId::new(client);
-            let answer = Answer { client, generation, slice: Nanoseconds::new(slice) };
+            let answer = Answer { client, generation, slice: Nanoseconds::new(slice), keeps: false };
             let read = Answer::of_bits(answer.to_bits()).unwrap();
+            assert!(!read.keeps);
+            let kept = Answer::of_bits(Answer { keeps: true, ..answer }.to_bits()).unwrap();
+            assert_eq!(kept, Answer { keeps: true, ..read });
             (read.client.get(), read.generation, read.slice.get())
         };
         assert_eq!(kept(0, 0, 0), (0, 0, 500_000));

@@ -76,6 +76,7 @@ impl Decider {
         for processor in 0..self.chosen.len() {
             memory.take_back(processor);
         }
+        memory.forget_kept();
         self.lost = None;
     }
 
@@ -107,6 +108,7 @@ impl Decider {
         for processor in 0..processors {
             memory.take_back(processor);
         }
+        memory.forget_kept();
         self.chosen.fill(None);
         self.aside.clear();
         self.ready = Ready::of(processors);
@@ -544,10 +546,15 @@ impl Decider {
 
     /// Finds the next client of a processor, and answers the kernel's side.
     fn choose(&mut self, memory: &Memory, now: Nanoseconds, processor: usize) -> bool {
-        let Some(next) = self.take_aside(processor).or_else(|| self.ask_policy(processor, now)) else {
+        if let Some(next) = self.take_aside(processor) {
+            // The policy has another one in its place meanwhile.
+            self.answer(memory, processor, next, false, now);
+        } else if let Some(next) = self.ask_policy(processor, now) {
+            let keeps = self.policy.keeps(ProcessorId::at(processor));
+            self.answer(memory, processor, next, keeps, now);
+        } else {
             return false;
-        };
-        self.answer(memory, processor, next, now);
+        }
         true
     }
 
@@ -614,11 +621,11 @@ impl Decider {
     }
 
     /// Tells the kernel's side.
-    fn answer(&mut self, memory: &Memory, processor: usize, next: PutAside, now: Nanoseconds) {
+    fn answer(&mut self, memory: &Memory, processor: usize, next: PutAside, keeps: bool, now: Nanoseconds) {
         let PutAside { decision, by } = next;
         let Some(client) = self.clients.get(decision.client) else { return };
         let generation = client.generation;
-        let answer = Answer { client: decision.client, generation, slice: decision.slice_ns };
+        let answer = Answer { client: decision.client, generation, slice: decision.slice_ns, keeps };
         memory.put_answer(processor, answer.to_bits());
         self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now, by });
     }

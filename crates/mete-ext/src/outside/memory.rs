@@ -88,6 +88,7 @@ mirror!(SharedState of types::shared {
     is_pending: AtomicU32,
     is_stalled: AtomicU32,
     idle: AtomicU64,
+    kept: AtomicU64,
     online: AtomicU64,
     wakes: AtomicU64,
     preempts: AtomicU64,
@@ -95,6 +96,7 @@ mirror!(SharedState of types::shared {
     is_able: AtomicU32,
     seconds: AtomicU32,
     looks: AtomicU32,
+    end: [AtomicU64; 7] as unused,
 });
 
 mirror!(SharedDeciding of types::deciding {
@@ -291,6 +293,11 @@ impl Memory {
 
     pub fn set_online(&self, processors: u64) {
         self.state().online.store(processors, Ordering::Relaxed);
+    }
+
+    /// No client keeps its processor any more: what the policy was that has let it counts no more.
+    pub fn forget_kept(&self) {
+        self.state().kept.store(0, Ordering::Relaxed);
     }
 
     /// Has these processors look for an answer if they are idle, when this thread yields.

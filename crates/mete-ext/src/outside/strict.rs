@@ -112,6 +112,10 @@ impl Policy for Strict {
         self.inner.ran(client, ran_ns, stop, now);
     }
 
+    fn keeps(&self, processor: ProcessorId) -> bool {
+        self.inner.keeps(processor)
+    }
+
     fn tick_ns(&self) -> Option<Nanoseconds> {
         self.inner.tick_ns()
     }

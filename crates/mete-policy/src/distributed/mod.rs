@@ -396,6 +396,12 @@ impl Policy for DistributedVtrr {
         Some(Decision { client, slice_ns: self.quantum_ns, grant })
     }
 
+    /// One that goes ahead displaces those that wait for their turn, and no other one.
+    fn keeps(&self, processor: ProcessorId) -> bool {
+        let running = self.running.get(processor.index()).copied().flatten();
+        running.is_some_and(|client| self.habits[client.index()].is_ahead())
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         let processor = self.placed[client.index()];

@@ -333,6 +333,11 @@ impl Policy for GroupVtrr {
         }
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(place) = self.running(client) else { return };
         self.progress.leave(client, now);

@@ -315,6 +315,11 @@ impl Policy for Vtrr {
         Some(Decision::by_share(client, self.queue.quantum_ns))
     }
 
+    /// No client displaces another one.
+    fn keeps(&self, _processor: ProcessorId) -> bool {
+        true
+    }
+
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let stopped = self.stops(client, ran_ns, stop) || self.stops_alone(client);
         if !stopped {

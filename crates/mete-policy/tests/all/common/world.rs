@@ -70,6 +70,8 @@ pub enum Answer {
     Tick(bool),
     /// The processor that should be taken from its client.
     Preempt(Option<u16>),
+    /// The processors whose clients keep them, a bit each.
+    Kept(u64),
 }
 
 /// A policy, and the world's books on it.
@@ -213,7 +215,9 @@ impl<P: Policy> World<P> {
 
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
+        let kept = self.note_kept();
         let answer = self.policy.wake(ClientId::new(client), Nanoseconds::new(now)).map(ProcessorId::get);
+        self.check_kept(kept, answer);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
         if self.state(client) == State::Blocked {
@@ -235,6 +239,19 @@ impl<P: Policy> World<P> {
             self.ran(decision.client.get(), decision.slice_ns.get() / 3, Stop::Preempted);
         }
         self.pick(processor);
+    }
+
+    fn note_kept(&mut self) -> u64 {
+        let keeps = |processor: &usize| self.policy.keeps(ProcessorId::at(*processor));
+        let kept = (0..self.latest.len()).filter(keeps).fold(0, |kept, processor| kept | 1 << processor);
+        self.answers.push(Answer::Kept(kept));
+        kept
+    }
+
+    fn check_kept(&self, kept: u64, answer: Option<u16>) {
+        let is_kept = answer.is_some_and(|processor| kept >> processor & 1 == 1);
+        let name = self.policy.name();
+        assert!(!is_kept, "{name}: takes a processor from a client that keeps it: {answer:?}");
     }
 
     fn check_processor(&self, answer: Option<u16>) {
@@ -299,7 +316,9 @@ impl<P: Policy> World<P> {
             _ => Observation::DriverTime { driver: other, client, used_ns: Nanoseconds::new(number.into()) },
         };
         let now = self.time();
+        let kept = self.note_kept();
         let answer = self.policy.observe(observation, Nanoseconds::new(now)).map(ProcessorId::get);
+        self.check_kept(kept, answer);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
     }
