@@ -226,7 +226,16 @@ __noinline int queues_turn(__u32 processor, __u32 domain)
 
 #define DVTRR_TAKE(p, number, from, to) queues_take(number, from, to)
 #define DVTRR_TURN(p, processor, home) queues_turn(processor, home)
+#define DVTRR_CLIENT_UNDER(p, other, member, processor) queues_client_under(other, member, processor)
+__noinline __u32 queues_client_under(__u32 other, __u32 member, __u32 processor);
 #include "dvtrr_search.h"
+
+__noinline __u32 queues_client_under(__u32 other, __u32 member, __u32 processor)
+{
+	struct dvtrr policy = POLICY;
+
+	return dvtrr_client_under(&policy, masked(other, PROCESSORS), member, masked(processor, PROCESSORS));
+}
 
 __noinline int queues_count_running(__u32 processor, __u32 domain)
 {

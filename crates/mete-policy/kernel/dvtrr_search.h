@@ -31,6 +31,7 @@ enum dvtrr_search {
 #ifndef DVTRR_TAKE
 #define DVTRR_TAKE(p, number, from, to) dvtrr_take(p, number, from, to)
 #define DVTRR_TURN(p, processor, home) dvtrr_turn_there(p, processor, home)
+#define DVTRR_CLIENT_UNDER(p, other, member, processor) dvtrr_client_under(p, other, member, processor)
 #endif
 
 static __always_inline __u32 dvtrr_other(const struct dvtrr *p, __u32 processor, __u32 nth)
@@ -46,6 +47,24 @@ static __always_inline __u32 dvtrr_first(struct dvtrr_queue *queue, __u32 line)
 	return first != DVTRR_NONE ? first : dvtrr_line_of(queue, !line)->first;
 }
 
+/* The first member of a line that is a domain, or a client that may run on this processor, if it is among the first. A hint. */
+static __always_inline __u32 dvtrr_useful_in(struct dvtrr *p, struct dvtrr_queue *queue, __u32 line,
+					     __u32 processor)
+{
+	__u32 number = dvtrr_line_of(queue, line)->first, nth;
+	struct dvtrr_member *member;
+
+	for (nth = 0; DVTRR_CAN_LOOP && nth < DVTRR_LOOKED_AT; nth = dvtrr_after(nth)) {
+		member = dvtrr_member_at(p, number);
+		if (!member)
+			return DVTRR_NONE;
+		if (dvtrr_domain_of(p, number) != DVTRR_NONE || dvtrr_may_run(p, number, processor))
+			return number;
+		number = member->next;
+	}
+	return DVTRR_NONE;
+}
+
 /* A client that waits under a member of another processor's queue and may run on this one. A hint. */
 static __always_inline __u32 dvtrr_client_under(struct dvtrr *p, __u32 other, __u32 member, __u32 processor)
 {
@@ -56,7 +75,9 @@ static __always_inline __u32 dvtrr_client_under(struct dvtrr *p, __u32 other, __
 		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, domain));
 		if (!queue || member == DVTRR_NONE)
 			return DVTRR_NONE;
-		member = dvtrr_first(queue, queue->due);
+		member = dvtrr_useful_in(p, queue, queue->due, processor);
+		if (member == DVTRR_NONE)
+			member = dvtrr_useful_in(p, queue, !queue->due, processor);
 		if (member == DVTRR_NONE)
 			return DVTRR_NONE;
 	}
@@ -81,7 +102,7 @@ static __always_inline __u32 dvtrr_due_in(struct dvtrr *p, __u32 other, struct d
 		if (!member)
 			return DVTRR_NONE;
 		if (dvtrr_is_due(p, number, limit)) {
-			client = dvtrr_client_under(p, other, number, processor);
+			client = DVTRR_CLIENT_UNDER(p, other, number, processor);
 			if (client != DVTRR_NONE)
 				return client;
 			seen->is_due = 1;
@@ -204,7 +225,7 @@ static __always_inline enum dvtrr_search dvtrr_relieve(struct dvtrr *p, __u32 pr
 		waits = dvtrr_first(queue, !queue->due);
 		if (waits == DVTRR_NONE || !dvtrr_runs_on(p, other, home, 1, domain->limit))
 			continue;
-		client = dvtrr_client_under(p, other, waits, processor);
+		client = DVTRR_CLIENT_UNDER(p, other, waits, processor);
 		if (client != DVTRR_NONE && DVTRR_TAKE(p, client, other, processor))
 			return DVTRR_TAKEN;
 		search = DVTRR_BARRED;

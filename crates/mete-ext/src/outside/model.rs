@@ -300,7 +300,16 @@ impl Machine {
             .filter(|task| self.tasks[*task].view.activity == Activity::Waiting)
             .collect();
         let before: Vec<_> = self.tasks.iter().map(|task| task.runs).collect();
-        for _ in 0..2000 * self.tasks.len() {
+        for nth in 0..2000 * self.tasks.len() {
+            // While a processor is held, clients that may run elsewhere can find those bound to the others in their way: a policy
+            // counts the held one. The kernel's side has one that waits run after five seconds; here, the processor comes back.
+            if nth == 1000 * self.tasks.len() {
+                for processor in 0..self.running.len() {
+                    if self.is_held(processor) {
+                        self.hold(processor);
+                    }
+                }
+            }
             for _ in 0..4 {
                 self.round();
                 (0..self.running.len()).for_each(|processor| self.dispatch(processor));
@@ -359,7 +368,7 @@ fn new_1_no_task_is_forgotten_in_random_histories_of_every_policy() {
 
 #[test]
 fn new_1_no_task_is_forgotten_when_another_policy_takes_over() {
-    for seed in 1..=24 {
+    for seed in 1..=60 {
         let (tasks, processors) = (2 + seed as usize % 12, 1 + seed as usize % 3);
         let mut machine = Machine::new(&CATALOG[0], tasks, processors, seed * 0x9e37_79b9);
         for nth in 0..CATALOG.len() {

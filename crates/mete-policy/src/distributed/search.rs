@@ -166,12 +166,15 @@ impl DistributedVtrr {
         core::iter::successors(line.first(), |&member| self.links.next(member)).nth(LOOKED_AT).is_some()
     }
 
-    /// A client that waits under a member of another processor's queue, if it may run here.
+    /// A client that waits under a member of another processor's queue and may run here, if there is one among
+    /// the first.
     fn client_under(&self, other: ProcessorId, member: Member, here: ProcessorId) -> Option<ClientId> {
         let mut member = member;
         while let Some(domain) = self.domain_of(member) {
             let queue = &self.queues[self.queue_number(other, domain)];
-            member = first_in(queue)?;
+            let may = |member: &Member| self.domain_of(*member).is_some() || self.is_allowed(*member, here);
+            let lines = [queue.due, queue.waiting()].into_iter();
+            member = lines.flat_map(|line| self.first_of(&queue.lines[line])).find(may)?;
         }
         Some(ClientId::new(member)).filter(|_| self.is_allowed(member, here))
     }
