@@ -14,6 +14,8 @@
 #define DVTRR_LENT_TO 16
 /* A round brings an average member this part of a quantum. */
 #define DVTRR_PARTS 3
+/* But where there are others, it brings each processor this number, as long as that is no more than one for each member. */
+#define DVTRR_BETWEEN_LOOKS 24
 /* How many quanta of an average member those owe at most that were lent what others could not use. */
 #define DVTRR_MOST_LENT 16
 
@@ -266,7 +268,7 @@ static __always_inline __u64 dvtrr_least_used(struct dvtrr *p, struct dvtrr_queu
 static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 home)
 {
 	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
-	__u64 limit, raised, round_ns, least_ns, least;
+	__u64 limit, raised, quanta, round_ns, least_ns, least;
 	struct dvtrr_queue *queue;
 	int found = 0;
 	__u32 nth;
@@ -275,7 +277,12 @@ static __always_inline void dvtrr_raise(struct dvtrr *p, __u32 processor, __u32 
 		return;
 	limit = domain->limit;
 	/* With a quantum for each processor at least, they look at each other once in a round and not at each decision. */
-	least_ns = p->processors * p->quantum_ns;
+	quanta = DVTRR_BETWEEN_LOOKS * (p->processors - 1);
+	if (quanta > domain->members)
+		quanta = domain->members;
+	if (quanta < p->processors)
+		quanta = p->processors;
+	least_ns = quanta * p->quantum_ns;
 	round_ns = domain->members * (p->quantum_ns / DVTRR_PARTS);
 	raised = limit + dvtrr_virtual(round_ns > least_ns ? round_ns : least_ns, domain->total);
 	/* Those that wait may have had more than others: then more than one round is over. One that is due is passed over. */

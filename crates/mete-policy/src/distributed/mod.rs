@@ -451,6 +451,7 @@ mod tests {
             search::LOOKED_AT as i64,
             search::LENT_TO as i64,
             search::PARTS as i64,
+            search::BETWEEN_LOOKS as i64,
             search::MOST_LENT as i64,
             search::SEARCHED as i64,
             passing::LAG as i64,

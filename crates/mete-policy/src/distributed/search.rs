@@ -16,6 +16,9 @@ pub(super) const LENT_TO: usize = 16;
 /// A round brings an average member this part of a quantum. The shorter the rounds, the more evenly those with
 /// large shares have their turns among the others, and the more often one that is not due is looked at.
 pub(super) const PARTS: u64 = 3;
+/// But where there are other processors to look at, it brings each of them this number of quanta, as long as that
+/// is no more than one for each member: they look at each other once in a round.
+pub(super) const BETWEEN_LOOKS: u64 = 24;
 
 /// How many quanta of an average member those owe at most that were lent what others could not use.
 pub(super) const MOST_LENT: u64 = 16;
@@ -47,9 +50,11 @@ impl DistributedVtrr {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
         // With a quantum for each processor at least, they look at each other once in a round and not at each
         // decision.
-        let round_ns = (self.quantum_ns.get() / PARTS).saturating_mul(members);
-        let least_ns = self.quantum_ns.get().saturating_mul(self.processors.into());
-        let raised = limit.plus(Virtual::of(Nanoseconds::new(round_ns.max(least_ns)), total));
+        let (quantum_ns, processors) = (self.quantum_ns.get(), u64::from(self.processors));
+        let quanta = members.min(BETWEEN_LOOKS * (processors - 1)).max(processors);
+        let least_ns = quantum_ns.saturating_mul(quanta);
+        let round_ns = (quantum_ns / PARTS).saturating_mul(members).max(least_ns);
+        let raised = limit.plus(Virtual::of(Nanoseconds::new(round_ns), total));
         // Those that wait may have had more than others: then more than one round is over. One that is due is
         // passed over.
         let all = core::iter::once(processor).chain(self.others(processor));
