@@ -7,6 +7,8 @@ use std::{fmt, fs, io};
 
 use mete_kernel::{SharedNumbers, mirror};
 
+use crate::ExtError;
+use crate::outside::DOMAINS;
 use crate::skeleton::outside::types;
 
 /// What `enum scx_exit_kind` calls a fault begins here; below, a person or a program has asked for it.
@@ -78,6 +80,9 @@ pub struct Starved {
     pub processors: Option<String>,
 }
 
+/// That a cgroup got no number (`give_domain_number` in `bpf/numbers.bpf.h`), as the kernel says it.
+const NO_NUMBER: &str = "(-7)";
+
 impl Ended {
     /// The task that the kernel names, if it is why.
     #[must_use]
@@ -91,6 +96,20 @@ impl Ended {
             listed.map(|listed| listed.trim().to_owned())
         });
         Some(Starved { name: name.to_owned(), task, waited, group, processors })
+    }
+
+    /// For a scheduler that has just been started: the kernel says only by this that it did not accept it.
+    pub(crate) fn check(ended: Option<Ended>) -> Result<(), ExtError> {
+        let Some(ended) = ended else { return Ok(()) };
+        let most = DOMAINS - 1;
+        let hint = if ended.message.contains(NO_NUMBER) {
+            format!(
+                "; are there more than {most} control groups? It serves no more, those included that are about to go"
+            )
+        } else {
+            String::new()
+        };
+        Err(ExtError::EndedAtOnce { verdict: ended.verdict() + &hint })
     }
 
     /// Why, in one sentence, without the kernel's report.

@@ -80,6 +80,12 @@ pub enum ExtError {
     /// The programs could not be loaded, or the kernel does not say how many processors there may be.
     #[error(transparent)]
     Load(#[from] KernelError),
+    /// The kernel has ended the scheduler before it ruled.
+    #[error("the scheduler ended as it began: {verdict}")]
+    EndedAtOnce {
+        /// Why, in one sentence.
+        verdict: String,
+    },
     /// The kernel does not let the scheduler rule.
     #[error("the kernel does not accept the scheduler: {0:#}")]
     Refused(#[source] libbpf_rs::Error),

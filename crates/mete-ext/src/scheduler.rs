@@ -137,6 +137,7 @@ impl GroupScheduler {
         let settings = SharedNumbers::of(&skeleton.maps.bss_settings, 1).map_err(ExtError::Memory)?;
         store_quantum(&settings, quantum_inside());
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
+        Ended::check(ending.read())?;
         Ok(GroupScheduler { _link: link, skeleton, settings, counted, ending })
     }
 

@@ -327,3 +327,15 @@ fn vtrr_6_another_quantum_counts_while_it_rules() {
     }
     assert_eq!(scheduler.status().ended, None);
 }
+
+/// More than there are numbers for: it does not begin, says so, and leaves nothing behind.
+#[test]
+fn vtrr_7_too_many_control_groups_are_refused_in_words() {
+    let test = "vtrr_7_too_many_control_groups_are_refused_in_words";
+    let Some((scheduler, _alone)) = start(test) else { return };
+    drop(scheduler);
+    let groups: Vec<_> = (0..1024).map(|nth| Group::top(&format!("mete-many-{nth}"), 100)).collect();
+    let refused = GroupScheduler::start().map(|_| ()).map_err(|error| error.to_string());
+    assert!(matches!(&refused, Err(why) if why.contains("1023 control groups")), "{refused:?}");
+    drop(groups);
+}

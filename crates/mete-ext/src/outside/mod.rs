@@ -47,7 +47,8 @@ use mete_policy::{Entry, Nanoseconds, Setup};
 use crate::check::check;
 use crate::ended::Ended;
 use crate::outside::deciding::Deciding;
-use crate::outside::memory::{CLIENTS, DOMAINS, Memory, PROCESSORS};
+pub(crate) use crate::outside::memory::DOMAINS;
+use crate::outside::memory::{CLIENTS, Memory, PROCESSORS};
 pub use crate::outside::swap::Failure;
 use crate::outside::swap::{Offer, Owned};
 use crate::outside::thread::{Done, Locked, Shared};
@@ -178,6 +179,7 @@ impl PolicyScheduler {
         // Its thread is no client of the policy's.
         deciding.announce(&memory);
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
+        Ended::check(memory.ended())?;
         deciding.hand_over(&memory);
         Ok(PolicyScheduler {
             link: Some(link),

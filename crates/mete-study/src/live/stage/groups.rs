@@ -16,6 +16,10 @@ const ROOT: &str = "/sys/fs/cgroup";
 /// For how long a group is waited for whose members end.
 const LONGEST_END: Duration = Duration::from_secs(10);
 
+/// From this number on, it takes some time until they have gone, which is looked at as often.
+const MANY: usize = 100;
+const BETWEEN_COUNTS: Duration = Duration::from_millis(500);
+
 /// What a group within another one is called.
 const WITHIN: &str = "within";
 
@@ -82,10 +86,30 @@ fn have_shares() -> io::Result<()> {
 impl Drop for Groups {
     fn drop(&mut self) {
         let begin = Instant::now();
+        let number = self.outermost.len() * self.depth;
         for group in (0..self.outermost.len()).flat_map(|domain| self.chain(domain).rev()) {
             while fs::remove_dir(&group).is_err() && group.exists() && begin.elapsed() < LONGEST_END {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
+        if number >= MANY {
+            wait_until_gone(begin);
+        }
     }
+}
+
+/// The kernel takes leave of groups that are removed bit by bit; a scheduler has numbers for a thousand. Where some of them are
+/// kept for what they have in memory, it ends when no more of them go.
+fn wait_until_gone(begin: Instant) {
+    let mut before = usize::MAX;
+    while let Some(dying) = dying().filter(|&dying| dying < before && begin.elapsed() < LONGEST_END) {
+        before = dying;
+        std::thread::sleep(BETWEEN_COUNTS);
+    }
+}
+
+/// How many groups are removed and still there.
+fn dying() -> Option<usize> {
+    let text = fs::read_to_string(Path::new(ROOT).join("cgroup.stat")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("nr_dying_descendants "))?.trim().parse().ok()
 }
