@@ -64,6 +64,7 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 		if (move_to_local(client))
 			return 1;
 		processor->decided--;
+		note_kept(cpu, 0);
 	}
 	processor->late++;
 	tell(ROW_MISSED, client, answer >> GENERATION_AT, 0);
@@ -141,13 +142,16 @@ static __always_inline int have_decided(void)
 }
 
 /* The deciding thread runs next where something is to be decided; where it is late, in turn with others. */
-static __always_inline int let_policy_decide(struct processor *processor, const struct holder *holder)
+static __always_inline int let_policy_decide(struct processor *processor, const struct holder *holder,
+					     __u32 cpu)
 {
 	if (!shared.is_pending || (shared.is_stalled && !processor->is_turn_of_policy))
 		return 0;
 	if (!move_to_local(POLICY_QUEUE))
 		return 0;
 	processor->is_turn_of_policy = 0;
+	if (!holder->has_slice)
+		note_kept(cpu, 0);
 	if (holder->has_slice) {
 		holder->task->activity = INTERRUPTED;
 		holder->task->used_ns = holder->p->se.sum_exec_runtime - holder->task->base_ns;
@@ -186,12 +190,13 @@ static __always_inline int take_next(struct processor *processor, const struct h
 /* Nothing else waits, or what is next is being decided at this moment: the client that has run goes on for a while. */
 static __always_inline void go_on(struct processor *processor, const struct holder *holder, __u32 cpu)
 {
+	/* Its slice is over. */
+	note_kept(cpu, 0);
 	if (waiting.count && have_decided())
 		return;
 	if (waiting.count)
 		processor->extended++;
 	processor->is_turn_of_policy = 1;
-	note_kept(cpu, 0);
 	holder->task->has_yielded = 0;
 	holder->task->ends_ns = holder->p->se.sum_exec_runtime + OWN_SLICE_NS;
 	holder->p->scx.slice = OWN_SLICE_NS;

@@ -131,6 +131,12 @@ static __always_inline void note_kept(__u32 cpu, int keeps)
 		__sync_fetch_and_and(&shared.kept, ~bit_of(cpu));
 }
 
+/* The same for none that runs next, and whether one did. What waits is looked at only after this: the answer is used for that. */
+static __always_inline int take_kept(__u32 cpu)
+{
+	return !!(__sync_fetch_and_and(&shared.kept, ~bit_of(cpu)) & bit_of(cpu));
+}
+
 /* Something is to be decided, from now on. */
 static __always_inline void want_decision(void)
 {

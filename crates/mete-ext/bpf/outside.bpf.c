@@ -121,7 +121,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	if (is_wanted_in_real_time(cpu))
 		return;
 	/* What was decided just now is carried out before more is decided. */
-	if (!has_decided && let_policy_decide(processor, &holder))
+	if (!has_decided && let_policy_decide(processor, &holder, cpu))
 		return;
 	if (holder.has_slice) {
 		previous->scx.slice = holder.task->ends_ns - previous->se.sum_exec_runtime;
@@ -134,8 +134,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		return;
 	}
 	/* None that wakes from now on relies on what has run here, and one that did is seen below. */
-	if (shared.kept & bit_of(cpu)) {
-		note_kept(cpu, 0);
+	if (shared.kept & bit_of(cpu) && take_kept(cpu)) {
 		processor->has_run = 1;
 		has_decided = 0;
 	}

@@ -3,7 +3,7 @@
  * The queues of distributed group VTRR: the policy of crates/mete-policy/kernel, with its arrays in maps.
  *
  * Each processor has queues of its own, and a lock for them. No decision takes another processor's lock, but for one that
- * takes a task from there because it has nothing due itself.
+ * has nothing due itself: it looks there for a task that is, and takes it.
  */
 #ifndef METE_QUEUES_BPF_H
 #define METE_QUEUES_BPF_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Once a second each task is looked at: none may wait so long that the kernel ends the scheduler, and none may be lost. A part
- * of them at a time, because the task that runs there at that moment pays for it.
+ * Once in each second each task is looked at: none may wait so long that the kernel ends the scheduler, and none may be lost. A part
+ * of them at a time, because the task that runs there at that moment pays for it. Between two looks at one there are nearly two
+ * seconds at most.
  *
  * A share can be so small that a task's turn comes after minutes. The kernel does not allow that: such a task goes ahead
  * for a quantum. A task that the policy takes for blocked although the kernel has it in its queue would never run; it

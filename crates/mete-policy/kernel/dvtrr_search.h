@@ -124,24 +124,31 @@ static __always_inline __u32 dvtrr_due_among_first(struct dvtrr *p, __u32 other,
 	return client != DVTRR_NONE ? client : dvtrr_due_in(p, other, queue, !due, limit, processor, seen);
 }
 
+/* Whether all members of a queue were looked at under this limit. A hint. */
+static __always_inline int dvtrr_is_searched(struct dvtrr_queue *queue, __u64 limit)
+{
+	return !dvtrr_is_before(queue->seen, limit) && dvtrr_line_of(queue, queue->due)->first == DVTRR_NONE;
+}
+
 /*
  * A client under a member that is due in another processor's queue. Where none of the first ones is, all that stand in front
- * of one that is are looked at, and stand behind after that: each of them once in a round, whoever looks. Takes a lock.
+ * of one that is are looked at, and stand behind after that: each of them once in a round, whoever looks. One that is due by what was
+ * lent there alone ends that. Takes a lock.
  */
 static __always_inline __u32 dvtrr_due_at(struct dvtrr *p, __u32 other, __u32 home, __u64 limit,
 					  __u32 processor, enum dvtrr_search *search)
 {
 	struct dvtrr_queue *queue = dvtrr_queue_at(p, dvtrr_queue_number(p, other, home));
+	struct dvtrr_seen seen = { 0, 0 };
 	__u32 nth, client = DVTRR_NONE;
-	struct dvtrr_seen seen;
 
 	for (nth = 0; DVTRR_CAN_LOOP && nth < 2 && queue; nth = dvtrr_after(nth)) {
 		seen.is_due = seen.is_long = 0;
 		client = dvtrr_due_among_first(p, other, queue, limit, processor, &seen);
-		if (client != DVTRR_NONE || seen.is_due || !seen.is_long)
+		if (client != DVTRR_NONE || seen.is_due || !seen.is_long || nth ||
+		    dvtrr_is_searched(queue, limit))
 			break;
-		if (!nth)
-			DVTRR_TURN(p, other, home);
+		DVTRR_TURN(p, other, home);
 	}
 	if (client == DVTRR_NONE && seen.is_due)
 		*search = DVTRR_BARRED;

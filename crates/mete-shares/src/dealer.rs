@@ -21,7 +21,8 @@ use crate::remade::GroupIdentities;
 use crate::rules::check;
 use crate::{Did, Given};
 
-/// How often it is noted what each group has used: of one that is removed, this much may be missing.
+/// How often it is noted what each group has used: of one that is removed, this much may be missing, and more where they are
+/// more than are noted in that time.
 const BETWEEN_NOTES: Duration = Duration::from_secs(2);
 /// Of how many groups in that time.
 const MOST_NOTES: usize = 256;

@@ -7,8 +7,9 @@
 //! divided by its share. Each domain has a *limit*: members whose virtual time is before it are due. A
 //! processor gives its due members a quantum each, in turn. When a processor has none left in a domain, it
 //! takes one from another processor's queue of the same domain; and when no processor has one that waits, it
-//! raises the limit, for all processors, so far that the members get a third of a quantum each on average. So
-//! a limit goes up only when all members have had what is theirs, up to a quantum, or run, or cannot use it.
+//! raises the limit, for all processors, so far that the members get a third of a quantum each on average, or
+//! a whole one where they are few for their processors. So a limit goes up only when all members have had what is
+//! theirs, up to a quantum, or run, or cannot use it.
 //!
 //! ```text
 //!   processor 0                    processor 1

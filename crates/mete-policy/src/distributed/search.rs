@@ -8,8 +8,8 @@ use super::queue::Found;
 use super::{DistributedVtrr, Domain, Member, Queue, ROOT, Standing};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
-/// How many members of another queue are looked at before the next queue is: the first ones are due if any
-/// are, but for those that are in its processor's way just now.
+/// How many members of another queue are looked at without its processor's lock: the first ones are due if any
+/// are, as a rule.
 pub(super) const LOOKED_AT: usize = 4;
 /// How many members of a queue divide what those who are due cannot use.
 pub(super) const LENT_TO: usize = 16;
@@ -44,8 +44,8 @@ enum Due {
 }
 
 impl DistributedVtrr {
-    /// Raises the limit of a domain so far that its members are due a quantum each on average, and at least
-    /// one that waits is due, here or elsewhere.
+    /// Raises the limit of a domain so far that its members are due a part of a quantum each on average, and at
+    /// least one that waits is due, here or elsewhere.
     pub(super) fn raise(&mut self, processor: ProcessorId, domain: DomainIndex) {
         let Domain { limit, members, total, .. } = self.domains[domain.index()];
         // With a quantum for each processor at least, they look at each other once in a round and not at each
@@ -143,11 +143,11 @@ impl DistributedVtrr {
 
     /// What is due in another processor's queue of a domain. Where none of the first ones is, all that stand
     /// in front of one that is are looked at, and stand behind after that: each of them once in a round,
-    /// whoever looks.
+    /// whoever looks. One that is due by what was lent there alone ends that.
     fn due_at(&mut self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
         let number = self.queue_number(other, domain);
         match self.due_among_first(other, domain, here) {
-            Due::None if self.queues[number].lines.iter().any(|line| self.is_long(line)) => {
+            Due::None if self.has_more(number, domain) => {
                 let _ = self.turn(other, domain);
                 self.due_among_first(other, domain, here)
             }
@@ -164,6 +164,14 @@ impl DistributedVtrr {
         let mut due = candidates.filter(|&member| self.is_due(member, limit)).peekable();
         let none = if due.peek().is_some() { Due::Barred } else { Due::None };
         due.find_map(|member| self.client_under(other, member, here)).map_or(none, Due::Client)
+    }
+
+    /// Whether more members stand in a queue than the first of its lines, and not all of them were looked at.
+    fn has_more(&self, number: usize, domain: DomainIndex) -> bool {
+        let queue = &self.queues[number];
+        let limit = self.domains[domain.index()].limit;
+        let is_searched = !queue.seen.is_before(limit) && queue.lines[queue.due].is_empty();
+        !is_searched && queue.lines.iter().any(|line| self.is_long(line))
     }
 
     /// Whether more members stand in a line than its first ones.

@@ -306,3 +306,52 @@ fn vtrr_7_what_a_client_could_not_use_is_forfeit_when_others_come() {
         assert!(had[0].abs_diff(320) <= 40, "{name}: {had:?}");
     }
 }
+
+/// What a policy chooses for processors whose slices end in a random order, among this number of clients, some of which are
+/// bound. It has the same random numbers each time.
+fn choices(policy: &mut dyn Policy, processors: u16, clients: u32) -> Vec<Option<ClientId>> {
+    let mut last = 88_172_645_463_325_252_u64;
+    let mut roll = |sides: u64| {
+        last ^= last << 13;
+        last ^= last >> 7;
+        last ^= last << 17;
+        last % sides
+    };
+    for nth in 0..10 {
+        let share = Share::new(1 + roll(9) as u32).expect("in range");
+        policy.add_domain(DomainIndex::new(1 + nth), DomainIndex::ROOT, share);
+    }
+    for client in ClientId::first(clients) {
+        let share = Share::new(1 + roll(9) as u32).expect("in range");
+        policy.add(client, DomainIndex::new(roll(11) as u16), share, Nanoseconds::ZERO);
+        if roll(8) == 0 {
+            policy.set_allowed(client, 1 << roll(processors.into()));
+        }
+        let _ = policy.wake(client, Nanoseconds::ZERO);
+    }
+    let mut running = vec![None; processors.into()];
+    let mut decide = |_| {
+        let processor = roll(processors.into()) as u16;
+        if let Some(client) = running[usize::from(processor)].take() {
+            policy.ran(client, Nanoseconds::new(roll(1_100_000)), Stop::Expired, Nanoseconds::ZERO);
+        }
+        let picked = policy.pick(ProcessorId::new(processor), Nanoseconds::ZERO);
+        running[usize::from(processor)] = picked.map(|picked| picked.client);
+        running[usize::from(processor)]
+    };
+    (0..20_000).map(&mut decide).collect()
+}
+
+#[test]
+fn vtrr_6_the_twins_choose_alike_among_hundreds_of_clients() {
+    for (processors, clients) in [(1, 100), (2, 30), (2, 200), (3, 150), (4, 400), (16, 300)] {
+        let quantum_ns = Nanoseconds::new(1_000_000);
+        let setup = Setup { processors, domains: 11, quantum_ns, ..Setup::for_clients(clients) };
+        let chosen = choices(&mut DistributedVtrr::new(&setup), processors, clients);
+        assert!(chosen.iter().all(Option::is_some));
+        assert!(
+            chosen == choices(&mut KernelVtrr::new(&setup), processors, clients),
+            "{processors} {clients}"
+        );
+    }
+}
