@@ -150,12 +150,12 @@ static __always_inline int let_policy_decide(struct processor *processor, const 
 	if (!move_to_local(POLICY_QUEUE))
 		return 0;
 	processor->is_turn_of_policy = 0;
-	if (!holder->has_slice)
-		note_kept(cpu, 0);
 	if (holder->has_slice) {
 		holder->task->activity = INTERRUPTED;
 		holder->task->used_ns = holder->p->se.sum_exec_runtime - holder->task->base_ns;
 		processor->interrupted = holder->client + 1;
+	} else {
+		note_kept(cpu, 0);
 	}
 	return 1;
 }
