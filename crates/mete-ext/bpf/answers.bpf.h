@@ -17,7 +17,7 @@ enum answer_bits {
 	SLICE_BITS = 26, /* in microseconds */
 	GENERATION_AT = CLIENT_BITS,
 	SLICE_AT = GENERATION_AT + GENERATION_BITS,
-	/* A bit: it keeps its processor until its slice is over, whoever wakes. */
+	/* A bit: no task that wakes takes its processor from it before its slice is over. */
 	KEEPS_AT = SLICE_AT + SLICE_BITS,
 };
 

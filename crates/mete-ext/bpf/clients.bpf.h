@@ -71,7 +71,7 @@ struct shared {
 	__u32 is_pending; /* something is to be decided; the policy clears it before it reads rows */
 	__u32 is_stalled; /* the same: the deadline has passed */
 	__u64 idle; /* the processors that have found nothing to run */
-	__u64 kept; /* the processors whose clients keep them until their slices are over, whoever wakes */
+	__u64 kept; /* the processors that no task that wakes takes from their clients before their slices are over */
 	__u64 online;
 	__u64 wakes; /* the policy's: those that are to look for an answer, if they are idle */
 	__u64 preempts; /* the policy's: those whose client gives way */

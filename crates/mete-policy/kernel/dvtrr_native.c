@@ -284,7 +284,7 @@ __u32 mete_dvtrr_is_ahead(struct dvtrr *p, __u32 number)
 	return client && client->is_ahead;
 }
 
-/* Whether the client that runs on a processor keeps it, whoever wakes: it has gone ahead itself. */
+/* Whether no client that wakes takes a processor from the one that runs there: it has gone ahead itself. */
 __u32 mete_dvtrr_keeps(const struct dvtrr *p, __u32 processor)
 {
 	__u32 runs = processor < p->processors ? p->running[processor] : DVTRR_NONE;

@@ -132,8 +132,8 @@ static __always_inline int dvtrr_is_searched(struct dvtrr_queue *queue, __u64 li
 
 /*
  * A client under a member that is due in another processor's queue. Where none of the first ones is, all that stand in front
- * of one that is are looked at, and stand behind after that: each of them once in a round, whoever looks. One that is due by what was
- * lent there alone ends that. Takes a lock.
+ * of one that is are looked at, and stand behind after that, so that no processor looks at them again in this round. One that is due by
+ * what was lent there alone ends that. Takes a lock.
  */
 static __always_inline __u32 dvtrr_due_at(struct dvtrr *p, __u32 other, __u32 home, __u64 limit,
 					  __u32 processor, enum dvtrr_search *search)

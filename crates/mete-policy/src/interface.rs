@@ -182,9 +182,9 @@ pub trait Policy {
     /// A running client left its processor after `ran_ns` of processor time.
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds);
 
-    /// Whether the client that runs on a processor keeps it until its slice is over, whoever wakes and whatever is
-    /// observed meanwhile: then an owner that learns of that need not ask at once. `false`: it may have to give
-    /// way.
+    /// Whether the client that runs on a processor keeps it until its slice is over: no client that wakes and
+    /// nothing that is observed takes it away, so the owner need not ask the policy at once. `false`: it may have
+    /// to give way.
     fn keeps(&self, processor: ProcessorId) -> bool {
         let _ = processor;
         false

@@ -29,7 +29,7 @@ pub(crate) struct Answer {
     /// The generation of the client that was decided about.
     pub generation: u32,
     pub slice: Nanoseconds,
-    /// It keeps its processor until the slice is over, whoever wakes meanwhile: the policy need not be asked then.
+    /// No client that wakes takes its processor from it before the slice is over: the policy need not be asked then.
     pub keeps: bool,
 }
 

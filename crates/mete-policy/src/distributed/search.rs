@@ -142,8 +142,8 @@ impl DistributedVtrr {
     }
 
     /// What is due in another processor's queue of a domain. Where none of the first ones is, all that stand
-    /// in front of one that is are looked at, and stand behind after that: each of them once in a round,
-    /// whoever looks. One that is due by what was lent there alone ends that.
+    /// in front of one that is are looked at, and stand behind after that, so that no processor looks at them
+    /// again in this round. One that is due by what was lent there alone ends that.
     fn due_at(&mut self, other: ProcessorId, domain: DomainIndex, here: ProcessorId) -> Due {
         let number = self.queue_number(other, domain);
         match self.due_among_first(other, domain, here) {
