@@ -72,10 +72,11 @@ static __always_inline int dvtrr_gives_way(struct dvtrr *p, __u32 processor)
 static __always_inline int dvtrr_rise(struct dvtrr *p, __u32 number, struct dvtrr_client *client)
 {
 	struct dvtrr_line *ahead = dvtrr_ahead_at(p, client->processor);
+	struct dvtrr_domain *domain = dvtrr_domain_at(p, client->home);
 
 	client->state = DVTRR_READY;
 	dvtrr_enter(p, number, client->processor);
-	client->is_ahead = dvtrr_goes_ahead(p, number, client->processor);
+	client->is_ahead = dvtrr_goes_ahead(p, number, client->processor, domain && domain->members <= 1);
 	/* One that is ahead has the processor already, or was promised it. */
 	return client->is_ahead && ahead && ahead->first == DVTRR_NONE &&
 	       dvtrr_gives_way(p, client->processor);

@@ -259,6 +259,19 @@ static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 	return first < p->processors ? first : placed;
 }
 
+/* Whether a blocked client would go ahead if it woke now. */
+__u32 mete_dvtrr_goes_ahead(const struct dvtrr *of, __u32 number)
+{
+	struct dvtrr *p = (struct dvtrr *)of; /* nothing of it is written */
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	struct dvtrr_domain *domain;
+
+	if (!client || client->state != DVTRR_BLOCKED)
+		return 0;
+	domain = dvtrr_domain_at(p, client->home);
+	return dvtrr_goes_ahead(p, number, client->processor, domain && !domain->members);
+}
+
 /* The processor whose client is to give way, or DVTRR_NONE. */
 __u32 mete_dvtrr_wake(struct dvtrr *p, __u32 number)
 {

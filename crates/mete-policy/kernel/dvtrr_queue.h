@@ -278,8 +278,8 @@ static __always_inline int dvtrr_has_little_debt(struct dvtrr *p, __u32 member,
 									    account->share));
 }
 
-/* Whether a client that wakes goes ahead of all others. */
-static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32 processor)
+/* Whether a client that wakes goes ahead of all others; it may be the only member of its domain. */
+static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32 processor, int is_alone)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 	struct dvtrr_domain *domain;
@@ -288,8 +288,7 @@ static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32
 	if (!client || client->belief <= DVTRR_THRESHOLD)
 		return 0;
 	domain = dvtrr_domain_at(p, client->home);
-	if (!domain ||
-	    (client->home != DVTRR_ROOT && domain->members > 1 && (__s64)domain->allowance_ns <= 0))
+	if (!domain || (client->home != DVTRR_ROOT && !is_alone && (__s64)domain->allowance_ns <= 0))
 		return 0;
 	member = dvtrr_payer(p, number, processor, 1);
 	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {

@@ -190,6 +190,16 @@ pub trait Policy {
         false
     }
 
+    /// Whether a blocked client, if it woke now, would take the processor that it had last from a client that does not
+    /// [keep](Policy::keeps) it, and would then keep it itself. It may be told so ahead, while the client is blocked: an owner
+    /// can let the client run at once when it wakes, and tell the policy afterwards of the wake-up, of the client that gave
+    /// way, and of its having [picked](Policy::pick) what runs. If the policy picks another one then, because things have
+    /// changed, the owner gives that one back.
+    fn goes_ahead(&self, client: ClientId) -> bool {
+        let _ = client;
+        false
+    }
+
     /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies
     /// that need slices alone.
     fn tick_ns(&self) -> Option<Nanoseconds> {
@@ -250,6 +260,10 @@ macro_rules! boxed {
 
             fn keeps(&self, processor: ProcessorId) -> bool {
                 (**self).keeps(processor)
+            }
+
+            fn goes_ahead(&self, client: ClientId) -> bool {
+                (**self).goes_ahead(client)
             }
 
             fn tick_ns(&self) -> Option<Nanoseconds> {

@@ -34,6 +34,7 @@ unsafe extern "C" {
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_keeps(state: *const State, processor: u32) -> u32;
+    fn mete_dvtrr_goes_ahead(state: *const State, client: u32) -> u32;
     fn mete_dvtrr_ran(state: *mut State, client: u32, ran_ns: u64, stop: u32);
 }
 
@@ -153,6 +154,11 @@ impl Policy for KernelVtrr {
     fn keeps(&self, processor: ProcessorId) -> bool {
         // SAFETY: as above, and this only reads.
         unsafe { mete_dvtrr_keeps(self.memory.as_ptr().cast(), processor.get().into()) != 0 }
+    }
+
+    fn goes_ahead(&self, client: ClientId) -> bool {
+        // SAFETY: as above, and this only reads.
+        unsafe { mete_dvtrr_goes_ahead(self.memory.as_ptr().cast(), client.get()) != 0 }
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

@@ -97,14 +97,14 @@ impl DistributedVtrr {
         domain.unwrap_or(client.get())
     }
 
-    /// Whether a client that wakes goes ahead of all others.
-    pub(super) fn goes_ahead(&self, client: ClientId, processor: ProcessorId) -> bool {
+    /// Whether a client that wakes goes ahead of all others; it may be the only member of its domain.
+    pub(super) fn is_to_go_ahead(&self, client: ClientId, processor: ProcessorId, is_alone: bool) -> bool {
         if !self.habits[client.index()].is_brief() {
             return false;
         }
         let home = self.roster.domain(client);
         let domain = &self.domains[home.index()];
-        let is_allowed = home == ROOT || domain.members == 1 || domain.allowance.is_left();
+        let is_allowed = home == ROOT || is_alone || domain.allowance.is_left();
         let first = Some(self.payer(client, processor, true));
         let mut above = core::iter::successors(first, |&member| self.above(member, processor));
         is_allowed && above.all(|member| self.has_little_debt(member))

@@ -235,6 +235,10 @@ impl DistributedVtrr {
         if may_stay { placed } else { first }
     }
 
+    fn home_of(&self, client: ClientId) -> &Domain {
+        &self.domains[self.roster.domain(client).index()]
+    }
+
     fn queue_number(&self, processor: ProcessorId, domain: DomainIndex) -> usize {
         processor.index() * self.domains.len() + domain.index()
     }
@@ -377,7 +381,8 @@ impl Policy for DistributedVtrr {
         }
         let processor = self.place(client);
         self.enter(client, processor);
-        let is_ahead = self.goes_ahead(client, processor);
+        let is_alone = self.home_of(client).members == 1;
+        let is_ahead = self.is_to_go_ahead(client, processor, is_alone);
         self.habits[client.index()].set_ahead(is_ahead);
         // One that is ahead has the processor already, or was promised it.
         let is_first = is_ahead && self.ahead[processor.index()].is_empty();
@@ -401,6 +406,11 @@ impl Policy for DistributedVtrr {
     fn keeps(&self, processor: ProcessorId) -> bool {
         let running = self.running.get(processor.index()).copied().flatten();
         running.is_some_and(|client| self.habits[client.index()].is_ahead())
+    }
+
+    fn goes_ahead(&self, client: ClientId) -> bool {
+        self.roster.state(client) == ClientState::Blocked
+            && self.is_to_go_ahead(client, self.placed[client.index()], self.home_of(client).members == 0)
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {

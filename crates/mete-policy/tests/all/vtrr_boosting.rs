@@ -18,6 +18,8 @@ struct Task {
     burst: Option<(u64, u64)>,
     /// What is left of its burst, and when it wakes.
     left: u64,
+    /// It goes ahead when it wakes, as the policy said when it blocked.
+    goes_ahead: bool,
     wakes: Option<u64>,
     woke: u64,
     ran: u64,
@@ -26,7 +28,7 @@ struct Task {
 
 impl Task {
     fn hog(domain: u16) -> Task {
-        Task { domain, burst: None, left: u64::MAX, wakes: Some(0), woke: 0, ran: 0, waits: Vec::new() }
+        Task { domain, burst: None, left: u64::MAX, goes_ahead: false, wakes: Some(0), woke: 0, ran: 0, waits: Vec::new() }
     }
 
     fn sleeper(domain: u16, sleep: u64, burst: u64) -> Task {
@@ -50,6 +52,8 @@ struct Machine<P> {
     decisions: Vec<(u32, Grant)>,
     /// This processor has something else to do, and asks for no client.
     held: Option<usize>,
+    /// Wake-ups that took a processor from its client, and those of them of which the policy had said so when the client blocked.
+    took: [u64; 2],
 }
 
 impl<P: Policy> Machine<P> {
@@ -75,6 +79,7 @@ impl<P: Policy> Machine<P> {
             now: 0,
             decisions: Vec::new(),
             held: None,
+            took: [0; 2],
         }
     }
 
@@ -97,7 +102,9 @@ impl<P: Policy> Machine<P> {
             _ if preempted => Stop::Preempted,
             _ => Stop::Expired,
         };
-        self.policy.ran(ClientId::new(run.client as u32), Nanoseconds::new(used), stop, self.time());
+        let client = ClientId::new(run.client as u32);
+        self.policy.ran(client, Nanoseconds::new(used), stop, self.time());
+        self.tasks[run.client].goes_ahead = self.policy.goes_ahead(client);
     }
 
     fn wake_all(&mut self) {
@@ -106,6 +113,8 @@ impl<P: Policy> Machine<P> {
             if task.wakes.is_some_and(|at| at <= self.now) {
                 (task.wakes, task.woke) = (None, self.now);
                 if let Some(processor) = self.policy.wake(ClientId::new(client as u32), self.time()) {
+                    self.took[0] += 1;
+                    self.took[1] += u64::from(self.tasks[client].goes_ahead);
                     self.stop(processor.index(), true);
                 }
             }
@@ -180,6 +189,21 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_domain_has_its_share() {
             let permille = machine.permille(domain);
             assert!(permille.abs_diff(166) <= 2, "domain {domain} has had {permille} thousandths");
         }
+    }
+}
+
+#[test]
+fn tavs_9_who_will_go_ahead_is_known_before_it_wakes() {
+    fn took<P: Policy>(new: impl Fn(&Setup) -> P) -> [u64; 2] {
+        // It wakes in the middle of slices.
+        let mut tasks = sleeper_beside(10);
+        tasks[0] = Task::sleeper(1, SLEEP + 300_000, BURST);
+        let mut machine = Machine::new(new, 1, &[1; 6], tasks);
+        machine.run_for(20 * SECOND);
+        machine.took
+    }
+    for [took, were_known] in [took(DistributedVtrr::new), took(KernelVtrr::new)] {
+        assert!(took > 3000 && were_known * 100 >= took * 99, "{were_known} of {took}");
     }
 }
 

@@ -72,6 +72,8 @@ pub enum Answer {
     Preempt(Option<u16>),
     /// The processors whose clients keep them, a bit each.
     Kept(u64),
+    /// Whether a client that wakes goes ahead.
+    Ahead(bool),
 }
 
 /// A policy, and the world's books on it.
@@ -89,6 +91,8 @@ pub struct World<P> {
     picked: Vec<Vec<u32>>,
     /// Whether nothing is picked for a processor for which two clients are: one that runs, and one ahead.
     picks_one_ahead: bool,
+    /// The processors on which a client was told to give way and none was picked since, a bit each.
+    promised: u64,
     late_ns: u64,
 }
 
@@ -114,6 +118,7 @@ impl<P: Policy> World<P> {
             latest: vec![None; usize::from(setup.processors.max(1))],
             picked: vec![Vec::new(); usize::from(setup.processors.max(1))],
             picks_one_ahead: false,
+            promised: 0,
             late_ns: 0,
         }
     }
@@ -216,10 +221,14 @@ impl<P: Policy> World<P> {
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
         let kept = self.note_kept();
+        let goes_ahead = self.policy.goes_ahead(ClientId::new(client));
+        self.answers.push(Answer::Ahead(goes_ahead));
         let answer = self.policy.wake(ClientId::new(client), Nanoseconds::new(now)).map(ProcessorId::get);
         self.check_kept(kept, answer);
+        self.check_ahead(client, goes_ahead, kept, answer);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
+        self.promised |= answer.map_or(0, |processor| 1 << processor);
         if self.state(client) == State::Blocked {
             self.enter(client, State::Ready);
         } else {
@@ -234,11 +243,31 @@ impl<P: Policy> World<P> {
     }
 
     fn wake_and_obey(&mut self, client: u32) {
+        let goes_ahead = self.policy.goes_ahead(ClientId::new(client)) && self.is_settled();
         let Some(processor) = self.wake(client) else { return };
         if let Some(decision) = self.latest[usize::from(processor)] {
             self.ran(decision.client.get(), decision.slice_ns.get() / 3, Stop::Preempted);
         }
         self.pick(processor);
+        if goes_ahead {
+            let name = self.policy.name();
+            assert_eq!(self.picked(processor), [client], "{name}: it is the one that went ahead");
+            let keeps = self.policy.keeps(ProcessorId::new(processor));
+            assert!(keeps, "{name}: client {client} keeps the processor that it has taken");
+        }
+    }
+
+    /// Whether each processor has one client, and nothing is promised to another one.
+    fn is_settled(&self) -> bool {
+        let has_one = |(picked, latest): (&Vec<u32>, &Option<Decision>)| picked.len() == 1 && latest.is_some();
+        self.promised == 0 && self.picked.iter().zip(&self.latest).all(has_one)
+    }
+
+    fn check_ahead(&self, client: u32, goes_ahead: bool, kept: u64, answer: Option<u16>) {
+        let name = self.policy.name();
+        if goes_ahead && kept == 0 && self.is_settled() {
+            assert!(answer.is_some(), "{name}: client {client} goes ahead, and takes no processor");
+        }
     }
 
     fn note_kept(&mut self) -> u64 {
@@ -280,6 +309,7 @@ impl<P: Policy> World<P> {
         );
         let Some(decision) = decision else { return };
         *latest = Some(decision);
+        self.promised &= !(1 << processor);
         let client = decision.client.get();
         assert_eq!(self.state(client), State::Ready, "{name}: client {client} can be picked");
         assert!(!decision.slice_ns.is_zero(), "{name}: client {client} may run for some time");
