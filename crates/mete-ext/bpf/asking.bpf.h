@@ -3,7 +3,7 @@
 #ifndef METE_ASKING_BPF_H
 #define METE_ASKING_BPF_H
 
-#include "clients.bpf.h"
+#include "ahead.bpf.h"
 
 /* Has the policy decide soon on a task that waits on this processor: on an idle one, or in place of what runs here. */
 static __always_inline void ask_policy(__u32 processor, int may_interrupt)
@@ -47,10 +47,10 @@ static __always_inline int is_preempted(__u32 processor)
 }
 
 /*
- * A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be. None needs one yet where all
- * processors are kept: it is decided when the first of them is free.
+ * A task has woken. One that waits alone needs no decision where a processor is idle, or is about to be; nor does one that goes ahead.
+ * None needs one yet where all processors are kept: it is decided when the first of them is free.
  */
-static __always_inline void find_processor(__u32 processor, const struct task *task)
+static __always_inline void find_processor(__u32 client, const struct task *task, __u32 processor)
 {
 	__u64 idle = shared.idle & task->allowed;
 	__u32 here = bpf_get_smp_processor_id();
@@ -58,6 +58,10 @@ static __always_inline void find_processor(__u32 processor, const struct task *t
 
 	if (rows_are_many(here)) {
 		ask_policy(processor, 1);
+	} else if (!idle && send_ahead(client, task, processor)) {
+		/* The task that runs here is about to wait. */
+		if (!is_handed_over || processor != here)
+			scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
 	} else if (!idle && !(task->allowed & shared.online & ~shared.kept)) {
 		return;
 	} else if (waiting.count > 1 || (!idle && !is_handed_over)) {

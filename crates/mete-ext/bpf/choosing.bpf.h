@@ -123,6 +123,18 @@ static __always_inline __u32 forget_interrupted(struct processor *processor)
 	return client;
 }
 
+/* It waits, and the policy is told: another one has its processor. */
+static __always_inline void give_interrupted_back(struct processor *processor)
+{
+	__u32 client = forget_interrupted(processor);
+	struct task *task = task_of(client);
+
+	if (!task)
+		return;
+	task->generation++;
+	tell(ROW_PREEMPTED, client, task->generation, task->used_ns);
+}
+
 /* It goes on. */
 static __always_inline int resume(struct processor *processor)
 {

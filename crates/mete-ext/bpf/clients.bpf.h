@@ -41,6 +41,9 @@ struct task {
 	__u32 is_handed_over; /* the task that woke it is about to wait itself */
 	__u32 has_yielded; /* it gives way by itself */
 	__u32 is_kernel; /* it is one of the kernel's own threads */
+	/* The policy's: when it wakes it goes ahead, for a slice of so many microseconds. 0: the policy is to be asked. For one wake-up. */
+	__u32 ahead_us;
+	__u32 is_ahead; /* it goes ahead now, and has not begun */
 };
 
 struct domain {
@@ -56,6 +59,8 @@ struct processor {
 	__u32 cursor; /* where the kernel's side has come to in its turn */
 	__u32 has_run; /* a client has run here since the processor last asked for a decision */
 	__u32 is_turn_of_policy; /* a task has run by turn while the policy was late: now the deciding thread may go on */
+	__u64 ahead; /* the client that goes ahead here: one more than its number, and its generation above that; or 0 */
+	__u64 owes_decision; /* a client has gone ahead here, of which the policy is to know when it has run */
 	__u64 decided; /* answers that were carried out */
 	__u64 late; /* those that could not be: the task had left, or it came too late */
 	__u64 alone; /* tasks that ran without a decision, because no other one waited */
@@ -63,6 +68,7 @@ struct processor {
 	__u64 hastened; /* tasks that ran because they had waited for long */
 	__u64 extended; /* slices that went on, because the policy was just deciding */
 	__u64 rounds; /* how often the deciding thread has run */
+	__u64 went_ahead; /* tasks that ran at once when they woke, as the policy had said before */
 } __attribute__((aligned(64)));
 
 /* What both sides read and write. Masks have a bit for each processor. */

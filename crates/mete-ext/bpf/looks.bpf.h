@@ -33,7 +33,8 @@ static __always_inline void count_turns(void)
 	bpf_for(nth, 0, PROCESSORS)
 	{
 		processor = processor_at(nth);
-		now += processor->decided + processor->alone + processor->undecided + processor->hastened;
+		now += processor->decided + processor->alone + processor->undecided + processor->hastened +
+		       processor->went_ahead;
 	}
 	turns = now;
 	turns_in_last = now - before;
@@ -103,6 +104,18 @@ static __always_inline void wake_idle(void)
 	}
 }
 
+/* A task of a higher class has had the processor of one that goes ahead: the policy finds another one. */
+static __always_inline void find_those_ahead(void)
+{
+	__u32 nth;
+
+	bpf_for(nth, 0, PROCESSORS)
+	{
+		if (processor_at(nth)->ahead)
+			want_decision();
+	}
+}
+
 static int look(void *map, int *key, struct timed *timed)
 {
 	__u64 since = shared.pending_since_ns;
@@ -115,6 +128,7 @@ static int look(void *map, int *key, struct timed *timed)
 		want_decision();
 		wake_idle();
 	}
+	find_those_ahead();
 	if (shared.is_pending && (__s64)(bpf_ktime_get_ns() - since) > (__s64)DEADLINE_NS) {
 		shared.is_stalled = 1;
 		wake_idle();

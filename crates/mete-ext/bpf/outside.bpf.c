@@ -4,6 +4,7 @@
  *
  *	something happens	a row says so to the policy (rows.bpf.h)
  *	a processor is free	dispatch: the answer that lies there is carried out (answers.bpf.h)
+ *	a client goes ahead	dispatch: it runs as soon as it wakes, as the policy said before (ahead.bpf.h)
  *	there is no choice	dispatch: if one task alone waits, it runs, and the policy is told (all policies would choose it)
  *	there is no answer	dispatch: the thread in which the policy decides runs on this processor, if it does not already
  *
@@ -14,8 +15,8 @@
  * No decision waits for the policy longer than until the deadline. After that, and at once when the deciding thread cannot run
  * (it is stopped, waits for memory, or has ended), tasks run in turn (waiting.bpf.h, looks.bpf.h).
  */
+#include "ahead.bpf.h"
 #include "asking.bpf.h"
-#include "choosing.bpf.h"
 #include "ending.bpf.h"
 #include "looks.bpf.h"
 #include "membership.bpf.h"
@@ -93,6 +94,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	kind = how_it_came(p, task);
 	task->activity = WAITING;
 	task->slice_ns = 0;
+	task->is_ahead = 0;
 	task->is_resumed = 0;
 	task->has_yielded = 0;
 	task->generation++;
@@ -101,7 +103,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	last_put = client;
 	tell_of(p, kind, client, task);
 	if (kind == ROW_WOKE)
-		find_processor(processor, task);
+		find_processor(client, task, processor);
 	else if (!shared.is_pending && shared.idle & task->allowed)
 		ask_policy(processor, 0);
 	/* The kernel does not come by select_cpu for a task that is bound to one processor. */
@@ -120,9 +122,18 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		forget_interrupted(processor);
 	if (is_wanted_in_real_time(cpu))
 		return;
+	if (!has_decided && !holder.has_slice)
+		settle(processor);
 	/* What was decided just now is carried out before more is decided. */
-	if (!has_decided && let_policy_decide(processor, &holder, cpu))
+	if (!has_decided && let_policy_decide(processor, &holder, cpu)) {
+		/* It decides about this one, too. */
+		take_ahead(processor);
 		return;
+	}
+	if (let_go_ahead(processor, cpu)) {
+		give_interrupted_back(processor);
+		return;
+	}
 	if (holder.has_slice) {
 		previous->scx.slice = holder.task->ends_ns - previous->se.sum_exec_runtime;
 		return;
@@ -154,6 +165,7 @@ void OPERATION(running, struct task_struct *p)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
+	int is_decided;
 
 	if (shared.idle & bit_of(processor))
 		__sync_fetch_and_and(&shared.idle, ~bit_of(processor));
@@ -169,11 +181,13 @@ void OPERATION(running, struct task_struct *p)
 		return;
 	take_out(&waiting, client);
 	take_out(&overdue, client);
+	is_decided = task->slice_ns && !task->is_ahead;
 	if (task->slice_ns)
 		p->scx.slice = task->slice_ns;
-	else if (task->activity == WAITING && !task->is_resumed)
+	if (!is_decided && task->activity == WAITING && !task->is_resumed)
 		tell(ROW_TAKEN, client, task->generation, processor);
 	task->slice_ns = 0;
+	task->is_ahead = 0;
 	task->is_resumed = 0;
 	task->has_yielded = 0;
 	task->ends_ns = p->se.sum_exec_runtime + p->scx.slice;
@@ -204,18 +218,16 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 
 /*
  * A higher class takes a processor. The tasks that were to run there next are queued again, so that other processors can take
- * them. The client that the policy has interrupted there does not go on behind it, and waits as well: else the policy would take
- * it for running for as long as the processor is away.
+ * them. So does the client that the policy has interrupted there: else the policy would take it for running for as long as the
+ * processor is away. For one that was to go ahead there, the policy finds a processor.
  */
 void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	__u32 client = forget_interrupted(processor_at(cpu));
-	struct task *task = task_of(client);
+	struct processor *processor = processor_at(cpu);
 
-	if (task) {
-		task->generation++;
-		tell(ROW_PREEMPTED, client, task->generation, task->used_ns);
-	}
+	give_interrupted_back(processor);
+	if (take_ahead(processor))
+		want_decision();
 	scx_bpf_reenqueue_local();
 }
 

@@ -33,9 +33,15 @@ pub(crate) struct Answer {
     pub keeps: bool,
 }
 
+/// How long the kernel's side is to be told that a client runs, in microseconds, so that it runs for this slice.
+pub(crate) fn slice_us(slice: Nanoseconds) -> u32 {
+    let told = slice.min(LONGEST).saturating_sub(HALF_A_TICK).max(HALF_A_TICK);
+    (told.get() / 1000) as u32
+}
+
 impl Answer {
     pub fn to_bits(self) -> u64 {
-        let slice = self.slice.min(LONGEST).saturating_sub(HALF_A_TICK).max(HALF_A_TICK).get() / 1000;
+        let slice = u64::from(slice_us(self.slice));
         let generation = u64::from(generation_bits(self.generation));
         let client = u64::from(self.client.get()) & ((1 << CLIENT_BITS) - 1);
         let keeps = u64::from(self.keeps) << KEEPS_AT;

@@ -25,6 +25,8 @@ pub(crate) struct Client {
     /// What it has used, and what of that the policy was told.
     pub used: Nanoseconds,
     pub told: Nanoseconds,
+    /// The slice that the policy gave it last.
+    pub slice: Nanoseconds,
     /// What it had used is not known: another decider was told.
     pub is_found: bool,
 }

@@ -4,6 +4,7 @@ use mete_kernel::Weight;
 use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, ProcessorId, Share, Stop};
 
 use crate::outside::QUANTUM;
+use crate::outside::ahead::Ahead;
 use crate::outside::answer::Answer;
 use crate::outside::client::{Client, Clients, share, share_in};
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
@@ -39,6 +40,9 @@ pub(crate) struct Decider {
     /// The processors that do not carry out what is decided for them, a bit each: a task of a higher class has them.
     absent: u64,
     aside: Aside,
+    ahead: Ahead,
+    /// For each processor the client that is to give way there, unless it turns out to have left already.
+    gives_way: Vec<Option<ClientId>>,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
     /// The domains in which known ones are.
@@ -62,6 +66,8 @@ impl Decider {
             chosen: vec![None; processors],
             absent: 0,
             aside: Aside::with_room(CLIENTS),
+            ahead: Ahead::with_room(CLIENTS),
+            gives_way: vec![None; processors],
             weights: vec![0; DOMAINS],
             parents: vec![DomainIndex::ROOT; DOMAINS],
             next_tick: None,
@@ -76,7 +82,7 @@ impl Decider {
         for processor in 0..self.chosen.len() {
             memory.take_back(processor);
         }
-        memory.forget_kept();
+        memory.forget_policy();
         self.lost = None;
     }
 
@@ -97,6 +103,8 @@ impl Decider {
         self.tick(memory, now);
         self.find_absent(memory, now, own);
         self.fill_all(memory, now, own);
+        self.have_give_way(memory);
+        self.ahead.tell(memory, &mut self.clients, &self.policy);
     }
 
     /// Has another policy decide from now on. It is told what there is, as if all of it had come at this moment. A
@@ -108,9 +116,11 @@ impl Decider {
         for processor in 0..processors {
             memory.take_back(processor);
         }
-        memory.forget_kept();
+        memory.forget_policy();
         self.chosen.fill(None);
         self.aside.clear();
+        self.ahead.clear();
+        self.gives_way.fill(None);
         self.ready = Ready::of(processors);
         self.next_tick = None;
         self.weights.fill(0);
@@ -142,10 +152,11 @@ impl Decider {
 
     fn see(&mut self, memory: &Memory, row: Row) {
         let client = ClientId::new(row.number);
-        if row.kind.has_used()
-            && let Some(client) = self.clients.get(client)
-        {
-            client.has_used(row.used);
+        if row.kind.has_used() {
+            self.has_given_way(client);
+            if let Some(client) = self.clients.get(client) {
+                client.has_used(row.used);
+            }
         }
         match row.kind {
             RowKind::Joined => self.join(memory, client, row.time, false),
@@ -183,6 +194,7 @@ impl Decider {
             is_ready: false,
             used: Nanoseconds::ZERO,
             told: Nanoseconds::ZERO,
+            slice: Nanoseconds::ZERO,
             is_found,
         };
         self.clients.put(number, client);
@@ -190,6 +202,7 @@ impl Decider {
 
     fn leave(&mut self, number: ClientId, time: Nanoseconds) {
         self.set_ready(number, false);
+        self.has_given_way(number);
         if self.clients.take(number).is_some() {
             self.forget(number);
             self.policy.remove(number, time);
@@ -223,6 +236,9 @@ impl Decider {
     /// The policy is told that a client that it had chosen stops, after it has used this.
     fn ran(&mut self, number: ClientId, ran: Nanoseconds, stop: Stop, time: Nanoseconds) {
         self.policy.ran(number, ran, stop, time);
+        if stop == Stop::Blocked {
+            self.ahead.note(number);
+        }
         self.set_ready(number, stop != Stop::Blocked);
     }
 
@@ -394,7 +410,23 @@ impl Decider {
                 };
             }
             self.stop(chosen.client, Stop::Preempted, time);
-            memory.preempt(1 << processor);
+            self.gives_way[processor] = Some(chosen.client);
+        }
+    }
+
+    /// A client has left its processor by itself, or because another one went ahead.
+    fn has_given_way(&mut self, number: ClientId) {
+        for gives_way in &mut self.gives_way {
+            gives_way.take_if(|client| *client == number);
+        }
+    }
+
+    fn have_give_way(&mut self, memory: &Memory) {
+        let all = self.gives_way.iter_mut().enumerate();
+        let mask = all.filter_map(|(processor, gives_way)| gives_way.take().map(|_| 1 << processor));
+        let mask = mask.fold(0, |mask, bit| mask | bit);
+        if mask != 0 {
+            memory.preempt(mask);
         }
     }
 
@@ -611,6 +643,7 @@ impl Decider {
                 self.policy.remove(decision.client, now);
                 continue;
             };
+            client.slice = decision.slice_ns;
             if client.can_run {
                 return Some(decision);
             }

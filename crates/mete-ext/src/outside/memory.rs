@@ -36,6 +36,8 @@ mirror!(SharedTask of types::task {
     is_handed_over: AtomicU32,
     has_yielded: AtomicU32,
     is_kernel: AtomicU32,
+    ahead_us: AtomicU32,
+    is_ahead: AtomicU32,
 });
 
 mirror!(SharedDomain of types::domain {
@@ -73,6 +75,8 @@ mirror!(SharedProcessor of types::processor {
     cursor: AtomicU32,
     has_run: AtomicU32,
     is_turn_of_policy: AtomicU32,
+    ahead: AtomicU64,
+    owes_decision: AtomicU64,
     decided: AtomicU64,
     late: AtomicU64,
     alone: AtomicU64,
@@ -80,7 +84,8 @@ mirror!(SharedProcessor of types::processor {
     hastened: AtomicU64,
     extended: AtomicU64,
     rounds: AtomicU64,
-    end: [AtomicU64; 7] as unused,
+    went_ahead: AtomicU64,
+    end: [AtomicU64; 4] as unused,
 });
 
 mirror!(SharedState of types::shared {
@@ -161,6 +166,7 @@ pub(crate) struct KernelCounts {
     pub hastened: u64,
     pub extended: u64,
     pub rounds: u64,
+    pub went_ahead: u64,
     pub lost: u64,
 }
 
@@ -258,6 +264,15 @@ impl Memory {
         })
     }
 
+    /// Says whether a client that is blocked goes ahead when it wakes, and for how many microseconds; 0 if it does not.
+    pub fn set_ahead(&self, client: ClientId, slice_us: u32) {
+        let Some(task) = self.tasks.all().get(client.index()) else { return };
+        // As a rule it is so already, and the other side does not have to give the line of the cache away.
+        if task.ahead_us.load(Ordering::Relaxed) != slice_us {
+            task.ahead_us.store(slice_us, Ordering::Relaxed);
+        }
+    }
+
     /// A domain that the kernel's side knows; `None` if there is none of this number.
     pub fn domain(&self, number: DomainIndex) -> Option<DomainView> {
         let domain = self.domains.all().get(number.index())?;
@@ -295,9 +310,12 @@ impl Memory {
         self.state().online.store(processors, Ordering::Relaxed);
     }
 
-    /// No client keeps its processor any more: what the policy was that has let it counts no more.
-    pub fn forget_kept(&self) {
+    /// No client keeps its processor any more, and none goes ahead: what the policy has said that was counts no more.
+    pub fn forget_policy(&self) {
         self.state().kept.store(0, Ordering::Relaxed);
+        for client in ClientId::first(CLIENTS as u32) {
+            self.set_ahead(client, 0);
+        }
     }
 
     /// Has these processors look for an answer if they are idle, when this thread yields.
@@ -332,6 +350,7 @@ impl Memory {
             hastened: sum(|processor| &processor.hastened),
             extended: sum(|processor| &processor.extended),
             rounds: sum(|processor| &processor.rounds),
+            went_ahead: sum(|processor| &processor.went_ahead),
             lost: self.lost(PROCESSORS),
         }
     }
@@ -400,6 +419,10 @@ pub(crate) mod kernels_side {
             task.weight.store(view.weight, Ordering::Relaxed);
             task.allowed.store(view.allowed, Ordering::Relaxed);
             task.activity.store(activity.0, Ordering::Relaxed);
+        }
+
+        pub fn take_ahead(&self, client: u32) -> u32 {
+            self.tasks.all()[client as usize].ahead_us.swap(0, Ordering::Relaxed)
         }
 
         pub fn forget_domain(&self, number: u32) {

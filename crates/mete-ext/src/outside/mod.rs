@@ -17,6 +17,7 @@
 //! Another policy can take over while tasks are scheduled ([`PolicyScheduler::set_policy`]). The one before it
 //! comes back if it panics or hangs.
 
+mod ahead;
 mod answer;
 mod client;
 mod decider;
@@ -132,6 +133,8 @@ pub struct PolicyStatus {
     pub late: u64,
     /// Tasks that ran without a decision, because no other one waited.
     pub alone: u64,
+    /// Tasks that ran at once when they woke, as the policy had said while they were blocked.
+    pub went_ahead: u64,
     /// Tasks that ran by turn, because the policy had not decided by the deadline.
     pub undecided: u64,
     /// Tasks that ran because they had waited for some seconds.
@@ -320,6 +323,7 @@ impl PolicyScheduler {
             decided: counts.decided,
             late: counts.late,
             alone: counts.alone,
+            went_ahead: counts.went_ahead,
             undecided: counts.undecided,
             hastened: counts.hastened,
             extended: counts.extended,

@@ -40,7 +40,7 @@ fn make(policy: &Entry, processors: usize, seed: u64, told: &Told) -> Owned {
         quantum_ns: QUANTUM,
         seed,
     };
-    Strict::of((policy.make)(&setup), told)
+    Strict::of((policy.make)(&setup), told, seed % 2 == 1)
 }
 
 struct Machine {
@@ -61,6 +61,7 @@ struct Machine {
     dice: Dice,
     decided: u64,
     late: u64,
+    went_ahead: u64,
 }
 
 impl Machine {
@@ -90,6 +91,7 @@ impl Machine {
             dice: Dice(seed),
             decided: 0,
             late: 0,
+            went_ahead: 0,
         };
         (0..3).for_each(|number| machine.weigh(number, 100 + 50 * number as u32));
         machine
@@ -179,6 +181,27 @@ impl Machine {
         }
     }
 
+    /// A task that goes ahead has at once the processor on which another one runs, or that has just become free.
+    fn wake(&mut self, task: usize, processor: usize) {
+        self.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        if self.is_held(processor) || !self.may_run(task, processor) {
+            return;
+        }
+        let slice_us = self.memory.take_ahead(task as u32);
+        if slice_us > 0 {
+            self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
+            self.run_untold(task, processor, Nanoseconds::from_micros(slice_us.into()));
+            self.went_ahead += 1;
+        }
+    }
+
+    /// Without a decision; the policy is told afterwards.
+    fn run_untold(&mut self, task: usize, processor: usize, slice: Nanoseconds) {
+        self.run(task, processor, slice);
+        let generation = self.tasks[task].view.generation;
+        self.tell_number(row_kind::ROW_TAKEN, task as u32, generation, processor as u64);
+    }
+
     fn stop_waiting(&mut self, processor: usize, kind: row_kind) {
         if let Some(task) = self.running[processor] {
             self.stop(task, kind);
@@ -240,7 +263,7 @@ impl Machine {
         let activity = self.tasks[task].view.activity;
         match (self.dice.roll(18), activity) {
             (0..=3, Activity::Absent) => self.join(task),
-            (0..=2 | 12, Activity::Away) => self.set(task, Activity::Waiting, row_kind::ROW_WOKE),
+            (0..=2 | 12, Activity::Away) => self.wake(task, processor),
             (0..=2, Activity::Running | Activity::Waiting) => {
                 self.stop(task, row_kind::ROW_BLOCKED);
                 self.set(task, Activity::Away, row_kind::ROW_BLOCKED);
@@ -264,10 +287,8 @@ impl Machine {
                     && !self.is_held(processor)
                     && self.may_run(task, processor) =>
             {
-                // By turn, without a decision.
-                self.run(task, processor, QUANTUM);
-                let generation = self.tasks[task].view.generation;
-                self.tell_number(row_kind::ROW_TAKEN, task as u32, generation, processor as u64);
+                // By turn.
+                self.run_untold(task, processor, QUANTUM);
             }
             (7..=8, _) => self.stop_waiting(processor, row_kind::ROW_EXPIRED),
             (9, _) => self.stop_waiting(processor, row_kind::ROW_PREEMPTED),
@@ -362,8 +383,44 @@ fn new_1_no_task_is_forgotten_in_random_histories_of_every_policy() {
                 machine.decided,
                 machine.late
             );
+            let is_said = seed % 2 == 1;
+            assert!(machine.went_ahead > 50 || !is_said, "{}: {}", policy.name, machine.went_ahead);
         }
     }
+}
+
+#[test]
+fn new_1_who_goes_ahead_has_the_processor_before_the_policy_knows_and_keeps_it() {
+    let policy = CATALOG.iter().find(|policy| policy.name == "distributed-vtrr").unwrap();
+    // An even seed: the policy alone says who goes ahead.
+    let mut machine = Machine::new(policy, 2, 1, 2);
+    let (hog, sleeper) = (0, 1);
+    machine.join(hog);
+    machine.join(sleeper);
+    machine.set(hog, Activity::Waiting, row_kind::ROW_WOKE);
+    let mut said = 0;
+    for _ in 0..40 {
+        machine.round();
+        machine.dispatch(0);
+        if machine.running[0] == Some(sleeper) {
+            machine.stop(sleeper, row_kind::ROW_BLOCKED);
+            machine.set(sleeper, Activity::Away, row_kind::ROW_BLOCKED);
+        } else if machine.tasks[sleeper].view.activity == Activity::Away {
+            let before = machine.went_ahead;
+            machine.wake(sleeper, 0);
+            if machine.went_ahead > before {
+                said += 1;
+                assert_eq!(machine.running[0], Some(sleeper));
+                machine.round();
+                // The policy has it there, and no one gives way.
+                assert_eq!(machine.running[0], Some(sleeper));
+                assert_eq!(machine.memory.take_answer(0), None);
+            }
+        } else {
+            machine.stop_waiting(0, row_kind::ROW_EXPIRED);
+        }
+    }
+    assert!(said > 5, "{said} times");
 }
 
 #[test]

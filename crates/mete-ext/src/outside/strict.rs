@@ -33,13 +33,15 @@ pub(crate) struct Strict {
     inner: Owned,
     states: HashMap<ClientId, State>,
     told: Told,
+    /// Says of every client that it goes ahead when it wakes, whether that is so or not.
+    says_ahead: bool,
 }
 
 impl Strict {
     /// Says what the policy is told, from now on.
-    pub fn of(inner: Owned, told: &Told) -> Owned {
+    pub fn of(inner: Owned, told: &Told, says_ahead: bool) -> Owned {
         *told.lock().unwrap() = Tellings::default();
-        Box::new(Strict { inner, states: HashMap::new(), told: Arc::clone(told) })
+        Box::new(Strict { inner, states: HashMap::new(), told: Arc::clone(told), says_ahead })
     }
 
     fn turn(&mut self, client: ClientId, from: State, to: State) {
@@ -114,6 +116,11 @@ impl Policy for Strict {
 
     fn keeps(&self, processor: ProcessorId) -> bool {
         self.inner.keeps(processor)
+    }
+
+    fn goes_ahead(&self, client: ClientId) -> bool {
+        self.is_known(client);
+        self.says_ahead || self.inner.goes_ahead(client)
     }
 
     fn tick_ns(&self) -> Option<Nanoseconds> {

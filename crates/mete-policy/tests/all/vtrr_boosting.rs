@@ -28,7 +28,16 @@ struct Task {
 
 impl Task {
     fn hog(domain: u16) -> Task {
-        Task { domain, burst: None, left: u64::MAX, goes_ahead: false, wakes: Some(0), woke: 0, ran: 0, waits: Vec::new() }
+        Task {
+            domain,
+            burst: None,
+            left: u64::MAX,
+            goes_ahead: false,
+            wakes: Some(0),
+            woke: 0,
+            ran: 0,
+            waits: Vec::new(),
+        }
     }
 
     fn sleeper(domain: u16, sleep: u64, burst: u64) -> Task {

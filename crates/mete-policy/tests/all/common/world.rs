@@ -259,7 +259,8 @@ impl<P: Policy> World<P> {
 
     /// Whether each processor has one client, and nothing is promised to another one.
     fn is_settled(&self) -> bool {
-        let has_one = |(picked, latest): (&Vec<u32>, &Option<Decision>)| picked.len() == 1 && latest.is_some();
+        let has_one =
+            |(picked, latest): (&Vec<u32>, &Option<Decision>)| picked.len() == 1 && latest.is_some();
         self.promised == 0 && self.picked.iter().zip(&self.latest).all(has_one)
     }
 
