@@ -26,7 +26,7 @@ build: setup ## the programs, in target/release
 test: setup ## run every test that this machine can run
 	@scripts/setup.sh readers || true
 	@scripts/setup.sh mounts || true
-	@if scripts/vm/run.sh --kernel >/dev/null; then scripts/setup.sh vm || true; fi
+	@if scripts/vm/run.sh --kernel >/dev/null; then scripts/setup.sh vm || true; scripts/vm/run.sh --newest --check 2>/dev/null || scripts/vm/modules-kernel.sh --newest || true; fi
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine
@@ -77,6 +77,7 @@ vm-setup: setup ## install QEMU, build the test kernel and unpack the distributi
 	@scripts/setup.sh vm
 	@scripts/vm/run.sh --check 2>/dev/null || scripts/vm/build-kernel.sh
 	@scripts/vm/run.sh --modules --check 2>/dev/null || scripts/vm/modules-kernel.sh
+	@scripts/vm/run.sh --newest --check 2>/dev/null || scripts/vm/modules-kernel.sh --newest
 
 vm-test: setup ## the kernel tests in a virtual machine with cgroup v2, fentry, sched_ext and modules; ten minutes of churn
 	@METE_CHURN_SECONDS=$${METE_CHURN_SECONDS:-600} METE_CHURN_SEED=$${METE_CHURN_SEED:-$$(date +%s)} scripts/test.sh vm

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Unpacks the distribution's own kernel for tests of kernel modules, which the test kernel does not have: a download of
-# some 100 MB. Leaves .cache/vm/modules with the image and a first file system that has what mounting the host's takes
-# (15 MB). Nothing is installed but what packs it.
+# Unpacks a packaged kernel for tests: a download of some 100 MB. Leaves its image and a first file system that has what
+# mounting the host's takes (15 MB). Nothing is installed but what packs it.
+#
+#   scripts/vm/modules-kernel.sh             the distribution's own, for tests of kernel modules: .cache/vm/modules
+#   scripts/vm/modules-kernel.sh --newest    the newest one that Debian has packaged: .cache/vm/newest
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../env.sh"
@@ -9,13 +11,37 @@ set -euo pipefail
 . "$root/scripts/packages.sh"
 
 tools=(busybox-static cpio gzip xz-utils)
-place=$root/.cache/vm/modules
+name=modules
+# Where apt keeps its lists; --newest has its own, of other releases of Debian than this machine's.
+lists=()
 # In this order, where the kernel has them as modules.
 modules=(fscache netfs 9pnet 9pnet_virtio 9p overlay)
 
+use_lists_of_all_releases() {
+	local keys=/usr/share/keyrings/debian-archive-keyring.gpg release
+	install_missing debian-archive-keyring
+	mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
+	for release in sid trixie-backports; do
+		echo "deb [signed-by=$keys] http://deb.debian.org/debian $release main"
+	done >"$work/sources.list"
+	lists=(-o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache")
+	apt-get -q -q -o APT::Sandbox::User=root "${lists[@]}" update >&2 || say "some of Debian's package lists could not be fetched; going on"
+}
+
 # The newest one, and none of those for clouds, real time or debugging.
 choose_package() {
-	apt-cache search --names-only '^linux-image-[0-9].*-amd64$' | sed 's/ .*//' | grep -Ev -- '-(cloud|rt|dbg|unsigned)' | sort -V | tail -n 1 | grep .
+	apt-cache "${lists[@]}" search --names-only '^linux-image-[0-9].*-amd64$' | sed 's/ .*//' | grep -Ev -- '-(cloud|rt|dbg|unsigned)' | sort -V | tail -n 1 | grep .
+}
+
+# unpack_package PACKAGE: into $work/kernel. Newer ones have their image and modules in packages of their own.
+unpack_package() {
+	local part
+	for part in image binary modules; do
+		part=${1/linux-image/linux-$part}
+		apt-cache "${lists[@]}" show "$part" >/dev/null 2>&1 || continue
+		(cd "$work" && apt-get -q -q -o APT::Sandbox::User=root "${lists[@]}" download "$part" && dpkg-deb -x "$part"_*.deb kernel) >&2
+	done
 }
 
 unpack_module() {
@@ -42,17 +68,22 @@ pack_first_file_system() {
 
 [ "$(uname -m)" = x86_64 ] || give_up "the virtual machine is for x86-64 machines."
 on_debian || give_up "this script knows Debian's kernel packages."
+install_missing "${tools[@]}"
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/mete-modules.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+if [ "${1:-}" = --newest ]; then
+	name=newest
+	use_lists_of_all_releases
+fi
+place=$root/.cache/vm/$name
 if ! package=$(choose_package); then
 	refresh_lists
 	package=$(choose_package) || give_up "no linux-image package in this release."
 fi
-install_missing "${tools[@]}"
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/mete-modules.XXXXXX")
-trap 'rm -rf "$work"' EXIT
 say "unpacking $package"
-(cd "$work" && apt-get -q -q download "$package" && dpkg-deb -x ./*.deb kernel) >&2
+unpack_package "$package"
 mkdir -p "$place"
-cp "$work"/kernel/boot/vmlinuz-* "$place/bzImage"
+find "$work/kernel" -name 'vmlinuz*' -exec cp {} "$place/bzImage" \;
 pack_first_file_system "$work/kernel" "$work/first" >"$place/initrd.new"
 mv "$place/initrd.new" "$place/initrd"
-say "the kernel with modules is in $place"
+say "the kernel is in $place"

@@ -2,13 +2,13 @@
 # Runs a command as root in a small virtual machine: a test kernel of its own, this machine's root
 # file system underneath (read-only, changes stay in memory). Output and exit status come back.
 #
-#   scripts/vm/run.sh [--modules] [--counted [--turns]] [--processors N] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
-#   scripts/vm/run.sh [--modules] --check    can this machine do that? exit status 77 and the reason if not
+#   scripts/vm/run.sh [--modules | --newest] [--counted [--turns]] [--processors N] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
+#   scripts/vm/run.sh [--modules | --newest] --check    can this machine do that? exit status 77 and the reason if not
 #   scripts/vm/run.sh --kernel               is there a test kernel? its path, or exit status 1
 #
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
-# host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
-# unpacks it), not the test kernel. --counted: time inside goes by instructions, four nanoseconds each, so that load on the
+# host. --modules: with the distribution's own kernel and some modules of it, not the test kernel; --newest: with the newest
+# one that Debian has packaged (scripts/vm/modules-kernel.sh unpacks both). --counted: time inside goes by instructions, four nanoseconds each, so that load on the
 # host changes nothing that the guest sees. --turns: and no processor stands still for long while others run, if those pause
 # at times (see take_turns). --processors: METE_VM_PROCESSORS, or two, if it is not given. METE_VM_MEMORY is
 # its memory (default 2G; ten thousand processes need more). --share makes
@@ -50,9 +50,9 @@ check() {
 	[ "$(uname -m)" = x86_64 ] || cannot "the test kernel is for x86-64 machines"
 	have qemu-system-x86_64 || cannot "QEMU is not installed; make vm-setup installs it"
 	if [ -n "$with_modules" ]; then
-		kernel=$root/.cache/vm/modules/bzImage
-		initrd=$root/.cache/vm/modules/initrd
-		[ -r "$initrd" ] || cannot "there is no kernel with modules; make vm-setup unpacks one (a download of 100 MB)"
+		kernel=$root/.cache/vm/$with_modules/bzImage
+		initrd=$root/.cache/vm/$with_modules/initrd
+		[ -r "$initrd" ] || cannot "there is no packaged kernel in .cache/vm/$with_modules; make vm-setup unpacks one (a download of 100 MB)"
 		return
 	fi
 	kernel=$(find_kernel) || cannot "there is no test kernel; make vm-setup builds one (about ten minutes)"
@@ -137,7 +137,7 @@ while :; do
 		find_kernel
 		exit
 		;;
-	--modules) with_modules=yes && shift ;;
+	--modules | --newest) with_modules=${1#--} && shift ;;
 	--counted) counted+=(-icount 'shift=2,sleep=off') && shift ;;
 	--turns) counted+=("${take_turns[@]}") && shift ;;
 	--processors) processors=$2 && shift 2 ;;

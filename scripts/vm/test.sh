@@ -2,12 +2,13 @@
 # Runs the integration tests of a crate in the virtual machine, where fentry, cgroup v2 and
 # sched_ext work on any host. Built here, run inside.
 #
-#   scripts/vm/test.sh [--modules] [--counted] [CRATE [PROGRAM…]]     default: mete-kernel, all programs of its tests
+#   scripts/vm/test.sh [--modules | --newest] [--counted] [CRATE [PROGRAM…]]     default: mete-kernel, all programs of its tests
 #
-# --modules: the tests of kernel modules, under the distribution's own kernel. --counted: time goes by instructions;
+# --modules: the tests of kernel modules, under the distribution's own kernel. --newest: under the newest kernel that Debian has packaged. --counted: time goes by instructions;
 # programs find METE_VM_COUNTED=1 then.
 # METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
-# (default 3600: other load on the machine makes it many times slower). METE_CHURN_SECONDS, METE_CHURN_SEED and
+# (default 3600: other load on the machine makes it many times slower). METE_VM_TESTS names the tests, by parts of their names, if not
+# all of them are to run. METE_CHURN_SECONDS, METE_CHURN_SEED and
 # METE_CHURN_KILLS go to the tests of mete-ext (tests/churn.rs).
 set -uo pipefail
 # shellcheck source=scripts/env.sh
@@ -48,11 +49,14 @@ run_crate() {
 }
 
 kernel=()
-tests=
+tests=${METE_VM_TESTS:-}
 counted=
 if [ "${1:-}" = --modules ]; then
 	kernel=(--modules)
 	tests=of_modules
+	shift
+elif [ "${1:-}" = --newest ]; then
+	kernel=(--newest)
 	shift
 fi
 if [ "${1:-}" = --counted ]; then

@@ -40,6 +40,7 @@ mod check;
 mod empty;
 mod ended;
 mod error;
+mod flags;
 mod group;
 mod outside;
 mod scheduler;

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_getres};
 use crate::check::check;
 use crate::ended::{Ended, Ending};
 use crate::skeleton::ext::{ExtSkel, ExtSkelBuilder, types};
-use crate::{ExtError, group};
+use crate::{ExtError, flags, group};
 
 /// Distributed group virtual-time round robin, which rules all ordinary tasks while this lives.
 pub struct GroupScheduler {
@@ -130,6 +130,8 @@ impl GroupScheduler {
             if let Some(settings) = &mut open.maps.rodata_data {
                 settings.processor_count = processors;
             }
+            let operations = open.struct_ops.mete_mut();
+            operations.flags = flags::taken(operations.flags)?;
             Ok(())
         })?;
         let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;

@@ -15,7 +15,7 @@ use common::{
     Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, lateness_of,
     ruling, sleeper_in, start, wait_for_hogs, within,
 };
-use mete_ext::{ExtError, GroupScheduler, Weight};
+use mete_ext::{ExtError, GroupScheduler, Weight, quantum_inside};
 use mete_policy::Nanoseconds;
 
 #[test]
@@ -205,12 +205,16 @@ fn vtrr_7_of_tasks_that_wake_at_once_those_of_each_group_have_their_turn() {
     wait_for_hogs(&hog);
     let (one, many) = (Group::top("mete-one", 100), Group::top("mete-many", 100));
     // All wake by one interrupt of the clock, this one last: it has begun to sleep last, because it computes for longer.
-    let beside: Vec<_> = (0..10).map(|_| sleeper_in(&many, "300 100 1")).collect();
-    let (median, most) = lateness_of(sleeper_in(&one, "250 100 20"));
+    // Each of the others computes for a quantum: a millisecond, or the kernel's tick.
+    let quantum = quantum_inside().get() / 1000;
+    let alike = format!("300 {0} {1}", quantum / 10, quantum / 1000);
+    let beside: Vec<_> = (0..10).map(|_| sleeper_in(&many, &alike)).collect();
+    let last = format!("250 {0} {1}", quantum / 10, quantum / 50);
+    let (median, most) = lateness_of(sleeper_in(&one, &last));
     let beside: Vec<_> = beside.into_iter().map(lateness_of).collect();
     println!("one that wakes with ten of another group: {median} us, {most} us, and these: {beside:?}");
-    // In the order in which they wake, it would wait for ten quanta of a millisecond.
-    assert!(median < 4000 && most < 5000, "{median} us, {most} us, {:?}", scheduler.status());
+    // In the order in which they wake, it would wait for ten quanta.
+    assert!(median < 4 * quantum && most < 5 * quantum, "{median} us, {most} us, {:?}", scheduler.status());
 }
 
 #[test]
@@ -317,9 +321,12 @@ fn vtrr_6_another_quantum_counts_while_it_rules() {
     let many = Group::top("mete-many", 100).hogs(3, Some(0));
     [&one, &many].into_iter().for_each(wait_for_hogs);
     let short = decisions(&scheduler);
-    scheduler.set_quantum(Nanoseconds::from_millis(8)).unwrap();
+    scheduler.set_quantum(Nanoseconds::new(8 * quantum_inside().get())).unwrap();
     let long = decisions(&scheduler);
-    assert!(long * 3 < short, "{short} decisions by a quantum of 1 ms, {long} by 8 ms");
+    assert!(
+        long * 3 < short,
+        "{short} decisions by the ordinary quantum, {long} by one of 8 times its length"
+    );
     assert_shares(&[&one, &many], &[666, 333], 8, || scheduler.status());
     for wrong in [Nanoseconds::ZERO, Nanoseconds::from_micros(999), Nanoseconds::from_millis(101)] {
         let refused = scheduler.set_quantum(wrong).unwrap_err().to_string();

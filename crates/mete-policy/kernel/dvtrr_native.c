@@ -241,16 +241,15 @@ __u32 mete_dvtrr_is_next(struct dvtrr *p, __u32 number)
 /* Where a blocked client wakes: on a processor on which no client is, or where it was, or on the first one that it may run on. */
 static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 {
-	__u32 nth, first = 0;
+	/* A client can name no other ones than the first 64. */
+	__u32 nth, all = p->processors < 64 ? p->processors : 64, processor = placed & 63, first = 0;
 
-	for (nth = 0; nth < 64; nth++) {
-		__u32 processor = (placed + nth) & 63;
+	for (nth = 0; nth < all; nth++) {
 		__u32 number = dvtrr_queue_number(p, processor, DVTRR_ROOT);
 
-		if (processor >= p->processors || barred >> processor & 1)
-			continue;
-		if (!dvtrr_queue_at(p, number)->members)
+		if (!(barred >> processor & 1) && !dvtrr_queue_at(p, number)->members)
 			return processor;
+		processor = processor + 1 < all ? processor + 1 : 0;
 	}
 	if (!is_barred(barred, placed) || !~barred)
 		return placed;

@@ -55,7 +55,7 @@ use crate::outside::swap::{Offer, Owned};
 use crate::outside::thread::{Done, Locked, Shared};
 use crate::scheduler::check_quantum;
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
-use crate::{ExtError, group};
+use crate::{ExtError, flags, group};
 
 /// The policy's quantum: what it gives a client at a time, as a rule, if no other one is set.
 pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
@@ -175,7 +175,11 @@ impl PolicyScheduler {
         let ruling = Kind { entry: *policy, setup };
         let processors = processors as usize;
         let deciding = Deciding::begin(ruling.make(), ruling.name(), processors, Done::default())?;
-        let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|_| Ok(()))?;
+        let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|open| {
+            let operations = open.struct_ops.mete_mut();
+            operations.flags = flags::taken(operations.flags)?;
+            Ok(())
+        })?;
         let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
         memory.set_online(online(processors).into_iter().fold(0, |mask, processor| mask | 1 << processor));
         let locked = Locked::new().map_err(ExtError::Locked)?;
