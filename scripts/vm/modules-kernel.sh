@@ -83,7 +83,9 @@ fi
 say "unpacking $package"
 unpack_package "$package"
 mkdir -p "$place"
-find "$work/kernel" -name 'vmlinuz*' -exec cp {} "$place/bzImage" \;
+image=$(find "$work/kernel" -name 'vmlinuz*' -print -quit | grep .) || give_up "$package has no image of a kernel."
+rm -f "$place/initrd"
+cp "$image" "$place/bzImage"
 pack_first_file_system "$work/kernel" "$work/first" >"$place/initrd.new"
 mv "$place/initrd.new" "$place/initrd"
 say "the kernel is in $place"

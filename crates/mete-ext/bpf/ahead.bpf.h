@@ -11,14 +11,21 @@
 
 #include "choosing.bpf.h"
 
-/* A client that has begun to wait runs next on its processor; 0 if it does not, and the policy is to be asked. */
+/* The processors that tasks of higher classes have taken, as far as the kernel has said so. */
+__u64 held;
+
+/* What the policy says of a client: the slice, in microseconds, and above that one more than the number of the processor. */
+#define AHEAD_PROCESSOR_AT 24
+
+/* A client that has begun to wait runs next on this processor; 0 if it does not, and the policy is to be asked. */
 static __always_inline int send_ahead(__u32 client, const struct task *task, __u32 cpu)
 {
 	__u64 ahead = (__u64)task->generation << 32 | (client + 1);
+	__u64 may = task->allowed & shared.online & ~shared.kept & ~held;
 
 	/* What the policy decides anyway, it decides about this client, too. */
-	if (!task->ahead_us || shared.is_pending || shared.is_deciding ||
-	    shared.kept & bit_of(cpu) || !(task->allowed & shared.online & bit_of(cpu)))
+	if (task->ahead >> AHEAD_PROCESSOR_AT != cpu + 1 || !(may & bit_of(cpu)) || shared.is_pending ||
+	    shared.is_deciding)
 		return 0;
 	return !__sync_val_compare_and_swap(&processor_at(cpu)->ahead, 0, ahead);
 }
@@ -29,21 +36,33 @@ static __always_inline __u64 take_ahead(struct processor *processor)
 	return processor->ahead ? __sync_lock_test_and_set(&processor->ahead, 0) : 0;
 }
 
-/* It runs next, unless it does not wait any more, or runs elsewhere. */
+/* None goes ahead here. If one was to, and still waits, the policy decides. */
+static __always_inline int call_off(struct processor *processor)
+{
+	__u64 ahead = take_ahead(processor);
+	int waits = ahead && tasks[masked(ahead - 1, CLIENTS)].activity == WAITING;
+
+	if (waits)
+		want_decision();
+	return waits;
+}
+
+/* The client that goes ahead runs next, unless it has run elsewhere meanwhile. */
 static __always_inline int let_go_ahead(struct processor *processor, __u32 cpu)
 {
 	__u64 ahead = take_ahead(processor);
 	__u32 client = masked(ahead - 1, CLIENTS);
 	struct task *task = &tasks[client];
 
-	if (!ahead || task->activity != WAITING || task->generation != ahead >> 32)
+	if (!ahead || task->activity != WAITING)
 		return 0;
-	if (!move_to_local(client)) {
+	/* The kernel has changed it, and put it back. */
+	if (task->generation != ahead >> 32 || !move_to_local(client)) {
 		want_decision();
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return 0;
 	}
-	task->slice_ns = task->ahead_us * 1000ull;
-	task->ahead_us = 0;
+	task->slice_ns = masked(task->ahead, 1u << AHEAD_PROCESSOR_AT) * 1000ull;
 	task->is_ahead = 1;
 	processor->owes_decision = 1;
 	processor->went_ahead++;

@@ -26,6 +26,7 @@ _Static_assert(1u << CLIENT_BITS == CLIENTS && KEEPS_AT == 62, "an answer is one
 /* A line of the cache for each. */
 struct answer {
 	__u64 bits;
+	__u64 gives_way; /* one more than the number of the client that gives way, if the processor is among shared.preempts */
 	enum answer_bits parts[0]; /* none: so that Rust is told of the type */
 } __attribute__((aligned(64)));
 

@@ -39,11 +39,13 @@ static __always_inline void kick_others(__u32 own)
 	}
 }
 
-static __always_inline int is_preempted(__u32 processor)
+/* Whether the policy has the client of this number, plus one, give way here. Another one may run here since. */
+static __always_inline int is_preempted(__u32 processor, __u32 client)
 {
 	if (!(shared.preempts & bit_of(processor)))
 		return 0;
-	return !!(__sync_fetch_and_and(&shared.preempts, ~bit_of(processor)) & bit_of(processor));
+	__sync_fetch_and_and(&shared.preempts, ~bit_of(processor));
+	return answers[masked(processor, PROCESSORS)].gives_way == client;
 }
 
 /*
@@ -58,9 +60,9 @@ static __always_inline void find_processor(__u32 client, const struct task *task
 
 	if (rows_are_many(here)) {
 		ask_policy(processor, 1);
-	} else if (!idle && send_ahead(client, task, processor)) {
-		/* The task that runs here is about to wait. */
-		if (!is_handed_over || processor != here)
+	} else if (!idle && (!is_handed_over || processor == here) && send_ahead(client, task, processor)) {
+		/* Or the task that runs there is about to wait. */
+		if (!is_handed_over)
 			scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
 	} else if (!idle && !(task->allowed & shared.online & ~shared.kept)) {
 		return;

@@ -20,7 +20,7 @@ struct holder {
 	int has_slice; /* something of its slice is left, and nothing takes it away */
 };
 
-static __always_inline struct holder holder_of(struct task_struct *previous, int was_preempted)
+static __always_inline struct holder holder_of(struct task_struct *previous)
 {
 	struct holder holder = { previous, 0, CLIENTS, 0 };
 
@@ -33,7 +33,7 @@ static __always_inline struct holder holder_of(struct task_struct *previous, int
 	    previous->se.sum_exec_runtime + LEAST_LEFT_NS >= holder.task->ends_ns)
 		return holder;
 	/* What else takes a slice away wants the deciding thread to run, and may come late: it has run already, and another client here. */
-	holder.has_slice = !was_preempted && !holder.task->has_yielded;
+	holder.has_slice = !holder.task->has_yielded;
 	return holder;
 }
 

@@ -41,8 +41,7 @@ struct task {
 	__u32 is_handed_over; /* the task that woke it is about to wait itself */
 	__u32 has_yielded; /* it gives way by itself */
 	__u32 is_kernel; /* it is one of the kernel's own threads */
-	/* The policy's: when it wakes it goes ahead, for a slice of so many microseconds. 0: the policy is to be asked. For one wake-up. */
-	__u32 ahead_us;
+	__u32 ahead; /* the policy's: when it wakes it goes ahead, where and for how long (ahead.bpf.h). 0: the policy is to be asked */
 	__u32 is_ahead; /* it goes ahead now, and has not begun */
 };
 

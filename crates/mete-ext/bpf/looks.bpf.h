@@ -3,7 +3,7 @@
 #ifndef METE_LOOKS_BPF_H
 #define METE_LOOKS_BPF_H
 
-#include "clients.bpf.h"
+#include "ahead.bpf.h"
 #include "patience.bpf.h"
 #include "timer.bpf.h"
 
@@ -104,15 +104,14 @@ static __always_inline void wake_idle(void)
 	}
 }
 
-/* A task of a higher class has had the processor of one that goes ahead: the policy finds another one. */
+/* A task of a higher class may have had the processor of one that goes ahead: the policy finds another one. */
 static __always_inline void find_those_ahead(void)
 {
 	__u32 nth;
 
 	bpf_for(nth, 0, PROCESSORS)
 	{
-		if (processor_at(nth)->ahead)
-			want_decision();
+		call_off(processor_at(nth));
 	}
 }
 

@@ -38,7 +38,7 @@ static __always_inline void join(struct task_struct *p, __u32 client, struct tas
 	task->slice_ns = 0;
 	task->is_handed_over = 0;
 	task->has_yielded = 0;
-	task->ahead_us = 0;
+	task->ahead = 0;
 	task->allowed = p->cpus_ptr->bits[0];
 	task->weight = p->scx.weight;
 	task->joined++;

@@ -112,9 +112,12 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 
 void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 {
-	int has_decided = previous && decides(previous), was_preempted = is_preempted(cpu);
+	int has_decided = previous && decides(previous), was_preempted;
 	struct processor *processor = processor_at(cpu);
-	struct holder holder = holder_of(previous, was_preempted);
+	struct holder holder = holder_of(previous);
+
+	was_preempted = is_preempted(cpu, holder.task ? holder.client + 1 : processor->interrupted);
+	holder.has_slice &= !was_preempted;
 
 	if (has_decided)
 		kick_others(cpu);
@@ -122,6 +125,8 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		forget_interrupted(processor);
 	if (is_wanted_in_real_time(cpu))
 		return;
+	if (held & bit_of(cpu))
+		__sync_fetch_and_and(&held, ~bit_of(cpu));
 	if (!has_decided && !holder.has_slice)
 		settle(processor);
 	/* What was decided just now is carried out before more is decided. */
@@ -187,6 +192,9 @@ void OPERATION(running, struct task_struct *p)
 	if (!is_decided && task->activity == WAITING && !task->is_resumed)
 		tell(ROW_TAKEN, client, task->generation, processor);
 	task->slice_ns = 0;
+	/* It was said for one wake-up. */
+	if (task->ahead)
+		task->ahead = 0;
 	task->is_ahead = 0;
 	task->is_resumed = 0;
 	task->has_yielded = 0;
@@ -225,9 +233,9 @@ void OPERATION(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	struct processor *processor = processor_at(cpu);
 
+	__sync_fetch_and_or(&held, bit_of(cpu));
 	give_interrupted_back(processor);
-	if (take_ahead(processor))
-		want_decision();
+	call_off(processor);
 	scx_bpf_reenqueue_local();
 }
 
@@ -256,6 +264,7 @@ void SLEEPABLE(cpu_offline, s32 cpu)
 {
 	__sync_fetch_and_and(&shared.online, ~bit_of(cpu));
 	__sync_fetch_and_and(&shared.idle, ~bit_of(cpu));
+	call_off(processor_at(cpu));
 	want_decision();
 }
 

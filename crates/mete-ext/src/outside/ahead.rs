@@ -30,8 +30,8 @@ impl Ahead {
     pub fn tell(&mut self, memory: &Memory, clients: &mut Clients, policy: &Owned) {
         for number in self.0.drain(..) {
             let Some(client) = clients.get(number).filter(|client| client.is_away) else { continue };
-            let goes_ahead = !client.slice.is_zero() && policy.goes_ahead(number);
-            memory.set_ahead(number, if goes_ahead { slice_us(client.slice) } else { 0 });
+            let processor = client.processor.filter(|_| policy.goes_ahead(number));
+            memory.set_ahead(number, processor.map(|processor| (processor, slice_us(client.slice))));
         }
     }
 }

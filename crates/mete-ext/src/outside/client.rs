@@ -27,6 +27,8 @@ pub(crate) struct Client {
     pub told: Nanoseconds,
     /// The slice that the policy gave it last.
     pub slice: Nanoseconds,
+    /// The processor that it had last, if the policy had chosen it for that one.
+    pub processor: Option<usize>,
     /// What it had used is not known: another decider was told.
     pub is_found: bool,
 }

@@ -41,8 +41,9 @@ pub(crate) struct Decider {
     absent: u64,
     aside: Aside,
     ahead: Ahead,
-    /// For each processor the client that is to give way there, unless it turns out to have left already.
-    gives_way: Vec<Option<ClientId>>,
+    /// The processors on which a client is to give way, a bit each, and which one, unless it turns out to have left already.
+    preempts: u64,
+    gives_way: Vec<ClientId>,
     /// The weights of the domains; 0 for one that is not known.
     weights: Vec<u32>,
     /// The domains in which known ones are.
@@ -67,7 +68,8 @@ impl Decider {
             absent: 0,
             aside: Aside::with_room(CLIENTS),
             ahead: Ahead::with_room(CLIENTS),
-            gives_way: vec![None; processors],
+            preempts: 0,
+            gives_way: vec![ClientId::new(0); processors],
             weights: vec![0; DOMAINS],
             parents: vec![DomainIndex::ROOT; DOMAINS],
             next_tick: None,
@@ -120,7 +122,7 @@ impl Decider {
         self.chosen.fill(None);
         self.aside.clear();
         self.ahead.clear();
-        self.gives_way.fill(None);
+        self.preempts = 0;
         self.ready = Ready::of(processors);
         self.next_tick = None;
         self.weights.fill(0);
@@ -195,6 +197,7 @@ impl Decider {
             used: Nanoseconds::ZERO,
             told: Nanoseconds::ZERO,
             slice: Nanoseconds::ZERO,
+            processor: None,
             is_found,
         };
         self.clients.put(number, client);
@@ -278,6 +281,8 @@ impl Decider {
         let Some(client) = self.clients.get(number) else { return };
         (client.domain, client.share) = (domain, share);
         let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
+        client.processor = None;
+        memory.set_ahead(number, None);
         self.set_ready(number, false);
         self.forget(number);
         self.policy.remove(number, time);
@@ -361,8 +366,15 @@ impl Decider {
         if decision.client != number {
             return self.ran(decision.client, Nanoseconds::ZERO, Stop::Preempted, time);
         }
-        let generation = self.clients.get(number).map_or(0, |client| client.generation);
-        self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by: processor });
+        self.put(processor, number, processor, time);
+    }
+
+    /// A client is chosen for a processor; the policy has done so for this one, or for another one.
+    fn put(&mut self, processor: usize, number: ClientId, by: usize, time: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        client.processor = Some(processor).filter(|processor| *processor == by);
+        let generation = client.generation;
+        self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by });
     }
 
     /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will
@@ -410,23 +422,23 @@ impl Decider {
                 };
             }
             self.stop(chosen.client, Stop::Preempted, time);
-            self.gives_way[processor] = Some(chosen.client);
+            self.preempts |= 1 << processor;
+            self.gives_way[processor] = chosen.client;
         }
     }
 
     /// A client has left its processor by itself, or because another one went ahead.
     fn has_given_way(&mut self, number: ClientId) {
-        for gives_way in &mut self.gives_way {
-            gives_way.take_if(|client| *client == number);
+        for processor in processors(self.preempts) {
+            if self.gives_way[processor] == number {
+                self.preempts &= !(1 << processor);
+            }
         }
     }
 
     fn have_give_way(&mut self, memory: &Memory) {
-        let all = self.gives_way.iter_mut().enumerate();
-        let mask = all.filter_map(|(processor, gives_way)| gives_way.take().map(|_| 1 << processor));
-        let mask = mask.fold(0, |mask, bit| mask | bit);
-        if mask != 0 {
-            memory.preempt(mask);
+        for processor in processors(std::mem::take(&mut self.preempts)) {
+            memory.preempt(processor, self.gives_way[processor]);
         }
     }
 
@@ -503,7 +515,8 @@ impl Decider {
     }
 
     /// Takes back what was decided for processors that do not carry it out: they have gone, or a task of a higher
-    /// class has them. One that comes back says that it is idle, or has this thread decide there.
+    /// class has them. One that comes back says that it is idle, or has this thread decide there: it carries out what
+    /// was decided for it when this thread yields.
     fn find_absent(&mut self, memory: &Memory, now: Nanoseconds, own: usize) {
         let online = memory.online();
         self.absent &= !(memory.idle() | 1 << own);
@@ -512,7 +525,10 @@ impl Decider {
             let is_online = online >> processor & 1 == 1;
             if !is_online {
                 self.take_back(memory, processor, now);
-            } else if self.chosen[processor].is_some_and(is_old) && self.take_back(memory, processor, now) {
+            } else if processor != own
+                && self.chosen[processor].is_some_and(is_old)
+                && self.take_back(memory, processor, now)
+            {
                 self.absent |= 1 << processor;
             }
         }
@@ -660,7 +676,7 @@ impl Decider {
         let generation = client.generation;
         let answer = Answer { client: decision.client, generation, slice: decision.slice_ns, keeps };
         memory.put_answer(processor, answer.to_bits());
-        self.chosen[processor] = Some(Chosen { client: decision.client, generation, at: now, by });
+        self.put(processor, decision.client, by, now);
     }
 }
 

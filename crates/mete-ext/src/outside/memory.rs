@@ -36,7 +36,7 @@ mirror!(SharedTask of types::task {
     is_handed_over: AtomicU32,
     has_yielded: AtomicU32,
     is_kernel: AtomicU32,
-    ahead_us: AtomicU32,
+    ahead: AtomicU32,
     is_ahead: AtomicU32,
 });
 
@@ -67,7 +67,8 @@ mirror!(SharedRing of types::ring {
 
 mirror!(SharedAnswer of types::answer {
     bits: AtomicU64,
-    rest: [AtomicU64; 7] as unused,
+    gives_way: AtomicU64,
+    rest: [AtomicU64; 6] as unused,
 });
 
 mirror!(SharedProcessor of types::processor {
@@ -108,6 +109,10 @@ mirror!(SharedDeciding of types::deciding {
     thread: AtomicI32,
     end: [AtomicU32; 15] as unused,
 });
+
+/// In what is said of a client that goes ahead, the processor is above the slice (`bpf/ahead.bpf.h`).
+const AHEAD_PROCESSOR_AT: u32 = 24;
+const LONGEST_AHEAD_US: u32 = (1 << AHEAD_PROCESSOR_AT) - 1;
 
 /// Both sides' memory, mapped.
 pub(crate) struct Memory {
@@ -264,12 +269,15 @@ impl Memory {
         })
     }
 
-    /// Says whether a client that is blocked goes ahead when it wakes, and for how many microseconds; 0 if it does not.
-    pub fn set_ahead(&self, client: ClientId, slice_us: u32) {
+    /// Says on which processor a client that is blocked goes ahead when it wakes, and for how many microseconds.
+    pub fn set_ahead(&self, client: ClientId, ahead: Option<(usize, u32)>) {
         let Some(task) = self.tasks.all().get(client.index()) else { return };
+        let ahead = ahead.map_or(0, |(processor, slice_us)| {
+            (processor as u32 + 1) << AHEAD_PROCESSOR_AT | slice_us.min(LONGEST_AHEAD_US)
+        });
         // As a rule it is so already, and the other side does not have to give the line of the cache away.
-        if task.ahead_us.load(Ordering::Relaxed) != slice_us {
-            task.ahead_us.store(slice_us, Ordering::Relaxed);
+        if task.ahead.load(Ordering::Relaxed) != ahead {
+            task.ahead.store(ahead, Ordering::Relaxed);
         }
     }
 
@@ -314,7 +322,7 @@ impl Memory {
     pub fn forget_policy(&self) {
         self.state().kept.store(0, Ordering::Relaxed);
         for client in ClientId::first(CLIENTS as u32) {
-            self.set_ahead(client, 0);
+            self.set_ahead(client, None);
         }
     }
 
@@ -323,9 +331,11 @@ impl Memory {
         self.state().wakes.fetch_or(processors, Ordering::Release);
     }
 
-    /// Has the clients on these processors give way, when this thread yields.
-    pub fn preempt(&self, processors: u64) {
-        self.state().preempts.fetch_or(processors, Ordering::Release);
+    /// Has a client give way on its processor, when this thread yields.
+    pub fn preempt(&self, processor: usize, client: ClientId) {
+        self.answers.all()[processor].gives_way.store(u64::from(client.get()) + 1, Ordering::Relaxed);
+        // Release: the other side reads of whom this is after it has seen this.
+        self.state().preempts.fetch_or(1 << processor, Ordering::Release);
     }
 
     /// Whether the kernel has ended the scheduler.
@@ -421,8 +431,19 @@ pub(crate) mod kernels_side {
             task.activity.store(activity.0, Ordering::Relaxed);
         }
 
-        pub fn take_ahead(&self, client: u32) -> u32 {
-            self.tasks.all()[client as usize].ahead_us.swap(0, Ordering::Relaxed)
+        /// The processor and the slice, in microseconds.
+        pub fn ahead(&self, client: u32) -> Option<(usize, u32)> {
+            let ahead = self.tasks.all()[client as usize].ahead.load(Ordering::Relaxed);
+            let processor = (ahead >> AHEAD_PROCESSOR_AT).checked_sub(1)?;
+            Some((processor as usize, ahead & LONGEST_AHEAD_US))
+        }
+
+        pub fn forget_ahead(&self, client: u32) {
+            self.tasks.all()[client as usize].ahead.store(0, Ordering::Relaxed);
+        }
+
+        pub fn gives_way(&self, processor: usize) -> u64 {
+            self.answers.all()[processor].gives_way.load(Ordering::Relaxed)
         }
 
         pub fn forget_domain(&self, number: u32) {

@@ -181,18 +181,20 @@ impl Machine {
         }
     }
 
-    /// A task that goes ahead has at once the processor on which another one runs, or that has just become free.
-    fn wake(&mut self, task: usize, processor: usize) {
+    /// A task that goes ahead has its processor before the policy knows, from the one that runs there, if there is one.
+    fn wake(&mut self, task: usize) {
         self.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        let Some((processor, slice_us)) = self.memory.ahead(task as u32) else { return };
+        if self.dice.roll(4) == 0 {
+            // The policy reads of the wake-up before the other rows are there.
+            self.round();
+        }
         if self.is_held(processor) || !self.may_run(task, processor) {
             return;
         }
-        let slice_us = self.memory.take_ahead(task as u32);
-        if slice_us > 0 {
-            self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
-            self.run_untold(task, processor, Nanoseconds::from_micros(slice_us.into()));
-            self.went_ahead += 1;
-        }
+        self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
+        self.run_untold(task, processor, Nanoseconds::from_micros(slice_us.into()));
+        self.went_ahead += 1;
     }
 
     /// Without a decision; the policy is told afterwards.
@@ -217,6 +219,7 @@ impl Machine {
     fn run(&mut self, task: usize, processor: usize, slice: Nanoseconds) {
         self.slices[processor] = slice.get();
         self.tasks[task].view.activity = Activity::Running;
+        self.memory.forget_ahead(task as u32);
         self.tasks[task].runs += 1;
         self.write(task);
         self.running[processor] = Some(task);
@@ -253,7 +256,11 @@ impl Machine {
         self.seem_idle &= !self.memory.take_wakes();
         let preempts = self.memory.take_preempts();
         for processor in (0..self.running.len()).filter(|processor| preempts >> processor & 1 == 1) {
-            self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
+            // Another one may run there since.
+            let gives_way = self.memory.gives_way(processor);
+            if self.running[processor].is_some_and(|task| task as u64 + 1 == gives_way) {
+                self.stop_waiting(processor, row_kind::ROW_PREEMPTED);
+            }
         }
     }
 
@@ -263,7 +270,7 @@ impl Machine {
         let activity = self.tasks[task].view.activity;
         match (self.dice.roll(18), activity) {
             (0..=3, Activity::Absent) => self.join(task),
-            (0..=2 | 12, Activity::Away) => self.wake(task, processor),
+            (0..=2 | 12, Activity::Away) => self.wake(task),
             (0..=2, Activity::Running | Activity::Waiting) => {
                 self.stop(task, row_kind::ROW_BLOCKED);
                 self.set(task, Activity::Away, row_kind::ROW_BLOCKED);
@@ -407,20 +414,38 @@ fn new_1_who_goes_ahead_has_the_processor_before_the_policy_knows_and_keeps_it()
             machine.set(sleeper, Activity::Away, row_kind::ROW_BLOCKED);
         } else if machine.tasks[sleeper].view.activity == Activity::Away {
             let before = machine.went_ahead;
-            machine.wake(sleeper, 0);
+            machine.wake(sleeper);
             if machine.went_ahead > before {
                 said += 1;
                 assert_eq!(machine.running[0], Some(sleeper));
                 machine.round();
                 // The policy has it there, and no one gives way.
                 assert_eq!(machine.running[0], Some(sleeper));
-                assert_eq!(machine.memory.take_answer(0), None);
+                let answer = machine.memory.take_answer(0).and_then(Answer::of_bits);
+                assert!(answer.is_none_or(|answer| answer.client.index() == sleeper), "{answer:?}");
             }
         } else {
             machine.stop_waiting(0, row_kind::ROW_EXPIRED);
         }
     }
     assert!(said > 5, "{said} times");
+}
+
+#[test]
+fn new_1_what_was_decided_for_the_processor_on_which_the_policy_decides_stays() {
+    let policy = CATALOG.iter().find(|policy| policy.name == "distributed-vtrr").unwrap();
+    let mut machine = Machine::new(policy, 2, 2, 2);
+    for task in 0..2 {
+        machine.join(task);
+        machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+    }
+    machine.decider.round(&machine.memory, machine.now, 0);
+    // Much later, it decides on the second processor, which has had no time for what was decided.
+    machine.now = machine.now.saturating_add(QUANTUM).saturating_add(QUANTUM);
+    machine.decider.round(&machine.memory, machine.now, 1);
+    assert!(machine.memory.take_answer(1).is_some());
+    // The first one is taken for absent.
+    assert_eq!(machine.memory.take_answer(0), None);
 }
 
 #[test]
