@@ -18,7 +18,7 @@ use super::latency;
 use super::recorded::Recorder;
 use super::stage::member::Role;
 use super::stage::{self, Means, Part, Setting, available, median};
-use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about};
+use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, measure_until_failure};
 
 /// What rules live.
 const MEANS: [Means; 5] = [
@@ -46,6 +46,12 @@ fn scenes() -> [Scene; 2] {
         Scene { name: "shares of 1 to 5", parts: hogs.collect(), shares: vec![1, 2, 3, 4, 5] },
     ]
 }
+
+/// What a switch costs is measured apart, in a scene of its own.
+const BESIDE: [Part; 2] = [Part { role: Role::Sleeper, domain: 0 }, Part { role: Role::Hog, domain: 1 }];
+const BESIDE_FOR: Duration = Duration::from_secs(3);
+/// Of the times from waking to running there, in thousandths: one that no policy makes longer, because a slice has just ended.
+const LEAST: usize = 10;
 
 /// What is compared.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,15 +107,16 @@ impl Study for LiveWorlds {
     fn measure(options: StudyOptions, report: &mut Report, progress: &mut dyn Progress) -> Self::Found {
         let (rounds, time) = if options.is_quick { (1, 6) } else { (5, 10) };
         let time = Duration::from_secs(time);
-        let all = available(&MEANS, report);
+        let all = switches(&available(&MEANS, report), report, progress);
         let scenes = scenes();
-        let cases = || scenes.iter().flat_map(|scene| all.iter().map(move |means| (scene, *means)));
-        let mut found: Vec<_> =
-            cases().map(|(scene, means)| Compared { scene: scene.name, means, runs: Vec::new() }).collect();
+        let cases = || scenes.iter().flat_map(|scene| all.iter().map(move |of_means| (scene, *of_means)));
+        let mut found: Vec<_> = cases()
+            .map(|(scene, (means, _))| Compared { scene: scene.name, means, runs: Vec::new() })
+            .collect();
         progress.begin("runs", rounds * found.len() as u64);
         'rounds: for _ in 0..rounds {
-            for ((scene, means), found) in cases().zip(&mut found) {
-                match in_all_worlds(scene, means, time, progress) {
+            for ((scene, (means, switch)), found) in cases().zip(&mut found) {
+                match in_all_worlds(scene, means, switch, time, progress) {
                     Ok(run) if !progress.is_cancelled() => found.runs.push(run),
                     Ok(_) => break 'rounds,
                     Err(reason) => {
@@ -143,10 +150,36 @@ impl Study for LiveWorlds {
     }
 }
 
+/// What a switch costs by each of these means. Those that do not run here are left out, and the report says why.
+fn switches(all: &[Means], report: &mut Report, progress: &mut dyn Progress) -> Vec<(Means, Nanoseconds)> {
+    measure_until_failure("switches", all.iter().copied(), report, progress, |means, progress| {
+        let name = format!("a switch, {}", means.name());
+        match switch_us(means, progress) {
+            Ok(switch_us) => {
+                let switch = Nanoseconds::new((switch_us * 1e3) as u64);
+                (vec![Row::new(name, "µs", Ok(vec![switch_us]))], Some((means, switch)))
+            }
+            Err(reason) => (vec![Row::new(name, "µs", Err(reason))], None),
+        }
+    })
+}
+
+/// From waking to running, of a sleeper beside a process that computes.
+fn switch_us(means: Means, progress: &dyn Progress) -> Result<f64, Reason> {
+    let mut recorder = Recorder::begin()?;
+    stage::Run::seen_by(&mut recorder, means, &Setting::of(&BESIDE, &[1; 2]), BESIDE_FOR, progress)?;
+    let waits = recorder.recorded()?.waits_us(0);
+    waits
+        .get(waits.len() * LEAST / 1000)
+        .copied()
+        .ok_or_else(|| Reason::new("the sleeper was never seen to wake"))
+}
+
 /// Has a scene run live, does its recorded work once more, and simulates it.
 fn in_all_worlds(
     scene: &Scene,
     means: Means,
+    switch: Nanoseconds,
     time: Duration,
     progress: &dyn Progress,
 ) -> Result<Run, Reason> {
@@ -158,7 +191,7 @@ fn in_all_worlds(
     let ruled = run.quantum.zip(policy_of(means));
     let (quantum, policy) = ruled.ok_or_else(|| Reason::new("no policy of the catalogue has ruled"))?;
     let [live, replayed] = replayed::numbers(recorder.recorded()?, scene, &run, policy, quantum)?;
-    let simulated = simulated::numbers(scene, policy, quantum, switch(&run), time)?;
+    let simulated = simulated::numbers(scene, policy, quantum, switch, time)?;
     Ok(Run([live, replayed, simulated]))
 }
 
@@ -186,13 +219,6 @@ fn parts<'a>(members: impl Iterator<Item = (&'a ClientReport, &'a Part)>, domain
     members.for_each(|(member, part)| had[part.domain] += member.ran_ns.get() as f64);
     let all: f64 = had.iter().sum();
     had.iter().map(|had| had / all.max(1.0)).collect()
-}
-
-/// What a decision has cost the scheduler itself, which is what a switch costs in the simulation; nothing inside the
-/// kernel, where it is not measured.
-fn switch(run: &stage::Run) -> Nanoseconds {
-    let work = run.work.filter(|work| work.decisions > 0);
-    work.map_or(Nanoseconds::ZERO, |work| Nanoseconds::new(work.own_ns / work.decisions))
 }
 
 impl Compared {
