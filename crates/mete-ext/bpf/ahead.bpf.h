@@ -17,34 +17,53 @@ __u64 held;
 /* What the policy says of a client: the slice, in microseconds, and above that one more than the number of the processor. */
 #define AHEAD_PROCESSOR_AT 24
 
-/* A client that has begun to wait runs next on this processor; 0 if it does not, and the policy is to be asked. */
+/*
+ * A client that has begun to wait goes ahead on this processor: 1 if at once, 2 if after one that does so, too. 0 if it does not, and
+ * the policy is to be asked.
+ */
 static __always_inline int send_ahead(__u32 client, const struct task *task, __u32 cpu)
 {
 	__u64 ahead = (__u64)task->generation << 32 | (client + 1);
-	__u64 may = task->allowed & shared.online & ~shared.kept & ~held;
+	__u64 may = task->allowed & shared.online & ~held;
+	struct processor *processor = processor_at(cpu);
+	int is_kept = !!(shared.kept & bit_of(cpu));
 
 	/* What the policy decides anyway, it decides about this client, too. */
 	if (task->ahead >> AHEAD_PROCESSOR_AT != cpu + 1 || !(may & bit_of(cpu)) || shared.is_pending ||
 	    shared.is_deciding)
 		return 0;
-	return !__sync_val_compare_and_swap(&processor_at(cpu)->ahead, 0, ahead);
+	/* By one that goes ahead, or by the policy's own decision. */
+	if (is_kept && !processor->owes_decision)
+		return 0;
+	if (!__sync_val_compare_and_swap(&processor->ahead[0], 0, ahead))
+		return is_kept ? 2 : 1;
+	return __sync_val_compare_and_swap(&processor->ahead[1], 0, ahead) ? 0 : 2;
 }
 
-/* The client that goes ahead here; 0 if there is none. */
+static __always_inline int any_ahead(const struct processor *processor)
+{
+	return processor->ahead[0] || processor->ahead[1];
+}
+
+/* The first client that goes ahead here; 0 if there is none. */
 static __always_inline __u64 take_ahead(struct processor *processor)
 {
-	return processor->ahead ? __sync_lock_test_and_set(&processor->ahead, 0) : 0;
+	if (processor->ahead[0])
+		return __sync_lock_test_and_set(&processor->ahead[0], 0);
+	return processor->ahead[1] ? __sync_lock_test_and_set(&processor->ahead[1], 0) : 0;
 }
 
 /* None goes ahead here. If one was to, and still waits, the policy decides. */
-static __always_inline int call_off(struct processor *processor)
+static __always_inline void call_off(struct processor *processor)
 {
-	__u64 ahead = take_ahead(processor);
-	int waits = ahead && tasks[masked(ahead - 1, CLIENTS)].activity == WAITING;
+	__u32 nth;
 
-	if (waits)
-		want_decision();
-	return waits;
+	for (nth = 0; nth < 2; nth++) {
+		__u64 ahead = take_ahead(processor);
+
+		if (ahead && tasks[masked(ahead - 1, CLIENTS)].activity == WAITING)
+			want_decision();
+	}
 }
 
 /* The client that goes ahead runs next, unless it has run elsewhere meanwhile. */
@@ -70,13 +89,18 @@ static __always_inline int let_go_ahead(struct processor *processor, __u32 cpu)
 	return 1;
 }
 
-/* A client that went ahead has run: the policy is to know, even if one alone waits now. */
-static __always_inline void settle(struct processor *processor)
+/* When clients that went ahead have run, the policy is to know, even if one alone waits now. */
+static __always_inline void settle(struct processor *processor, const struct holder *holder, int has_decided)
 {
 	if (!processor->owes_decision)
 		return;
-	processor->owes_decision = 0;
-	want_decision();
+	if (has_decided) {
+		/* It knows, unless one goes on behind it. */
+		processor->owes_decision = !!processor->interrupted;
+	} else if (!holder->has_slice && !any_ahead(processor)) {
+		processor->owes_decision = 0;
+		want_decision();
+	}
 }
 
 #endif

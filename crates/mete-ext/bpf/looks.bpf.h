@@ -104,7 +104,10 @@ static __always_inline void wake_idle(void)
 	}
 }
 
-/* A task of a higher class may have had the processor of one that goes ahead: the policy finds another one. */
+/*
+ * A client that is to go ahead has waited for long: a task of a higher class may have the processor, or one that went ahead runs for
+ * long. The policy decides.
+ */
 static __always_inline void find_those_ahead(void)
 {
 	__u32 nth;

@@ -127,15 +127,15 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		return;
 	if (held & bit_of(cpu))
 		__sync_fetch_and_and(&held, ~bit_of(cpu));
-	if (!has_decided && !holder.has_slice)
-		settle(processor);
+	settle(processor, &holder, has_decided);
 	/* What was decided just now is carried out before more is decided. */
 	if (!has_decided && let_policy_decide(processor, &holder, cpu)) {
-		/* It decides about this one, too. */
-		take_ahead(processor);
+		/* It decides about those, too. */
+		call_off(processor);
 		return;
 	}
-	if (let_go_ahead(processor, cpu)) {
+	/* One that has gone ahead itself keeps the processor. */
+	if (!(holder.has_slice && shared.kept & bit_of(cpu)) && let_go_ahead(processor, cpu)) {
 		give_interrupted_back(processor);
 		return;
 	}

@@ -76,7 +76,7 @@ mirror!(SharedProcessor of types::processor {
     cursor: AtomicU32,
     has_run: AtomicU32,
     is_turn_of_policy: AtomicU32,
-    ahead: AtomicU64,
+    ahead: [AtomicU64; 2],
     owes_decision: AtomicU64,
     decided: AtomicU64,
     late: AtomicU64,
@@ -86,7 +86,7 @@ mirror!(SharedProcessor of types::processor {
     extended: AtomicU64,
     rounds: AtomicU64,
     went_ahead: AtomicU64,
-    end: [AtomicU64; 4] as unused,
+    end: [AtomicU64; 3] as unused,
 });
 
 mirror!(SharedState of types::shared {
