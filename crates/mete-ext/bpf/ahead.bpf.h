@@ -17,11 +17,14 @@ __u64 held;
 /* What the policy says of a client: the slice, in microseconds, and above that one more than the number of the processor. */
 #define AHEAD_PROCESSOR_AT 24
 
-/*
- * A client that has begun to wait goes ahead on this processor: 1 if at once, 2 if after one that does so, too. 0 if it does not, and
- * the policy is to be asked.
- */
-static __always_inline int send_ahead(__u32 client, const struct task *task, __u32 cpu)
+enum ahead {
+	NOT_AHEAD, /* the policy is to be asked */
+	AHEAD_NOW,
+	AHEAD_NEXT, /* after another one that goes ahead */
+};
+
+/* Whether a client that has begun to wait goes ahead on this processor. */
+static __always_inline enum ahead send_ahead(__u32 client, const struct task *task, __u32 cpu)
 {
 	__u64 ahead = (__u64)task->generation << 32 | (client + 1);
 	__u64 may = task->allowed & shared.online & ~held;
@@ -31,13 +34,13 @@ static __always_inline int send_ahead(__u32 client, const struct task *task, __u
 	/* What the policy decides anyway, it decides about this client, too. */
 	if (task->ahead >> AHEAD_PROCESSOR_AT != cpu + 1 || !(may & bit_of(cpu)) || shared.is_pending ||
 	    shared.is_deciding)
-		return 0;
-	/* By one that goes ahead, or by the policy's own decision. */
+		return NOT_AHEAD;
+	/* It is kept by one that goes ahead, or by the policy's own decision. */
 	if (is_kept && !processor->owes_decision)
-		return 0;
+		return NOT_AHEAD;
 	if (!__sync_val_compare_and_swap(&processor->ahead[0], 0, ahead))
-		return is_kept ? 2 : 1;
-	return __sync_val_compare_and_swap(&processor->ahead[1], 0, ahead) ? 0 : 2;
+		return is_kept ? AHEAD_NEXT : AHEAD_NOW;
+	return __sync_val_compare_and_swap(&processor->ahead[1], 0, ahead) ? NOT_AHEAD : AHEAD_NEXT;
 }
 
 static __always_inline int any_ahead(const struct processor *processor)

@@ -57,15 +57,15 @@ static __always_inline void find_processor(__u32 client, const struct task *task
 	__u64 idle = shared.idle & task->allowed;
 	__u32 here = bpf_get_smp_processor_id();
 	int is_handed_over = task->is_handed_over && task->allowed & bit_of(here);
-	int ahead = 0;
+	enum ahead ahead = NOT_AHEAD;
 
 	if (!idle && (!is_handed_over || processor == here) && !rows_are_many(here))
 		ahead = send_ahead(client, task, processor);
 	if (rows_are_many(here)) {
 		ask_policy(processor, 1);
-	} else if (ahead) {
-		/* Or what runs there is about to wait, or keeps the processor. */
-		if (ahead == 1 && !is_handed_over)
+	} else if (ahead != NOT_AHEAD) {
+		/* If it was handed over, what runs there is about to wait. */
+		if (ahead == AHEAD_NOW && !is_handed_over)
 			scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
 	} else if (!idle && !(task->allowed & shared.online & ~shared.kept)) {
 		return;

@@ -58,8 +58,8 @@ struct processor {
 	__u32 cursor; /* where the kernel's side has come to in its turn */
 	__u32 has_run; /* a client has run here since the processor last asked for a decision */
 	__u32 is_turn_of_policy; /* a task has run by turn while the policy was late: now the deciding thread may go on */
-	__u64 ahead
-		[2]; /* the clients that go ahead here, in this order: one more than the number, and the generation above that; or 0 */
+	/* The clients that go ahead here, in this order: one more than the number, and the generation above that; or 0. */
+	__u64 ahead[2];
 	__u64 owes_decision; /* a client has gone ahead here, of which the policy is to know when it has run */
 	__u64 decided; /* answers that were carried out */
 	__u64 late; /* those that could not be: the task had left, or it came too late */

@@ -10,6 +10,7 @@ mod common;
 
 use std::fmt::Debug;
 use std::fs;
+use std::io::{Write, stderr};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -181,7 +182,7 @@ fn new_1_a_policy_that_is_killed_under_churn_leaves_nothing_behind() {
     wait_until_disabled();
     let mut churn = Churn::begin();
     let kills = setting("METE_CHURN_KILLS", 5);
-    for _ in 0..kills {
+    for nth in 1..=kills {
         let policy = CATALOG[churn.dice.roll(CATALOG.len())].name;
         let ruler = Ruler::start(policy);
         for _ in 0..churn.dice.roll(4) {
@@ -189,6 +190,10 @@ fn new_1_a_policy_that_is_killed_under_churn_leaves_nothing_behind() {
         }
         // It is killed, and the kernel rules again.
         drop(ruler);
+        if nth % 50 == 0 {
+            // Not captured: a thousand take hours.
+            writeln!(stderr(), "killed {nth} times").unwrap();
+        }
     }
     churn.assert_ends(|| kills);
 }
