@@ -3,6 +3,10 @@
 use mete_kernel::Weight;
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Share};
 
+/// For so long a client is given back that the policy chooses for processors on which it may not run. Turns of policies that deal in
+/// cycles are further apart than their quanta.
+const LONG_BARRED: Nanoseconds = Nanoseconds::from_secs(1);
+
 /// A client, as the policy knows it and as the kernel's side told last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
@@ -29,6 +33,8 @@ pub(crate) struct Client {
     pub slice: Nanoseconds,
     /// The processor that it had last, if the policy had chosen it for that one.
     pub processor: Option<usize>,
+    /// When the policy first chose it for a processor on which it may not run, since it ran last.
+    pub barred_since: Option<Nanoseconds>,
     /// What it had used is not known: another decider was told.
     pub is_found: bool,
 }
@@ -47,6 +53,12 @@ impl Client {
             self.told = used;
         }
         self.used = used;
+    }
+
+    /// The policy has chosen it for a processor on which it may not run. Whether it has not run for long since it first did so.
+    pub fn has_been_barred(&mut self, now: Nanoseconds) -> bool {
+        let since = *self.barred_since.get_or_insert(now);
+        now.saturating_sub(since) >= LONG_BARRED
     }
 
     pub fn may_run_on(&self, processor: usize) -> bool {

@@ -198,6 +198,7 @@ impl Decider {
             told: Nanoseconds::ZERO,
             slice: Nanoseconds::ZERO,
             processor: None,
+            barred_since: None,
             is_found,
         };
         self.clients.put(number, client);
@@ -373,6 +374,7 @@ impl Decider {
     fn put(&mut self, processor: usize, number: ClientId, by: usize, time: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
         client.processor = Some(processor).filter(|processor| *processor == by);
+        client.barred_since = None;
         let generation = client.generation;
         self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by });
     }
@@ -614,19 +616,36 @@ impl Decider {
         })
     }
 
-    /// The policy's next one. Those that may not run on this processor are put aside.
+    /// The policy's next one that may run on this processor. Those before it are given back: their turn comes where they may run. If
+    /// none is found they are put aside, so that others are found the next time.
     fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<PutAside> {
+        let before = self.aside.len();
         for _ in 0..MOST_ASIDE {
             if !self.ready.any_on(processor) {
                 return None;
             }
             let decision = self.pick(processor, now)?;
             if self.clients.get(decision.client)?.may_run_on(processor) {
+                self.give_back(before, now);
                 return Some(PutAside { decision, by: processor });
             }
             self.aside.put(decision, processor);
         }
         None
+    }
+
+    /// Gives those back that were put aside last, so that this number is left. One that has waited for long stays: the policy may never
+    /// choose it for a processor on which it may run.
+    fn give_back(&mut self, left: usize, now: Nanoseconds) {
+        // The last one first: each goes to the front of those that wait.
+        for nth in (left..self.aside.len()).rev() {
+            let Some(client) = self.aside.at(nth) else { continue };
+            let is_late = self.clients.get(client).is_some_and(|client| client.has_been_barred(now));
+            if !is_late {
+                self.aside.forget(client);
+                self.ran(client, Nanoseconds::ZERO, Stop::Preempted, now);
+            }
+        }
     }
 
     /// The policy chooses for an absent processor as for any other: it may have clients there, or believe that it has

@@ -448,6 +448,43 @@ fn new_1_what_was_decided_for_the_processor_on_which_the_policy_decides_stays() 
     assert_eq!(machine.memory.take_answer(0), None);
 }
 
+/// Three that compute on the second processor alone, with shares of 1, 2 and 3, and one that sleeps and runs on the first.
+#[test]
+fn new_1_shares_of_bound_tasks_hold_beside_one_that_wakes_elsewhere() {
+    for name in ["group-vtrr", "vtrr", "wfq", "stride", "eevdf", "wrr"] {
+        let policy = CATALOG.iter().find(|policy| policy.name == name).unwrap();
+        let mut machine = Machine::new(policy, 4, 2, 2);
+        for task in 0..4 {
+            machine.join(task);
+            machine.tasks[task].view.allowed = if task < 3 { 0b10 } else { u64::MAX };
+            machine.tasks[task].view.weight = [1, 2, 3, 1][task];
+            machine.tasks[task].view.domain = DomainIndex::ROOT;
+            machine.tell(row_kind::ROW_CHANGED, task);
+            machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        }
+        for nth in 0..3000 {
+            // It wakes or blocks while another one runs.
+            if machine.running[0] == Some(3) {
+                machine.stop(3, row_kind::ROW_BLOCKED);
+                machine.set(3, Activity::Away, row_kind::ROW_BLOCKED);
+            } else if nth % 3 == 0 && machine.tasks[3].view.activity == Activity::Away {
+                machine.set(3, Activity::Waiting, row_kind::ROW_WOKE);
+            }
+            for _ in 0..2 {
+                machine.round();
+                (0..2).for_each(|processor| machine.dispatch(processor));
+            }
+            machine.stop_waiting(1, row_kind::ROW_EXPIRED);
+        }
+        assert!(machine.tasks[3].runs > 400, "{name}: {:?}", machine.tasks[3]);
+        let all: u64 = machine.tasks[..3].iter().map(|task| task.used).sum();
+        let permille: Vec<_> = machine.tasks[..3].iter().map(|task| task.used * 1000 / all).collect();
+        for (had, due) in permille.iter().zip([166, 333, 500]) {
+            assert!(had.abs_diff(due) <= 5, "{name}: {permille:?}");
+        }
+    }
+}
+
 #[test]
 fn new_1_no_task_is_forgotten_when_another_policy_takes_over() {
     for seed in 1..=60 {

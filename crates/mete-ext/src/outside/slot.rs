@@ -52,6 +52,14 @@ impl Aside {
         self.0.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn at(&self, place: usize) -> Option<ClientId> {
+        self.0.get(place).map(|aside| aside.decision.client)
+    }
+
     pub fn put(&mut self, decision: Decision, by: usize) {
         self.0.push_back(PutAside { decision, by });
     }
