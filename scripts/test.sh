@@ -164,7 +164,7 @@ vm() {
 	done
 	# The newest kernel knows other names and flags. It looks at slices four times as seldom as the test kernel, and an emulated
 	# processor stands still for as long while another one runs: there is one.
-	METE_VM_PROCESSORS=1 METE_VM_MEMORY=3G METE_VM_TESTS="does_not_grow nested ten_groups a_sleeper_among_hogs who_goes_ahead takes_over every_policy" \
+	METE_VM_PROCESSORS=1 METE_VM_MEMORY=3G METE_VM_TESTS="does_not_grow another_class nested ten_groups a_sleeper_among_hogs who_goes_ahead takes_over every_policy" \
 		vm_beside mete-ext-newest --newest --counted mete-ext shares outside
 	in_machines 3 mete-kernel
 	vm_beside mete-kernel-modules --modules mete-kernel

@@ -220,11 +220,14 @@ void SLEEPABLE(cpu_offline, s32 cpu)
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
 void OPERATION(enable, struct task_struct *p)
 {
-	__u32 number = client_of(p);
-	struct task *task = task_of(number);
 	struct dvtrr_client *client;
 	struct cgroup *cgrp;
+	struct task *task;
+	__u32 number;
 
+	find_number(p);
+	number = client_of(p);
+	task = task_of(number);
 	if (!task)
 		return;
 	cgrp = scx_bpf_task_cgroup(p);
@@ -245,12 +248,15 @@ void OPERATION(enable, struct task_struct *p)
 void OPERATION(disable, struct task_struct *p)
 {
 	queues_move(client_of(p), DVTRR_NONE, 0);
+	keep_number(p);
 }
 
 void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	__u32 number = client_of(p);
+	__u32 number;
 
+	find_number(p);
+	number = client_of(p);
 	if (number >= CLIENTS)
 		return;
 	queues_move(number, DVTRR_NONE, 0);

@@ -49,9 +49,12 @@ static __always_inline void join(struct task_struct *p, __u32 client, struct tas
 /* The task's cgroup can be asked for now, and not before. */
 void OPERATION(enable, struct task_struct *p)
 {
-	__u32 client = client_of(p);
-	struct task *task = task_of(client);
+	struct task *task;
+	__u32 client;
 
+	find_number(p);
+	client = client_of(p);
+	task = task_of(client);
 	if (task && !decides(p))
 		join(p, client, task);
 }
@@ -73,6 +76,7 @@ static __always_inline void leave(struct task_struct *p)
 void OPERATION(disable, struct task_struct *p)
 {
 	leave(p);
+	keep_number(p);
 }
 
 void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -80,6 +84,7 @@ void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args
 	/* Another task may get its number. */
 	if (decides(p))
 		deciding.thread = 0;
+	find_number(p);
 	if (client_of(p) >= CLIENTS)
 		return;
 	leave(p);

@@ -55,6 +55,36 @@ static __always_inline __u32 client_of(const struct task_struct *p)
 	return number < CLIENTS ? number : CLIENTS;
 }
 
+/* The numbers of tasks that have left the scheduler's class, by their thread numbers. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CLIENTS);
+	__type(key, __s32);
+	__type(value, __u32);
+} numbers_kept SEC(".maps");
+
+/* Newer kernels forget a task's number when it leaves the class, also when it ends. */
+static __always_inline void keep_number(const struct task_struct *p)
+{
+	__u32 client = client_of(p);
+	__s32 thread = p->pid;
+
+	if (client < CLIENTS)
+		bpf_map_update_elem(&numbers_kept, &thread, &client, 0);
+}
+
+/* It has come back, or has ended. */
+static __always_inline void find_number(struct task_struct *p)
+{
+	__s32 thread = p->pid;
+	__u32 *client = bpf_map_lookup_elem(&numbers_kept, &thread);
+
+	if (!client)
+		return;
+	p->scx.dsq_vtime = *client + 1;
+	bpf_map_delete_elem(&numbers_kept, &thread);
+}
+
 static __always_inline __u32 domain_of(struct cgroup *cgrp)
 {
 	__u32 *number = bpf_cgrp_storage_get(&domains_of_cgroups, cgrp, 0, 0);

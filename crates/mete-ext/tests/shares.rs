@@ -307,6 +307,24 @@ fn vtrr_7_when_the_scheduler_goes_the_kernel_rules_again() {
     assert_eq!(state().trim(), "disabled");
 }
 
+/// Newer kernels forget what a scheduler has noted at a task when the task leaves the class.
+#[test]
+fn vtrr_7_a_task_that_was_of_another_class_has_its_share_again() {
+    let Some(scheduler) = ruling("vtrr_7_a_task_that_was_of_another_class_has_its_share_again") else {
+        return;
+    };
+    let one = Group::top("mete-one", 200).hogs(2, None);
+    let other = Group::top("mete-other", 100).hogs(2, None);
+    [&one, &other].into_iter().for_each(wait_for_hogs);
+    let deadline = "--sched-runtime 1000000 --sched-deadline 100000000 --sched-period 100000000";
+    let script = format!("chrt -d {deadline} -p 0 $1 && sleep 0.3 && chrt -o -p 0 $1");
+    for hog in hogs(&one) {
+        let status = Command::new("sh").args(["-c", &script, "sh", &hog.to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+    assert_shares(&[&one, &other], &[666, 333], 10, || scheduler.status());
+}
+
 /// Decisions in some seconds.
 fn decisions(scheduler: &GroupScheduler) -> u64 {
     let before = scheduler.status().decisions;
