@@ -323,6 +323,8 @@ fn vtrr_7_a_task_that_was_of_another_class_has_its_share_again() {
         assert!(status.unwrap().success());
     }
     assert_shares(&[&one, &other], &[666, 333], 10, || scheduler.status());
+    // Else it is the kernel that has kept them.
+    assert_eq!(scheduler.status().ended, None);
 }
 
 /// Decisions in some seconds.
