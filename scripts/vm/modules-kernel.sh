@@ -17,12 +17,20 @@ lists=()
 # In this order, where the kernel has them as modules.
 modules=(fscache netfs 9pnet 9pnet_virtio 9p overlay)
 
+# Where this machine has its own packages from, if it is Debian, or METE_DEBIAN.
+# shellcheck disable=SC2016 # apt's own variables
+archive() {
+	echo "${METE_DEBIAN:-$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		sed -n 's/^Debian Debian //p' | head -n 1)}" | grep .
+}
+
 use_lists_of_all_releases() {
-	local keys=/usr/share/keyrings/debian-archive-keyring.gpg release
+	local keys=/usr/share/keyrings/debian-archive-keyring.gpg release from
 	install_missing debian-archive-keyring
+	from=$(archive) || give_up "no archive of Debian is among this machine's package sources; METE_DEBIAN names the address of one."
 	mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
 	for release in sid trixie-backports; do
-		echo "deb [signed-by=$keys] http://deb.debian.org/debian $release main"
+		echo "deb [signed-by=$keys] $from $release main"
 	done >"$work/sources.list"
 	lists=(-o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache")
