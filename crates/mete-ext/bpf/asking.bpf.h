@@ -59,11 +59,13 @@ static __always_inline void find_processor(__u32 client, const struct task *task
 	int is_handed_over = task->is_handed_over && task->allowed & bit_of(here);
 	enum ahead ahead = NOT_AHEAD;
 
-	if (!idle && (!is_handed_over || processor == here) && !rows_are_many(here))
-		ahead = send_ahead(client, task, processor);
 	if (rows_are_many(here)) {
 		ask_policy(processor, 1);
-	} else if (ahead != NOT_AHEAD) {
+		return;
+	}
+	if (!idle && (!is_handed_over || processor == here))
+		ahead = send_ahead(client, task, processor);
+	if (ahead != NOT_AHEAD) {
 		/* If it was handed over, what runs there is about to wait. */
 		if (ahead == AHEAD_NOW && !is_handed_over)
 			scx_bpf_kick_cpu(processor, SCX_KICK_PREEMPT);
