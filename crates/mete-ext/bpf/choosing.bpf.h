@@ -172,6 +172,17 @@ static __always_inline int let_policy_decide(struct processor *processor, const 
 	return 1;
 }
 
+/* A task that waits runs next, though the policy has not decided so. */
+static __always_inline int take_undecided(struct processor *processor, __u32 cpu)
+{
+	if (!take_in_turn(processor, 0))
+		return 0;
+	note_kept(cpu, 0);
+	processor->undecided++;
+	processor->is_turn_of_policy = 1;
+	return 1;
+}
+
 /* A task runs next for which it is settled: what was interrupted, what is overdue, what the policy has decided, or has no choice in. */
 static __always_inline int take_next(struct processor *processor, const struct holder *holder, __u32 cpu)
 {
@@ -191,12 +202,7 @@ static __always_inline int take_next(struct processor *processor, const struct h
 		note_kept(cpu, 0);
 		return 1;
 	}
-	if ((!shared.is_stalled && shared.is_able) || !take_in_turn(processor, 0))
-		return 0;
-	note_kept(cpu, 0);
-	processor->undecided++;
-	processor->is_turn_of_policy = 1;
-	return 1;
+	return (shared.is_stalled || !shared.is_able) && take_undecided(processor, cpu);
 }
 
 /* Nothing else waits, or what is next is being decided at this moment: the client that has run goes on for a while. */

@@ -107,7 +107,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		if (task)
 			charge(previous, before, task, stop);
 	}
-	if (is_wanted_in_real_time(cpu))
+	if (is_taken_in_real_time(cpu))
 		return;
 	/* Tasks that have left at this very moment are few. */
 	for (tries = 0; tries < 8; tries++) {
@@ -383,7 +383,7 @@ struct sched_ext_ops mete = {
 	.dump_task = (void *)dump_task,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
+	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_HAS_CGROUP_WEIGHT,
 	/* The kernel ends the scheduler when a task has waited longer than this, the most that can be asked for. See patience.bpf.h. */
 	.timeout_ms = 30000,
 	.name = "mete_group_vtrr",

@@ -123,7 +123,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		kick_others(cpu);
 	if (was_preempted)
 		forget_interrupted(processor);
-	if (is_wanted_in_real_time(cpu))
+	if (is_taken_in_real_time(cpu))
 		return;
 	if (held & bit_of(cpu))
 		__sync_fetch_and_and(&held, ~bit_of(cpu));
@@ -162,6 +162,9 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 	}
 	/* Nothing else is to run here, so a policy that was late may go on. */
 	if (!has_decided && shared.is_pending && move_to_local(POLICY_QUEUE))
+		return;
+	/* What the policy decides on another processor would come too late: this one would not be asked again. */
+	if (is_asked_beside_real_time(cpu) && take_undecided(processor, cpu))
 		return;
 	__sync_fetch_and_or(&shared.idle, bit_of(cpu));
 }
@@ -302,7 +305,8 @@ struct sched_ext_ops mete = {
 	.cgroup_set_weight = (void *)cgroup_set_weight,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_HAS_CGROUP_WEIGHT,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
+		 SCX_OPS_HAS_CGROUP_WEIGHT,
 	/* The kernel ends the scheduler when a task has waited longer than this: patience.bpf.h is well below it. */
 	.timeout_ms = 30000,
 	.name = "mete_outside",

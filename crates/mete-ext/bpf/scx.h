@@ -36,9 +36,14 @@ enum {
 #define SCX_KICK_IDLE 1ull
 /* Has a processor ask the scheduler at once. */
 #define SCX_KICK_PREEMPT 2ull
-/* In the flags of a scheduler: the last task of a processor is queued, too, when its slice is used up; also tasks that are about to exit are its; and it knows the weights of cgroups. */
+/*
+ * In the flags of a scheduler: the last task of a processor is queued, too, when its slice is used up; also tasks that are about to exit
+ * are its, and those that may not leave their processor at this moment; and it knows the weights of cgroups. Some kernels do not know the
+ * last two (src/flags.rs).
+ */
 #define SCX_OPS_ENQ_LAST (1ull << 1)
 #define SCX_OPS_ENQ_EXITING (1ull << 2)
+#define SCX_OPS_ENQ_MIGRATION_DISABLED (1ull << 4)
 #define SCX_OPS_HAS_CGROUP_WEIGHT (1ull << 16)
 /* In the flags of a task: it is runnable. */
 #define SCX_TASK_QUEUED 1
@@ -100,9 +105,15 @@ struct rt_rq {
 	int rt_queued;
 };
 
+struct sched_dl_entity {
+	u64 runtime;
+};
+
 /* The run queue of a processor. */
 struct rq {
 	struct rt_rq rt;
+	/* Since Linux 7: the part of the processor that tasks of sched_ext have beside real-time tasks. */
+	struct sched_dl_entity ext_server;
 };
 
 struct kernfs_node {
@@ -225,11 +236,7 @@ static __always_inline bool move_to_local(u64 dsq_id)
 struct rq *scx_bpf_locked_rq(void) __ksym __weak;
 struct rq *scx_bpf_cpu_rq(s32 cpu) __ksym __weak;
 
-/*
- * In dispatch: whether a real-time task waits for the processor already. The kernel asks for a task of the scheduler all the
- * same, and then runs the other one. Where the processor was idle before, it does not call cpu_release either: what was moved to
- * it would stay there until the real-time task ends.
- */
+/* In dispatch: whether a real-time task waits for the processor. */
 static __always_inline bool is_wanted_in_real_time(s32 cpu)
 {
 	struct rq *rq = 0;
@@ -239,6 +246,31 @@ static __always_inline bool is_wanted_in_real_time(s32 cpu)
 	else if (bpf_ksym_exists(scx_bpf_cpu_rq))
 		rq = scx_bpf_cpu_rq(cpu);
 	return rq && rq->rt.rt_queued;
+}
+
+/* Whether the kernel lets a task run beside one in real time. */
+static __always_inline bool is_served_beside_real_time(void)
+{
+	return bpf_core_field_exists(struct rq, ext_server);
+}
+
+/*
+ * In dispatch: whether a task is to run here beside one in real time. If none does, the kernel does not ask again as long as any
+ * waits for this processor.
+ */
+static __always_inline bool is_asked_beside_real_time(s32 cpu)
+{
+	return is_served_beside_real_time() && is_wanted_in_real_time(cpu);
+}
+
+/*
+ * In dispatch: whether what is moved to the processor would not run. Linux before 7 asks for a task of the scheduler though a
+ * real-time task waits already, and then runs the other one. Where the processor was idle before, it does not call cpu_release either:
+ * what was moved to it would stay there until the real-time task ends.
+ */
+static __always_inline bool is_taken_in_real_time(s32 cpu)
+{
+	return !is_served_beside_real_time() && is_wanted_in_real_time(cpu);
 }
 
 /* Of struct sched_ext_ops.quiescent: the task sleeps, or ends. Without it, it is about to be changed, and comes back. */

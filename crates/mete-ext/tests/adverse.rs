@@ -161,6 +161,55 @@ fn new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one() {
     assert_eq!(scheduler.status().ended, None);
 }
 
+/// Whether the kernel lets tasks of sched_ext run beside one in real time, for a twentieth of its processor. By the name of what does so
+/// among all names of the kernel's types.
+fn are_served_beside_real_time() -> bool {
+    let names = fs::read("/sys/kernel/btf/vmlinux").unwrap();
+    names.windows(12).any(|name| name == b"\0ext_server\0")
+}
+
+/// A task that is bound to the processor that another one has in real time.
+fn assert_served_beside_real_time(case: &str) {
+    let bound = Group::top("mete-bound", 100).hogs(2, Some(1));
+    wait_for_hogs(&bound);
+    let _real_time = RealTime::start();
+    let before = bound.used();
+    sleep(Duration::from_secs(4));
+    let used = bound.used() - before;
+    println!("{case}: {used} µs of 4 s");
+    // The twentieth would be 200 ms. Its first part comes after a second, and threads of the kernel run in it, too.
+    assert!(used > 50_000, "{case}: {used} µs");
+}
+
+#[test]
+fn vtrr_7_tasks_have_the_kernels_part_of_a_processor_in_real_time() {
+    let name = "vtrr_7_tasks_have_the_kernels_part_of_a_processor_in_real_time";
+    if !are_served_beside_real_time() {
+        println!("SKIPPED: {name}: Linux before 7 keeps no part of the processor for sched_ext");
+        return;
+    }
+    let Some((scheduler, _alone)) = start(name) else { return };
+    for _ in 0..3 {
+        assert_served_beside_real_time("mete-ext");
+    }
+    assert_eq!(scheduler.status().ended, None);
+}
+
+#[test]
+fn new_1_tasks_have_the_kernels_part_of_a_processor_in_real_time_by_every_policy() {
+    let name = "new_1_tasks_have_the_kernels_part_of_a_processor_in_real_time_by_every_policy";
+    if !are_served_beside_real_time() {
+        println!("SKIPPED: {name}: Linux before 7 keeps no part of the processor for sched_ext");
+        return;
+    }
+    let Some((scheduler, _alone)) = start_with(name, policy("vtrr")) else { return };
+    for entry in CATALOG {
+        scheduler.set_policy(entry).unwrap();
+        assert_served_beside_real_time(entry.name);
+    }
+    assert_eq!(scheduler.status().ended, None);
+}
+
 #[test]
 fn new_1_a_task_gains_nothing_by_being_changed_while_it_runs() {
     let name = "new_1_a_task_gains_nothing_by_being_changed_while_it_runs";
