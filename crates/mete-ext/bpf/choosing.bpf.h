@@ -37,6 +37,18 @@ static __always_inline struct holder holder_of(struct task_struct *previous)
 	return holder;
 }
 
+/*
+ * The policy has been asked about a client that it let go ahead before, and lets it keep the processor. It may say again that the client
+ * goes ahead, if it comes to know in time that it has blocked.
+ */
+static __always_inline void expect_ahead(struct processor *processor, struct task *task)
+{
+	if (!task->was_ahead)
+		return;
+	task->was_ahead = 0;
+	processor->owes_decision = 1;
+}
+
 /* Whether a task runs next by the policy's decision. */
 static __always_inline int carry_out(__u64 answer, const struct holder *holder, __u32 cpu)
 {
@@ -53,6 +65,8 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 		task->slice_ns = answer_slice_ns(answer);
 		processor->decided++;
 		note_kept(cpu, answer_keeps(answer));
+		if (answer_keeps(answer))
+			expect_ahead(processor, task);
 		/* It goes on: nothing is moved, and the kernel keeps it. */
 		if (holder->task && client == holder->client) {
 			task->ends_ns = holder->p->se.sum_exec_runtime + task->slice_ns;

@@ -43,6 +43,7 @@ struct task {
 	__u32 is_kernel; /* it is one of the kernel's own threads */
 	__u32 ahead; /* the policy's: when it wakes it goes ahead, where and for how long (ahead.bpf.h). 0: the policy is to be asked */
 	__u32 is_ahead; /* it goes ahead now, and has not begun */
+	__u64 was_ahead; /* it went ahead when it ran last, as the policy had said; or it is new, and may */
 };
 
 struct domain {
@@ -60,7 +61,7 @@ struct processor {
 	__u32 is_turn_of_policy; /* a task has run by turn while the policy was late: now the deciding thread may go on */
 	/* The clients that go ahead here, in this order: one more than the number, and the generation above that; or 0. */
 	__u64 ahead[2];
-	__u64 owes_decision; /* a client has gone ahead here, of which the policy is to know when it has run */
+	__u64 owes_decision; /* a client goes ahead here: the policy is to know when it has run */
 	__u64 decided; /* answers that were carried out */
 	__u64 late; /* those that could not be: the task had left, or it came too late */
 	__u64 alone; /* tasks that ran without a decision, because no other one waited */

@@ -39,6 +39,7 @@ static __always_inline void join(struct task_struct *p, __u32 client, struct tas
 	task->is_handed_over = 0;
 	task->has_yielded = 0;
 	task->ahead = 0;
+	task->was_ahead = 1;
 	task->allowed = p->cpus_ptr->bits[0];
 	task->weight = p->scx.weight;
 	task->joined++;

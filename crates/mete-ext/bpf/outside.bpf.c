@@ -196,8 +196,10 @@ void OPERATION(running, struct task_struct *p)
 		tell(ROW_TAKEN, client, task->generation, processor);
 	task->slice_ns = 0;
 	/* It was said for one wake-up. */
-	if (task->ahead)
+	if (task->ahead) {
 		task->ahead = 0;
+		task->was_ahead = 1;
+	}
 	task->is_ahead = 0;
 	task->is_resumed = 0;
 	task->has_yielded = 0;

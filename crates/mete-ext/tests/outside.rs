@@ -115,6 +115,23 @@ fn new_1_who_goes_ahead_runs_before_the_policy_is_asked_and_shares_hold() {
     assert_eq!(went_ahead(100), 0, "{:?}", scheduler.status());
 }
 
+#[test]
+fn new_1_who_was_decided_upon_once_goes_ahead_again() {
+    let name = "new_1_who_was_decided_upon_once_goes_ahead_again";
+    let Some((scheduler, _alone)) = start_with(name, policy("distributed-vtrr")) else { return };
+    let beside = Group::top("mete-beside", 100).hogs(1, Some(0));
+    wait_for_hogs(&beside);
+    let served = Group::top("mete-served", 100);
+    let rounds = 1000;
+    let before = scheduler.status();
+    lateness_in(&served, rounds);
+    let after = scheduler.status();
+    let often = after.went_ahead - before.went_ahead;
+    println!("{often} of {rounds}");
+    // Now and then it wakes in the moment in which the policy decides about another one, and is decided upon as well.
+    assert!(often >= u64::from(rounds) * 9 / 10, "{often} of {rounds}, {after:?}");
+}
+
 /// How often the kernel has begun to have a scheduler rule.
 fn beginnings() -> u64 {
     fs::read_to_string("/sys/kernel/sched_ext/enable_seq").unwrap().trim().parse().unwrap()

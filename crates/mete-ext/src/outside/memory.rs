@@ -38,6 +38,7 @@ mirror!(SharedTask of types::task {
     is_kernel: AtomicU32,
     ahead: AtomicU32,
     is_ahead: AtomicU32,
+    was_ahead: AtomicU64,
 });
 
 mirror!(SharedDomain of types::domain {
