@@ -144,6 +144,7 @@ impl<T: Threads> Manager<T> {
                 self.join(number, thread, now);
             }
             Message::Leave { number } => self.end(number, now),
+            Message::Allowed { number, allowed } => self.policy.set_allowed(number, allowed),
             Message::Processors(mask) => self.use_processors(&mask, now),
             Message::Shares { domain, share, clients, rest_ppm } => {
                 self.policy.set_domain_share(domain, share, now);

@@ -15,6 +15,8 @@ use mete_sched::domains::{Domains, FIRST};
 pub(crate) struct Member {
     pub number: ClientId,
     pub domain: DomainId,
+    /// The processors that it may run on, as far as the policy was told, a bit each.
+    pub allowed: u64,
     /// When it began, which tells it from another thread of the same number.
     start: u64,
     /// The look at all threads that was under way, or the last one, when it became a member.
@@ -88,13 +90,13 @@ impl Members {
         !self.free.is_empty()
     }
 
-    /// Makes a thread a member; `None` if there are too many.
-    pub fn add(&mut self, candidate: &Candidate) -> Option<ClientId> {
+    /// Makes a thread a member that may run on these processors; `None` if there are too many.
+    pub fn add(&mut self, candidate: &Candidate, mask: &Mask) -> Option<Member> {
         let number = self.free.pop_front()?;
         let (domain, start, since) = (candidate.domain, candidate.start, self.looks);
-        let member = Member { number, domain, start, since };
+        let member = Member { number, domain, allowed: allowed(mask), start, since };
         self.present.insert(candidate.thread, member);
-        Some(number)
+        Some(member)
     }
 
     /// Whether the thread of this number is a member.
@@ -107,16 +109,32 @@ impl Members {
         self.present.get(&thread).map(|member| member.domain)
     }
 
-    /// The processors on which any of them may run.
-    pub fn processors(&self) -> Mask {
-        let masks = self.present.keys().filter_map(|&thread| Mask::of_thread(thread).ok());
-        masks.reduce(|all, mask| all.or(&mask)).unwrap_or_default()
+    /// Looks where members may run now: the processors on which any of them may, and the members for which that has changed.
+    pub fn look_at_masks(&mut self) -> (Mask, Vec<Member>) {
+        let mut all = Mask::default();
+        let mut changed = Vec::new();
+        for (&thread, member) in &mut self.present {
+            let Ok(mask) = Mask::of_thread(thread) else { continue };
+            all = all.or(&mask);
+            let allowed = allowed(&mask);
+            if member.allowed != allowed {
+                member.allowed = allowed;
+                changed.push(*member);
+            }
+        }
+        (all, changed)
     }
 
     /// All members.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
         self.present.values()
     }
+}
+
+/// The processors of a mask, a bit each: those that a policy can be told of, or all.
+fn allowed(mask: &Mask) -> u64 {
+    let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
+    if bits == 0 { u64::MAX } else { bits }
 }
 
 /// The process that all others depend on. It is dispatched by no mistake in a selector.
@@ -176,11 +194,9 @@ mod tests {
         let mut members = Members::with_room(1);
         let process = Process::read(std::process::id()).unwrap();
         let candidate = |thread| Candidate { process: process.clone(), thread, domain: FIRST, start: 0 };
-        let first = members.add(&candidate(1));
-        assert_eq!(
-            (first, members.has_room(), members.add(&candidate(2))),
-            (Some(ClientId::at(0)), false, None)
-        );
+        let mut add = |thread| members.add(&candidate(thread), &Mask::default()).map(|member| member.number);
+        assert_eq!([add(1), add(2)], [Some(ClientId::at(0)), None]);
+        assert!(!members.has_room());
         assert_eq!(members.changes(BTreeMap::new()).0, [], "it has come since the look began");
         members.begin_look();
         assert_eq!(members.changes(BTreeMap::new()).0.len(), 1);

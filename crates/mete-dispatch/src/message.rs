@@ -11,6 +11,8 @@ pub(crate) enum Message<T> {
     Join { number: ClientId, thread: T, domain: DomainIndex, share: Share, allowed: u64 },
     /// One that no longer is: it has ended, or belongs to no domain any more.
     Leave { number: ClientId },
+    /// A client may run on other processors than before, a bit each.
+    Allowed { number: ClientId, allowed: u64 },
     /// The processors on which clients may run.
     Processors(Box<Mask>),
     /// Another share of a domain, and what the clients of all domains and the rest have then.

@@ -15,7 +15,7 @@ use mete_sched::domains::process::is_runnable;
 use crate::bandwidth::Bandwidth;
 use crate::channels::Channels;
 use crate::error::DispatchError;
-use crate::members::{Candidate, Members};
+use crate::members::{Candidate, Member, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
 use crate::message::{Message, now};
 
@@ -83,7 +83,6 @@ impl Register {
             return Err(error);
         }
         let (gone, new) = self.members.changes(there);
-        let mut has_changed = !gone.is_empty();
         for (thread, member) in gone {
             // The program in the kernel has forgotten a thread that has ended.
             let _ = self.links.clients_of_threads.delete(&thread.to_ne_bytes());
@@ -92,12 +91,10 @@ impl Register {
         }
         self.left_out = 0;
         for candidate in new {
-            has_changed |= self.admit(&candidate)?.is_some();
+            self.admit(&candidate)?;
         }
         self.has_begun = true;
-        if has_changed {
-            self.use_processors(self.members.processors());
-        }
+        self.use_masks();
         self.links.channels.bell.ring();
         Ok(())
     }
@@ -118,6 +115,15 @@ impl Register {
                 self.error.get_or_insert(error);
             }
         }
+    }
+
+    /// Members may have been bound to other processors.
+    fn use_masks(&mut self) {
+        let (processors, changed) = self.members.look_at_masks();
+        for Member { number, allowed, .. } in changed {
+            self.links.tell(Message::Allowed { number, allowed });
+        }
+        self.use_processors(processors);
     }
 
     fn use_processors(&mut self, processors: Mask) {
@@ -150,8 +156,10 @@ impl Register {
         let Candidate { process, thread, domain, .. } = candidate;
         let Some(classes) = &mut self.classes else { return Ok(None) };
         let Some(adopted) = classes.adopt(process, *thread, *domain)? else { return Ok(None) };
-        let Some(number) = self.members.add(candidate) else { return Ok(None) };
         let mask = Mask::of_thread(*thread).unwrap_or_default();
+        let Some(Member { number, allowed, .. }) = self.members.add(candidate, &mask) else {
+            return Ok(None);
+        };
         self.links.memory.begin(number, mask.processors().next().unwrap_or_default(), now());
         let (key, value) = (thread.to_ne_bytes(), number.get().to_ne_bytes());
         self.links.clients_of_threads.update(&key, &value, MapFlags::ANY).map_err(DispatchError::Attach)?;
@@ -159,7 +167,6 @@ impl Register {
         self.links.memory.suppose(number, is_runnable(*thread));
         let share = self.of_threads.get(domain.index() - FIRST.index()).copied().unwrap_or(Share::ONE);
         let domain = policy_domain(*domain);
-        let allowed = allowed(&mask);
         self.links.tell(Message::Join { number, thread: adopted, domain, share, allowed });
         Ok(Some(mask))
     }
@@ -209,10 +216,4 @@ impl ClientLinks {
 /// them; to the policy, only its root does.
 pub(crate) fn policy_domain(domain: DomainId) -> DomainIndex {
     DomainIndex::new(domain.get() + 1 - FIRST.get())
-}
-
-/// The processors of a mask, a bit each: those that a policy can be told of, or all.
-fn allowed(mask: &Mask) -> u64 {
-    let bits = mask.processors().take_while(|&processor| processor < 64).fold(0, |bits, it| bits | 1 << it);
-    if bits == 0 { u64::MAX } else { bits }
 }

@@ -194,6 +194,30 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is
 }
 
 #[test]
+fn vtrr_7_clients_that_are_bound_to_a_processor_later_share_it() {
+    if !can_dispatch() {
+        return;
+    }
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+        println!("SKIPPED: there is one processor, and none to be bound away from");
+        return;
+    }
+    let _alone = alone();
+    // Before, each has a processor.
+    let parts = ["1", "1"].map(|threads| Part::anywhere(&["hogs", threads]));
+    let all: Vec<_> = parts.iter().zip([3, 1]).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    dispatching.used_after(Duration::from_millis(500));
+    parts.iter().for_each(Part::bind_to_one_processor);
+    dispatching.used_after(Duration::from_millis(200));
+    let used = dispatching.used_after(Duration::from_secs(2));
+    let part = used[0] / (used[0] + used[1]);
+    println!("{used:?} {part}");
+    assert!((part - 0.75).abs() < 0.03, "{used:?}");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
+#[test]
 fn log_16_sessions_have_what_they_had_before_when_the_dispatcher_has_ended() {
     if !can_dispatch() {
         return;

@@ -121,6 +121,13 @@ impl Part {
         Part::start(Command::new(SUBJECT).args(arguments))
     }
 
+    /// Binds all of its threads, as another program might.
+    pub fn bind_to_one_processor(&self) {
+        let mut command = Command::new("taskset");
+        command.args(["-a", "-c", "-p", &first_processor(), &self.pid().to_string()]);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    }
+
     fn start(command: &mut Command) -> Part {
         let mut talking = Talking::start(command);
         assert_eq!(talking.hear(), "here");
