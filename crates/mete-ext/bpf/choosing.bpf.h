@@ -49,6 +49,23 @@ static __always_inline void expect_ahead(struct processor *processor, struct tas
 	processor->owes_decision = 1;
 }
 
+/* A client runs next, for this long, if it can. */
+static __always_inline int let_run(__u64 slice_ns, struct task *task, __u32 client,
+				   const struct holder *holder)
+{
+	/* It goes on: nothing is moved, and the kernel keeps it. */
+	if (holder->task && client == holder->client) {
+		task->ends_ns = holder->p->se.sum_exec_runtime + slice_ns;
+		holder->p->scx.slice = slice_ns;
+		task->has_yielded = 0;
+		return 1;
+	}
+	if (!move_to_local(client))
+		return 0;
+	task->slice_ns = slice_ns;
+	return 1;
+}
+
 /* Whether a task runs next by the policy's decision. */
 static __always_inline int carry_out(__u64 answer, const struct holder *holder, __u32 cpu)
 {
@@ -62,22 +79,13 @@ static __always_inline int carry_out(__u64 answer, const struct holder *holder, 
 	if (is_of_generation(answer, task->generation) &&
 	    (task->activity == WAITING || task->activity == INTERRUPTED ||
 	     (holder->task && client == holder->client))) {
-		task->slice_ns = answer_slice_ns(answer);
-		processor->decided++;
-		note_kept(cpu, answer_keeps(answer));
-		if (answer_keeps(answer))
-			expect_ahead(processor, task);
-		/* It goes on: nothing is moved, and the kernel keeps it. */
-		if (holder->task && client == holder->client) {
-			task->ends_ns = holder->p->se.sum_exec_runtime + task->slice_ns;
-			holder->p->scx.slice = task->slice_ns;
-			task->slice_ns = 0;
-			task->has_yielded = 0;
+		if (let_run(answer_slice_ns(answer), task, client, holder)) {
+			processor->decided++;
+			note_kept(cpu, answer_keeps(answer));
+			if (answer_keeps(answer))
+				expect_ahead(processor, task);
 			return 1;
 		}
-		if (move_to_local(client))
-			return 1;
-		processor->decided--;
 		note_kept(cpu, 0);
 	}
 	processor->late++;
@@ -137,10 +145,9 @@ static __always_inline __u32 forget_interrupted(struct processor *processor)
 	return client;
 }
 
-/* It waits, and the policy is told: another one has its processor. */
-static __always_inline void give_interrupted_back(struct processor *processor)
+/* The policy is told that a client waits which it takes for running. */
+static __always_inline void tell_preempted(__u32 client)
 {
-	__u32 client = forget_interrupted(processor);
 	struct task *task = task_of(client);
 
 	if (!task)
@@ -149,13 +156,24 @@ static __always_inline void give_interrupted_back(struct processor *processor)
 	tell(ROW_PREEMPTED, client, task->generation, task->used_ns);
 }
 
-/* It goes on. */
+/* Another one has the processor of the client that the policy has interrupted. */
+static __always_inline void give_interrupted_back(struct processor *processor)
+{
+	tell_preempted(forget_interrupted(processor));
+}
+
+/* It goes on, if it still may run here. */
 static __always_inline int resume(struct processor *processor)
 {
 	__u32 client = forget_interrupted(processor);
 
-	if (client >= CLIENTS || !move_to_local(client))
+	if (client >= CLIENTS)
 		return 0;
+	if (!move_to_local(client)) {
+		tell_preempted(client);
+		want_decision();
+		return 0;
+	}
 	tasks[masked(client, CLIENTS)].is_resumed = 1;
 	return 1;
 }
@@ -171,7 +189,11 @@ static __always_inline int have_decided(void)
 static __always_inline int let_policy_decide(struct processor *processor, const struct holder *holder,
 					     __u32 cpu)
 {
-	if (!shared.is_pending || (shared.is_stalled && !processor->is_turn_of_policy))
+	if (!shared.is_pending)
+		return 0;
+	if (!shared.offered_ns)
+		shared.offered_ns = bpf_ktime_get_ns();
+	if (shared.is_stalled && !processor->is_turn_of_policy)
 		return 0;
 	if (!move_to_local(POLICY_QUEUE))
 		return 0;

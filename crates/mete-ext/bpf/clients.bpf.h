@@ -74,7 +74,7 @@ struct processor {
 
 /* What both sides read and write. Masks have a bit for each processor. */
 struct shared {
-	__u64 pending_since_ns;
+	__u64 offered_ns; /* when a processor first had nothing to do but to have it decided; or 0 */
 	__u32 is_pending; /* something is to be decided; the policy clears it before it reads rows */
 	__u32 is_stalled; /* the same: the deadline has passed */
 	__u64 idle; /* the processors that have found nothing to run */
@@ -119,6 +119,14 @@ static __always_inline void tell_of(const struct task_struct *p, enum row_kind k
 	tell(kind, client, task->generation, p->se.sum_exec_runtime - task->base_ns);
 }
 
+/* What is left of a client's slice; something, in any case: the kernel asks when a slice is over, and not for one of none. */
+static __always_inline __u64 left_of(const struct task_struct *p, const struct task *task)
+{
+	__s64 left_ns = task->ends_ns - p->se.sum_exec_runtime;
+
+	return left_ns > 0 ? left_ns : 1;
+}
+
 /*
  * A processor that is idle looks for work. If it finds none, it says again that it is idle; one that a task of a higher class has
  * taken meanwhile does not, and is not taken for idle again.
@@ -149,7 +157,7 @@ static __always_inline void want_decision(void)
 {
 	if (shared.is_pending)
 		return;
-	shared.pending_since_ns = bpf_ktime_get_ns();
+	shared.offered_ns = 0;
 	/*
 	 * An exchange: the wish is there before is_deciding is read. The deciding thread says first that it yields, and reads the wish
 	 * then. So one of both sees the other.

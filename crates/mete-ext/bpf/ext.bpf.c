@@ -217,6 +217,23 @@ void SLEEPABLE(cpu_offline, s32 cpu)
 {
 }
 
+/* A task comes into a domain, or (with DVTRR_NONE) leaves the policy. */
+static __always_inline void move_task(__u32 number, __u32 domain, __u32 weight)
+{
+	struct task *task = task_of(number);
+	__u32 before;
+
+	if (!task)
+		return;
+	before = task->in_domain;
+	task->in_domain = domain == DVTRR_NONE ? 0 : domain + 1;
+	if (task->in_domain)
+		enter_domain(domain);
+	queues_move(number, domain, weight);
+	if (before)
+		leave_domain(before - 1);
+}
+
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
 void OPERATION(enable, struct task_struct *p)
 {
@@ -231,7 +248,7 @@ void OPERATION(enable, struct task_struct *p)
 	if (!task)
 		return;
 	cgrp = scx_bpf_task_cgroup(p);
-	queues_move(number, domain_of(cgrp), p->scx.weight);
+	move_task(number, domain_of(cgrp), p->scx.weight);
 	bpf_cgroup_release(cgrp);
 	task->allowed = p->cpus_ptr->bits[0];
 	task->is_current = 0;
@@ -247,7 +264,7 @@ void OPERATION(enable, struct task_struct *p)
 /* Its counterpart: another class schedules the task. */
 void OPERATION(disable, struct task_struct *p)
 {
-	queues_move(client_of(p), DVTRR_NONE, 0);
+	move_task(client_of(p), DVTRR_NONE, 0);
 	keep_number(p);
 }
 
@@ -259,7 +276,7 @@ void OPERATION(exit_task, struct task_struct *p, struct scx_exit_task_args *args
 	number = client_of(p);
 	if (number >= CLIENTS)
 		return;
-	queues_move(number, DVTRR_NONE, 0);
+	move_task(number, DVTRR_NONE, 0);
 	take_number_back(p);
 }
 
@@ -289,6 +306,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 
 	if (error)
 		return error;
+	note_parent(domain, parent);
 	shares[masked(domain, DOMAINS)].cgroup = cgrp->kn->id;
 	weight = weight_of(cgrp, args->weight);
 	shares[masked(domain, DOMAINS)].weight = weight;
@@ -296,18 +314,22 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 	return 0;
 }
 
-/* Nothing is in the domain any more. */
-void OPERATION(cgroup_exit, struct cgroup *cgrp)
+static __always_inline void forget_domain(__u32 domain)
 {
 	struct dvtrr policy = POLICY;
+
+	dvtrr_remove_domain(&policy, masked(domain, DOMAINS));
+}
+
+void OPERATION(cgroup_exit, struct cgroup *cgrp)
+{
 	__u32 domain = domain_of(cgrp);
 
 	if (domain == DVTRR_ROOT)
 		return;
-	dvtrr_remove_domain(&policy, masked(domain, DOMAINS));
 	shares[masked(domain, DOMAINS)].cgroup = 0;
 	shares[masked(domain, DOMAINS)].set = 0;
-	bpf_map_push_elem(&free_domains, &domain, 0);
+	let_domain_go(domain);
 }
 
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */
@@ -316,7 +338,7 @@ void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct c
 	struct dvtrr_client *client = policy_client(client_of(p));
 
 	if (client && client->state != DVTRR_ABSENT)
-		queues_move(client_of(p), domain_of(to), p->scx.weight);
+		move_task(client_of(p), domain_of(to), p->scx.weight);
 }
 
 void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)

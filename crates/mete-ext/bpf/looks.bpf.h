@@ -4,6 +4,7 @@
 #define METE_LOOKS_BPF_H
 
 #include "ahead.bpf.h"
+#include "leaving.bpf.h"
 #include "patience.bpf.h"
 #include "timer.bpf.h"
 
@@ -118,20 +119,29 @@ static __always_inline void find_those_ahead(void)
 	}
 }
 
+/* Whether a processor has waited for a decision for too long. That the policy had no processor meanwhile is not its fault. */
+static __always_inline int is_late(void)
+{
+	/* In this order: the moment may be that of the next wish, and not of one before. */
+	__u32 is_pending = *(volatile __u32 *)&shared.is_pending;
+	__u64 offered_ns = *(volatile __u64 *)&shared.offered_ns;
+
+	return is_pending && offered_ns && (__s64)(bpf_ktime_get_ns() - offered_ns) > (__s64)DEADLINE_NS;
+}
+
 static int look(void *map, int *key, struct timed *timed)
 {
-	__u64 since = shared.pending_since_ns;
-
 	if (++shared.looks >= LOOKS_A_SECOND) {
 		shared.looks = 0;
 		shared.seconds++;
 		find_overdue();
+		free_domains_left();
 		/* The deciding thread runs now and then, so that it does not seem to be forgotten. */
 		want_decision();
 		wake_idle();
 	}
 	find_those_ahead();
-	if (shared.is_pending && (__s64)(bpf_ktime_get_ns() - since) > (__s64)DEADLINE_NS) {
+	if (is_late()) {
 		shared.is_stalled = 1;
 		wake_idle();
 	}

@@ -4,6 +4,7 @@
 #define METE_MEMBERSHIP_BPF_H
 
 #include "clients.bpf.h"
+#include "leaving.bpf.h"
 
 void OPERATION(set_weight, struct task_struct *p, u32 weight)
 {
@@ -33,6 +34,7 @@ static __always_inline void join(struct task_struct *p, __u32 client, struct tas
 	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
 
 	task->domain = domain_of(cgrp);
+	enter_domain(task->domain);
 	bpf_cgroup_release(cgrp);
 	task->base_ns = task->ends_ns = p->se.sum_exec_runtime;
 	task->slice_ns = 0;
@@ -71,6 +73,7 @@ static __always_inline void leave(struct task_struct *p)
 	take_out(&overdue, client);
 	task->activity = ABSENT;
 	tell_of(p, ROW_LEFT, client, task);
+	leave_domain(task->domain);
 }
 
 /* Its counterpart: another class schedules the task. */
@@ -100,6 +103,7 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 
 	if (error)
 		return error;
+	note_parent(number, parent);
 	domain = &domains[masked(number, DOMAINS)];
 	domain->cgroup = cgrp->kn->id;
 	domain->parent = parent;
@@ -110,18 +114,21 @@ s32 SLEEPABLE(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *arg
 	return 0;
 }
 
-/* Nothing is in the domain any more. */
+/* The policy hears of it after all that its tasks did. */
+static __always_inline void forget_domain(__u32 domain)
+{
+	domains[masked(domain, DOMAINS)].is_known = 0;
+	tell(ROW_DOMAIN, domain, 0, 0);
+}
+
 void OPERATION(cgroup_exit, struct cgroup *cgrp)
 {
-	__u32 number = domain_of(cgrp);
-	struct domain *domain = &domains[masked(number, DOMAINS)];
+	__u32 domain = domain_of(cgrp);
 
-	if (number == ROOT)
+	if (domain == ROOT)
 		return;
-	domain->is_known = 0;
-	domain->cgroup = 0;
-	tell(ROW_DOMAIN, number, 0, 0);
-	bpf_map_push_elem(&free_domains, &number, 0);
+	domains[masked(domain, DOMAINS)].cgroup = 0;
+	let_domain_go(domain);
 }
 
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */
@@ -129,11 +136,15 @@ void OPERATION(cgroup_move, struct task_struct *p, struct cgroup *from, struct c
 {
 	__u32 client = client_of(p);
 	struct task *task = task_of(client);
+	__u32 before;
 
 	if (!task || task->activity == ABSENT)
 		return;
+	before = task->domain;
 	task->domain = domain_of(to);
+	enter_domain(task->domain);
 	tell_of(p, ROW_CHANGED, client, task);
+	leave_domain(before);
 }
 
 void OPERATION(cgroup_set_weight, struct cgroup *cgrp, u32 weight)

@@ -55,11 +55,11 @@ static __always_inline __u32 client_of(const struct task_struct *p)
 	return number < CLIENTS ? number : CLIENTS;
 }
 
-/* The numbers of tasks that have left the scheduler's class, by their thread numbers. */
+/* The numbers of tasks that have left the scheduler's class. By where they are in memory: a program that another one replaces may get that one's thread number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CLIENTS);
-	__type(key, __s32);
+	__type(key, __u64);
 	__type(value, __u32);
 } numbers_kept SEC(".maps");
 
@@ -67,22 +67,22 @@ struct {
 static __always_inline void keep_number(const struct task_struct *p)
 {
 	__u32 client = client_of(p);
-	__s32 thread = p->pid;
+	__u64 task = (__u64)p;
 
 	if (client < CLIENTS)
-		bpf_map_update_elem(&numbers_kept, &thread, &client, 0);
+		bpf_map_update_elem(&numbers_kept, &task, &client, 0);
 }
 
 /* It has come back, or has ended. */
 static __always_inline void find_number(struct task_struct *p)
 {
-	__s32 thread = p->pid;
-	__u32 *client = bpf_map_lookup_elem(&numbers_kept, &thread);
+	__u64 task = (__u64)p;
+	__u32 *client = bpf_map_lookup_elem(&numbers_kept, &task);
 
 	if (!client)
 		return;
 	p->scx.dsq_vtime = *client + 1;
-	bpf_map_delete_elem(&numbers_kept, &thread);
+	bpf_map_delete_elem(&numbers_kept, &task);
 }
 
 static __always_inline __u32 domain_of(struct cgroup *cgrp)

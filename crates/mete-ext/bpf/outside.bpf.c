@@ -87,7 +87,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	/* Some begin as the kernel's and become programs. */
 	task->is_kernel = !!(p->flags & PF_KTHREAD);
 	if (task->activity == INTERRUPTED) {
-		insert_into(p, client, task->ends_ns - p->se.sum_exec_runtime, enq_flags);
+		insert_into(p, client, left_of(p, task), enq_flags);
 		put_in(&waiting, client);
 		return;
 	}
@@ -140,7 +140,7 @@ void OPERATION(dispatch, s32 cpu, struct task_struct *previous)
 		return;
 	}
 	if (holder.has_slice) {
-		previous->scx.slice = holder.task->ends_ns - previous->se.sum_exec_runtime;
+		previous->scx.slice = left_of(previous, holder.task);
 		return;
 	}
 	if (take_next(processor, &holder, cpu))

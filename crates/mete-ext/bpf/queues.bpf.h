@@ -91,6 +91,8 @@ struct task {
 	__u32 queued_in;
 	/* It is one of the kernel's own threads. */
 	__u32 is_kernel;
+	/* One more than the number of its domain; or 0. */
+	__u32 in_domain;
 	/* It is to go ahead because it has waited for long. */
 	__u32 is_hastened;
 };
@@ -524,7 +526,7 @@ __noinline int queues_move(__u32 number, __u32 domain, __u32 share)
 	return 0;
 }
 
-/* A client that has waited for long goes ahead of all others, for a quantum. Whether it did wait. */
+/* A client that has waited for long goes ahead of all others. Whether it did wait. */
 __noinline int queues_hasten(__u32 number)
 {
 	struct dvtrr policy = POLICY;

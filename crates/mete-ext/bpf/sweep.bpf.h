@@ -5,12 +5,13 @@
  * seconds at most.
  *
  * A share can be so small that a task's turn comes after minutes. The kernel does not allow that: such a task goes ahead
- * for a quantum. A task that the policy takes for blocked although the kernel has it in its queue would never run; it
+ * up to the next tick. A task that the policy takes for blocked although the kernel has it in its queue would never run; it
  * is woken, and counted, because there should be none.
  */
 #ifndef METE_SWEEP_BPF_H
 #define METE_SWEEP_BPF_H
 
+#include "leaving.bpf.h"
 #include "patience.bpf.h"
 #include "timer.bpf.h"
 #include "waking.bpf.h"
@@ -96,6 +97,7 @@ static int sweep(void *map, int *key, struct timed *timed)
 	first = looked_at;
 	bpf_for(nth, 0, CLIENTS / PARTS) sweep_client(masked(first + nth, CLIENTS));
 	looked_at = first + CLIENTS / PARTS;
+	free_domains_left();
 	go_on_after(timed, PART_NS);
 	return 0;
 }

@@ -8,6 +8,7 @@ use std::{fmt, fs, io};
 use mete_kernel::{SharedNumbers, mirror};
 
 use crate::ExtError;
+use crate::outside::CLIENTS;
 use crate::outside::DOMAINS;
 use crate::skeleton::outside::types;
 
@@ -80,8 +81,9 @@ pub struct Starved {
     pub processors: Option<String>,
 }
 
-/// That a cgroup got no number (`give_domain_number` in `bpf/numbers.bpf.h`), as the kernel says it.
-const NO_NUMBER: &str = "(-7)";
+/// That something got no number (`bpf/numbers.bpf.h`), as the kernel says it: a cgroup, or a task.
+const NO_NUMBER_FOR_DOMAIN: &str = "cgroup_init() failed (-7)";
+const NO_NUMBER_FOR_CLIENT: &str = "init_task() failed (-7)";
 
 impl Ended {
     /// The task that the kernel names, if it is why.
@@ -101,11 +103,13 @@ impl Ended {
     /// For a scheduler that has just been started: the kernel says only by this that it did not accept it.
     pub(crate) fn check(ended: Option<Ended>) -> Result<(), ExtError> {
         let Some(ended) = ended else { return Ok(()) };
-        let most = DOMAINS - 1;
-        let hint = if ended.message.contains(NO_NUMBER) {
+        let hint = if ended.message.contains(NO_NUMBER_FOR_DOMAIN) {
             format!(
-                "; are there more than {most} control groups? It serves no more, those included that are about to go"
+                "; are there more than {} control groups? It serves no more, those included that are about to go",
+                DOMAINS - 1
             )
+        } else if ended.message.contains(NO_NUMBER_FOR_CLIENT) {
+            format!("; are there more than {CLIENTS} threads? It serves no more")
         } else {
             String::new()
         };

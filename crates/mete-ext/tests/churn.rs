@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use common::dice::Dice;
 use common::ruler::{Ruler, wait_until_disabled};
-use common::{Group, start, start_with, wait_for_hogs};
+use common::{Group, SLEEPER, assert_shares, start, start_with, wait_for_hogs};
 use mete_ext::{Ended, PolicyScheduler};
-use mete_policy::CATALOG;
+use mete_policy::{CATALOG, by_name};
 
 /// What is going on: groups with hogs in them, and programs that end by themselves.
 struct Churn {
@@ -142,6 +142,54 @@ impl Churn {
         println!("{:?}", status());
         assert_eq!(self.programs.len(), 0, "{:?}", status());
     }
+}
+
+/// Groups are made and removed as soon as the kernel allows it, again and again. Something in real time keeps the processor from their
+/// programs most of the time, also while these end. Afterwards new groups, which have the numbers of former ones, have shares and places of
+/// their own.
+fn assert_new_groups_have_their_own_shares<S: Debug>(status: impl Fn() -> S) {
+    let mut real_time = Command::new("timeout");
+    real_time.args(["600", "taskset", "-c", "0", "chrt", "-f", "1", SLEEPER, "100000", "31", "30"]);
+    let mut real_time = real_time.stdout(Stdio::null()).spawn().unwrap();
+    let outer = Group::top("mete-outer", 10_000);
+    fs::write(outer.path.join("cgroup.subtree_control"), "+cpu").unwrap();
+    for _ in 0..40 {
+        let inner = Group::new(&outer.path, "mete-inner", 1);
+        let script = "echo $$ >$1; for n in 1 2 3; do echo $n & done; wait";
+        let mut program = Command::new("taskset");
+        program.args(["-c", "0", "sh", "-c", script, "sh"]).arg(inner.path.join("cgroup.procs"));
+        let mut program = program.stdout(Stdio::null()).spawn().unwrap();
+        while inner.processes().is_empty() && program.try_wait().unwrap().is_none() {}
+        while fs::remove_dir(&inner.path).is_err() {}
+        program.wait().unwrap();
+        // There is nothing left of it.
+        std::mem::forget(inner);
+    }
+    drop(outer);
+    let _ = Command::new("kill").arg(real_time.id().to_string()).status();
+    let _ = real_time.wait();
+    let groups =
+        [1, 2, 3].map(|share| Group::top(&format!("mete-new-{share}"), 100 * share).hogs(2, Some(0)));
+    groups.iter().for_each(wait_for_hogs);
+    assert_shares(&groups.each_ref(), &[167, 333, 500], 10, status);
+}
+
+#[test]
+fn vtrr_7_a_group_has_nothing_of_one_that_was_removed_before() {
+    let Some((scheduler, _alone)) = start("vtrr_7_a_group_has_nothing_of_one_that_was_removed_before") else {
+        return;
+    };
+    assert_new_groups_have_their_own_shares(|| scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
+}
+
+#[test]
+fn new_1_a_group_has_nothing_of_one_that_was_removed_before() {
+    let name = "new_1_a_group_has_nothing_of_one_that_was_removed_before";
+    let begin = || PolicyScheduler::start(by_name("group-vtrr").unwrap());
+    let Some((scheduler, _alone)) = start_with(name, begin) else { return };
+    assert_new_groups_have_their_own_shares(|| scheduler.status());
+    assert_eq!(scheduler.status().ended, None);
 }
 
 #[test]

@@ -175,7 +175,7 @@ static __always_inline void dvtrr_add_domain(struct dvtrr *p, __u32 number, __u3
 	account->used = 0;
 	above = dvtrr_domain_at(p, domain->parent);
 	if (above)
-		above->children++;
+		__sync_fetch_and_add(&above->children, 1);
 }
 
 /* Forgets a domain whose members do not wait and do not run, and in which no domain is. */
@@ -188,7 +188,7 @@ static __always_inline void dvtrr_remove_domain(struct dvtrr *p, __u32 number)
 	domain->is_known = 0;
 	above = dvtrr_domain_at(p, domain->parent);
 	if (above)
-		above->children--;
+		__sync_fetch_and_add(&above->children, -1);
 }
 
 /* Makes a client known, which is blocked. */

@@ -13,7 +13,7 @@ use rustix::thread::gettid;
 use crate::ExtError;
 use crate::outside::decider::Decider;
 use crate::outside::memory::Memory;
-use crate::outside::swap::Owned;
+use crate::outside::swap::{Failure, Owned};
 use crate::outside::thread::{Done, Shared, be_ordinary, run, run_everywhere};
 
 /// In this time the deciding thread ends, unless its policy hangs.
@@ -93,6 +93,13 @@ impl Deciding {
         let is_long = slept >= SLEEPS_AT_MOST && self.watched.looks >= LOOKS_AT_LEAST;
         (is_long && memory.is_asleep())
             .then(|| format!("it has slept for {:.1} s without an answer", slept.as_secs_f64()))
+    }
+
+    /// The policy has failed, and none takes its place: from here on the kernel's side decides by itself.
+    pub fn give_up(&self, failure: Failure) {
+        self.shared.swap.note(failure);
+        self.shared.has_ended.store(true, Ordering::Release);
+        self.shared.stops.store(true, Ordering::Release);
     }
 
     /// The processor time of the thread; nothing, if the kernel does not say.

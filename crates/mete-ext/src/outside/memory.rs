@@ -91,7 +91,7 @@ mirror!(SharedProcessor of types::processor {
 });
 
 mirror!(SharedState of types::shared {
-    pending_since_ns: AtomicU64,
+    offered_ns: AtomicU64,
     is_pending: AtomicU32,
     is_stalled: AtomicU32,
     idle: AtomicU64,

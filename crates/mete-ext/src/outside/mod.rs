@@ -48,8 +48,8 @@ use mete_policy::{Entry, Nanoseconds, Setup};
 use crate::check::check;
 use crate::ended::Ended;
 use crate::outside::deciding::Deciding;
-pub(crate) use crate::outside::memory::DOMAINS;
-use crate::outside::memory::{CLIENTS, Memory, PROCESSORS};
+pub(crate) use crate::outside::memory::{CLIENTS, DOMAINS};
+use crate::outside::memory::{Memory, PROCESSORS};
 pub use crate::outside::swap::Failure;
 use crate::outside::swap::{Offer, Owned};
 use crate::outside::thread::{Done, Locked, Shared};
@@ -298,12 +298,17 @@ impl PolicyScheduler {
         let ruling = policies.in_force(deciding.shared.swap.state().0);
         let failure = Failure { policy: ruling.name(), message };
         let Some(before) = policies.before.filter(|before| before.name() != ruling.name()) else {
-            deciding.shared.swap.note(failure);
-            deciding.shared.has_ended.store(true, Ordering::Release);
-            deciding.shared.stops.store(true, Ordering::Release);
+            deciding.give_up(failure);
             return Ok(true);
         };
-        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.shared.done())?;
+        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.shared.done());
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => {
+                deciding.give_up(failure);
+                return Err(error);
+            }
+        };
         next.shared.swap.note(failure);
         next.announce(&self.memory);
         next.hand_over(&self.memory);

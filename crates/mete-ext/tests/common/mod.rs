@@ -22,6 +22,7 @@ use rustix::process::setpriority_process;
 
 /// A program that computes until it is ended.
 pub const HOG: &str = env!("CARGO_BIN_EXE_mete-ext-hog");
+pub const SLEEPER: &str = env!("CARGO_BIN_EXE_mete-ext-sleeper");
 
 /// One scheduler at a time: that of a test of its own, or the one that tests have together.
 static ALONE: Mutex<Option<GroupScheduler>> = Mutex::new(None);
@@ -183,11 +184,8 @@ pub fn lateness_in(group: &Group, rounds: u32) -> (u64, u64) {
 
 /// Starts such a task, with these arguments.
 pub fn sleeper_in(group: &Group, arguments: &str) -> Child {
-    let script = format!(
-        "echo $$ >{}/cgroup.procs && exec taskset -c 0 {} {arguments}",
-        group.path.display(),
-        env!("CARGO_BIN_EXE_mete-ext-sleeper")
-    );
+    let script =
+        format!("echo $$ >{}/cgroup.procs && exec taskset -c 0 {SLEEPER} {arguments}", group.path.display());
     Command::new("sh").arg("-c").arg(script).stdout(Stdio::piped()).spawn().unwrap()
 }
 
