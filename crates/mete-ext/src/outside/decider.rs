@@ -16,6 +16,9 @@ use crate::outside::swap::Owned;
 
 /// How many clients are put aside at most while a client is sought that may run on a processor.
 const MOST_ASIDE: usize = 64;
+/// And how many are given back at most. Policies that deal in cycles go on behind those that come back: each waits for most of a cycle once
+/// more, and one of many is long. What stays aside instead has one turn each, whatever its share.
+const MOST_GIVEN_BACK: usize = 8;
 
 /// How long a decision may wait for its processor.
 const MOST_UNUSED: Nanoseconds = QUANTUM;
@@ -616,8 +619,8 @@ impl Decider {
         })
     }
 
-    /// The policy's next one that may run on this processor. Those before it are given back: their turn comes where they may run. If
-    /// none is found they are put aside, so that others are found the next time.
+    /// The policy's next one that may run on this processor. If few were before it, they are given back: their turn comes where they may
+    /// run. If many were, or none is found, they stay aside.
     fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<PutAside> {
         let before = self.aside.len();
         for _ in 0..MOST_ASIDE {
@@ -626,7 +629,9 @@ impl Decider {
             }
             let decision = self.pick(processor, now)?;
             if self.clients.get(decision.client)?.may_run_on(processor) {
-                self.give_back(before, now);
+                if self.aside.len() - before <= MOST_GIVEN_BACK {
+                    self.give_back(before, now);
+                }
                 return Some(PutAside { decision, by: processor });
             }
             self.aside.put(decision, processor);
