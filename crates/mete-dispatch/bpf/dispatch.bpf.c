@@ -236,25 +236,66 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 	return woke(task);
 }
 
+/* Tells of a thread of this number, which a client has to do with. */
+static __always_inline void tell_of_thread(enum what what, __u32 number, __u32 thread,
+					   struct task_struct *other)
+{
+	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+
+	if (!row)
+		return;
+	row->time_ns = bpf_ktime_get_ns();
+	row->what = what;
+	row->number = number;
+	row->thread = thread;
+	row->processor = bpf_get_smp_processor_id();
+	row->born = other->pid;
+	row->process = other->tgid;
+	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
+}
+
 /* A thread that a client has started is to be a client, too. If there is no room, it is found when all threads are looked at. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct row *row;
 	__u32 number;
 
-	if (!client_of(parent->pid, &number))
+	if (client_of(parent->pid, &number))
+		tell_of_thread(BORN, number, parent->pid, child);
+	return 0;
+}
+
+/* The thread of this number is no client any more. */
+static __always_inline void end_client(__u32 thread, __u32 at, __u64 now)
+{
+	struct client *client;
+	__u32 number;
+
+	client = client_of(thread, &number);
+	if (!client)
+		return;
+	if (client->account & 1)
+		end_stint(client, 0, now);
+	*(volatile enum activity *)&client->activity = AWAY;
+	bpf_map_delete_elem(&clients_of_threads, &thread);
+	tell(ENDED, number, thread, at, now, client->is_chosen);
+}
+
+/*
+ * A thread that was not the first one of its process starts another program: the kernel gives it the first one's number, and the
+ * beginning of that one. The first one may have ended under either number. So both clients end, and the thread is taken up anew.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int former)
+{
+	__u32 at = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (task->pid == former)
 		return 0;
-	row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
-	if (!row)
-		return 0;
-	row->time_ns = bpf_ktime_get_ns();
-	row->what = BORN;
-	row->number = number;
-	row->thread = parent->pid;
-	row->processor = parent->thread_info.cpu;
-	row->born = child->pid;
-	row->process = child->tgid;
-	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
+	/* First: the thread may be in front, and leaves that. */
+	tell_of_thread(RENUMBERED, NO_CLIENT, former, task);
+	end_client(former, at, now);
+	end_client(task->pid, at, now);
 	return 0;
 }

@@ -24,6 +24,8 @@ enum what {
 	BORN = 5,
 	/* A task that is no client has blocked on the row's processor, where a client gives way. */
 	SERVED = 6,
+	/* A thread has become the first one of its process, because it has started another program: it has that one's number now. */
+	RENUMBERED = 7,
 };
 
 /* Whether a client wants the processor. */
@@ -74,10 +76,10 @@ struct row {
 	enum what what;
 	/* The number of the client; in rows of SERVED, of the one that runs now, if one does. */
 	__u32 number;
-	/* The thread's number: a client's number is given to another thread in time. WAITED and SERVED have none. */
+	/* The thread's number, the former one in rows of RENUMBERED: a client's number is given to another thread in time. WAITED and SERVED have none. */
 	__u32 thread;
 	__u32 processor;
-	/* The thread that was started, and the process that it belongs to; in rows of BORN. */
+	/* The thread that was started, or the thread's number now, and the process that it belongs to; in rows of BORN and RENUMBERED. */
 	__u32 born;
 	__u32 process;
 };

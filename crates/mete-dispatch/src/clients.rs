@@ -87,6 +87,13 @@ impl<T: Copy> Clients<T> {
         self.0.get_mut(number.index())?.as_mut()
     }
 
+    /// The client whose thread is this one.
+    pub fn of_thread(&self, is_it: impl Fn(&T) -> bool) -> Option<ClientId> {
+        let place =
+            self.0.iter().position(|client| client.as_ref().is_some_and(|client| is_it(&client.thread)));
+        place.map(ClientId::at)
+    }
+
     /// The numbers that clients have.
     pub fn numbers(&self) -> Vec<ClientId> {
         (0..self.0.len()).filter(|&at| self.0[at].is_some()).map(ClientId::at).collect()

@@ -164,6 +164,7 @@ impl Dispatcher {
             &mut programs.on_wakeup,
             &mut programs.on_wakeup_new,
             &mut programs.on_fork,
+            &mut programs.on_exec,
         ];
         each.into_iter().map(|program| program.attach().map_err(DispatchError::Attach)).collect()
     }

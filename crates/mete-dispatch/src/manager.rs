@@ -193,6 +193,7 @@ impl<T: Threads> Manager<T> {
         match row.what {
             What::Waited => self.rest_waits(number, row.processor, time),
             What::Served => self.rest_is_served(row.processor, time),
+            What::Renumbered(birth) => self.follow(birth, time),
             // The number has another client meanwhile.
             _ if !self.is_of(number, row.thread) => {}
             What::Ended => self.end(number, time),
@@ -260,6 +261,21 @@ impl<T: Threads> Manager<T> {
         }
     }
 
+    /// A thread has another number, that of the first one of its process. What both were as clients they are no longer. The thread stands
+    /// where its owner put it, until it is a client again.
+    fn follow(&mut self, birth: Birth, time: Nanoseconds) {
+        let former = self.clients.of_thread(|thread| T::number(thread) == birth.parent);
+        let first = self.clients.of_thread(|thread| T::number(thread) == birth.thread);
+        if let Some(client) = former.and_then(|number| self.forget(number, time)) {
+            // An error means that it has ended.
+            let _ = self.threads.stand(&T::renumbered(&client.thread, birth.thread), Standing::Own);
+        }
+        if let Some(number) = first {
+            self.forget(number, time);
+        }
+        self.channels.births.tell(birth);
+    }
+
     /// Whether the client that had the processor has started a thread that is to be a client soon.
     fn awaits_birth(&self, slot: usize, now: Nanoseconds) -> bool {
         self.slots[slot].birth.is_some_and(|(_, until)| until > now)
@@ -324,15 +340,21 @@ impl<T: Threads> Manager<T> {
 
     /// The client has ended, or is none any more.
     fn end(&mut self, number: ClientId, now: Nanoseconds) {
-        if let Some(slot) = self.slot_of(number) {
-            self.stop(slot, Stop::Blocked, now);
-        }
-        if let Some(client) = self.clients.take(number) {
-            self.policy.remove(number, now);
+        if let Some(client) = self.forget(number, now) {
             // An error means that it has ended.
             let _ = self.threads.stand(&client.thread, Standing::Own);
         }
+    }
+
+    /// There is no client of this number any more. Where its thread stands, it stays.
+    fn forget(&mut self, number: ClientId, now: Nanoseconds) -> Option<Client<T::Thread>> {
+        if let Some(slot) = self.slot_of(number) {
+            self.stop(slot, Stop::Blocked, now);
+        }
+        let client = self.clients.take(number)?;
+        self.policy.remove(number, now);
         self.slots.iter_mut().filter(|slot| slot.held == Some(number)).for_each(|slot| slot.held = None);
+        Some(client)
     }
 
     fn slot_of(&self, number: ClientId) -> Option<usize> {

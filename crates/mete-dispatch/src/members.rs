@@ -99,6 +99,13 @@ impl Members {
         Some(member)
     }
 
+    /// The thread of this number is a member no longer.
+    pub fn remove(&mut self, thread: u32) -> Option<Member> {
+        let member = self.present.remove(&thread)?;
+        self.free.push_back(member.number);
+        Some(member)
+    }
+
     /// Whether the thread of this number is a member.
     pub fn has(&self, thread: u32) -> bool {
         self.present.contains_key(&thread)
@@ -173,16 +180,12 @@ fn is_keeper(process: &Process) -> bool {
     is_called_so && program(&process.pid.to_string()).ok() == program("self").ok()
 }
 
-/// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it
-/// than one that is written for real time.
+/// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it than one that is written for
+/// real time. One of which that is not known is left alone. Read, because to ask for it (`prlimit`) takes a right that reading does not.
 fn has_bound(process: u32) -> bool {
-    let mut bound = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: no new limit is passed, and the old one is written to `bound`, which belongs to this function.
-    unsafe {
-        libc::prlimit(process.cast_signed(), libc::RLIMIT_RTTIME, std::ptr::null(), &raw mut bound);
-    }
-    // After an error nothing is known, and the kernel will refuse what may not be.
-    bound.rlim_cur != libc::RLIM_INFINITY
+    let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap_or_default();
+    let of_real_time = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"));
+    of_real_time.is_none_or(|limit| !limit.trim_start().starts_with("unlimited"))
 }
 
 #[cfg(test)]
@@ -227,11 +230,11 @@ mod tests {
             return;
         };
         assert!(!is_dispatched(&first) && !is_dispatched(&this));
-        let other = Process { pid: own + 1, parent: FIRST_PROCESS, comm: "server".into(), ..this };
+        let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = Process { pid: sleep.id(), parent: FIRST_PROCESS, comm: "server".into(), ..this };
         let child = Process { parent: own, ..other.clone() };
         assert!(is_dispatched(&other) && is_dispatched(&child));
         assert!(!is_dispatched(&Process { is_kernel: true, ..other }));
-        let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         for keeper in ["mete-restore-2", "mete-keeper"] {
             let called = |pid| is_keeper(&Process { pid, comm: keeper.into(), ..child.clone() });
             assert_eq!((called(own), called(sleep.id())), (true, false), "by its name and what it runs");

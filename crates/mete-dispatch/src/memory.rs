@@ -180,15 +180,18 @@ pub(crate) enum What {
     Served,
     /// The client has started a thread.
     Born(Birth),
+    /// A thread has the number of the first one of its process now.
+    Renumbered(Birth),
 }
 
-/// A thread that a client has started.
+/// A thread that a client has started; or one that has another number now, because it has started another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Birth {
-    /// The client's thread.
+    /// The client's thread; or the number that the thread itself had.
     pub parent: u32,
     pub thread: u32,
     pub process: u32,
+    pub is_renumbered: bool,
 }
 
 impl Row {
@@ -200,13 +203,15 @@ impl Row {
         let processor = number(offset_of!(types::row, processor))? as usize;
         let born = number(offset_of!(types::row, born))?;
         let process = number(offset_of!(types::row, process))?;
+        let birth = |is_renumbered| Birth { parent: thread, thread: born, process, is_renumbered };
         let what = match types::what(number(offset_of!(types::row, what))?) {
             types::what::WOKE => What::Woke,
             types::what::BLOCKED => What::Blocked,
             types::what::ENDED => What::Ended,
             types::what::WAITED => What::Waited,
             types::what::SERVED => What::Served,
-            types::what::BORN => What::Born(Birth { parent: thread, thread: born, process }),
+            types::what::BORN => What::Born(birth(false)),
+            types::what::RENUMBERED => What::Renumbered(birth(true)),
             _ => return None,
         };
         Some(Row { time: Nanoseconds::new(time), what, number: ClientId::new(of), thread, processor })

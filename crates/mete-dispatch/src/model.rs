@@ -49,6 +49,10 @@ impl Threads for ModelThreads {
         *thread
     }
 
+    fn renumbered(_thread: &u32, number: u32) -> u32 {
+        number
+    }
+
     fn stand(&mut self, thread: &u32, standing: Standing) -> Result<(), Errno> {
         let mut kernel = self.0.borrow_mut();
         if kernel.ended.contains(thread) {
@@ -350,7 +354,7 @@ fn tavs_9_a_client_that_runs_briefly_when_it_wakes_displaces_the_one_that_runs()
 
 #[test]
 fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_not_for_long() {
-    let birth = Birth { parent: FIRST, thread: FIRST + 2, process: FIRST + 2 };
+    let birth = Birth { parent: FIRST, thread: FIRST + 2, process: FIRST + 2, is_renumbered: false };
     for comes in [true, false] {
         let mut machine = Machine::new(1, &[100; 2], tenth());
         while machine.standing(Standing::Front) != [0] {

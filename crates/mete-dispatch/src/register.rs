@@ -84,10 +84,7 @@ impl Register {
         }
         let (gone, new) = self.members.changes(there);
         for (thread, member) in gone {
-            // The program in the kernel has forgotten a thread that has ended.
-            let _ = self.links.clients_of_threads.delete(&thread.to_ne_bytes());
-            self.used[member.domain.index()] += self.links.memory.used(member.number, now());
-            self.links.tell(Message::Leave { number: member.number });
+            self.let_go(thread, member);
         }
         self.left_out = 0;
         for candidate in new {
@@ -102,7 +99,12 @@ impl Register {
     /// Takes up a thread that a client has started: it belongs to the client's domain, until the next look at
     /// all threads finds otherwise.
     pub fn take_up_born(&mut self, birth: Birth) {
-        let Some(domain) = self.members.domain_of(birth.parent) else { return };
+        let known =
+            [birth.parent, birth.thread].into_iter().find_map(|thread| self.members.domain_of(thread));
+        let Some(domain) = known else { return };
+        if birth.is_renumbered {
+            self.forget_renumbered(birth);
+        }
         let candidate = Candidate::read(birth.process, birth.thread, domain);
         let Some(candidate) = candidate.filter(|_| !self.members.has(birth.thread)) else { return };
         match self.admit(&candidate) {
@@ -114,6 +116,27 @@ impl Register {
             Err(error) => {
                 self.error.get_or_insert(error);
             }
+        }
+    }
+
+    /// A thread that is a member no longer.
+    fn let_go(&mut self, thread: u32, member: Member) {
+        // The program in the kernel has forgotten a thread that has ended.
+        let _ = self.links.clients_of_threads.delete(&thread.to_ne_bytes());
+        self.used[member.domain.index()] += self.links.memory.used(member.number, now());
+        self.links.tell(Message::Leave { number: member.number });
+    }
+
+    /// Neither the thread by its former number is a member any more, nor the one whose number it has now. It has the class that its owner
+    /// gave it, until it is a member again: what it was given here would be taken for that.
+    fn forget_renumbered(&mut self, birth: Birth) {
+        for thread in [birth.parent, birth.thread] {
+            if let Some(member) = self.members.remove(thread) {
+                self.let_go(thread, member);
+            }
+        }
+        if let Some(classes) = &self.classes {
+            classes.follow(birth.parent, birth.thread);
         }
     }
 

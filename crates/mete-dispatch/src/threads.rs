@@ -33,6 +33,9 @@ pub(crate) trait Threads {
     /// The kernel's number of a thread.
     fn number(thread: &Self::Thread) -> u32;
 
+    /// The same thread under another number.
+    fn renumbered(thread: &Self::Thread, number: u32) -> Self::Thread;
+
     /// Has a thread stand there.
     ///
     /// # Errors
@@ -62,6 +65,12 @@ impl Threads for KernelThreads {
 
     fn number(thread: &Adopted) -> u32 {
         thread.thread
+    }
+
+    fn renumbered(thread: &Adopted, number: u32) -> Adopted {
+        let mut thread = *thread;
+        thread.thread = number;
+        thread
     }
 
     fn stand(&mut self, thread: &Adopted, standing: Standing) -> Result<(), Errno> {

@@ -11,12 +11,15 @@
 //!   input it prints how late it was since the line before, in microseconds: the median, the 99th percentile,
 //!   and of how many.
 //! * `children` has children that end at once, one after the other, without a pause.
+//! * `replaces-itself` has a second thread compute until it is in real time, which starts this program anew then, to
+//!   compute in its place.
 //! * `forks` starts processes that compute for a moment, one after the other.
 
 #[path = "../../mete-ext/test-programs/instructions.rs"]
 mod instructions;
 
 use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
@@ -49,6 +52,12 @@ fn main() -> Outcome {
         }
         ["sleeper"] => sleeper(),
         ["forks"] => forks(),
+        ["replaces-itself"] => replace_itself(),
+        ["replaced"] => {
+            thread::spawn(|| each_line(|_| Ok(())).map_or_else(|_| exit(1), |()| exit(0)));
+            compute(LAST);
+            Ok(())
+        }
         ["children"] => children(),
         ["burst"] => {
             compute(Duration::from_millis(3));
@@ -114,6 +123,19 @@ fn hogs(threads: usize) -> Outcome {
         thread::spawn(|| compute(LAST));
     }
     thread::spawn(|| compute(LAST));
+    say("here")?;
+    each_line(|_| Ok(()))
+}
+
+fn replace_itself() -> Outcome {
+    thread::spawn(|| {
+        // SAFETY: no memory is passed.
+        while unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK != libc::SCHED_FIFO {
+            compute(Duration::from_millis(1));
+        }
+        let program = std::env::current_exe().expect("this program has a path");
+        panic!("{}", Command::new(program).arg("replaced").exec());
+    });
     say("here")?;
     each_line(|_| Ok(()))
 }

@@ -218,6 +218,33 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_later_share_it() {
 }
 
 #[test]
+fn log_16_a_program_that_a_second_thread_starts_in_place_of_its_own_is_a_client_again() {
+    if !can_dispatch() {
+        return;
+    }
+    let _alone = alone();
+    let parts = [["hogs", "1"].as_slice(), &["replaces-itself"]].map(Part::on_one_processor);
+    let all: Vec<_> = parts.iter().zip([3, 1]).collect();
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    let command = || std::fs::read(format!("/proc/{}/cmdline", parts[1].pid())).unwrap_or_default();
+    common::eventually("it starts another program", || command().ends_with(b"replaced\0"));
+    dispatching.used_after(Duration::from_millis(500));
+    let before = parts.each_ref().map(Part::ran);
+    let used = dispatching.used_after(Duration::from_secs(2));
+    let after = parts.each_ref().map(Part::ran);
+    let ran = [0, 1].map(|nth| (after[nth] - before[nth]).as_secs_f64());
+    let part = |of: [f64; 2]| of[0] / (of[0] + of[1]);
+    let (told, had) = (part([used[0], used[1]]), part(ran));
+    println!("{used:?} {ran:?} {told} {had}");
+    assert!((told - 0.75).abs() < 0.03 && (had - 0.75).abs() < 0.03, "{used:?} {ran:?}");
+    let said = dispatching.end();
+    assert!(said.contains("failed: 0"), "{said}");
+    for part in &parts {
+        assert!(part.classes().iter().all(|class| *class == Class::default()), "{:?}", part.classes());
+    }
+}
+
+#[test]
 fn log_16_sessions_have_what_they_had_before_when_the_dispatcher_has_ended() {
     if !can_dispatch() {
         return;

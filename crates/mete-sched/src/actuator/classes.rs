@@ -117,6 +117,15 @@ impl Classes {
         own.is_ordinary().then_some((found.start, own))
     }
 
+    /// A thread has another number now, because it has started another program. It gets back the class that its owner gave it, unless
+    /// another program has changed that. [`Classes::adopt`] takes it up again.
+    pub fn follow(&self, former: u32, thread: u32) {
+        let own =
+            Class::of_thread(thread).ok().and_then(|present| self.undoing.ledger().own(former, present));
+        // An error means that it has ended.
+        let _ = own.map(|own| own.give_to(thread));
+    }
+
     /// Puts everything back, and reports how that went.
     pub fn finish(self) -> Restored {
         self.undoing.finish()

@@ -245,6 +245,11 @@ impl<S: Setting> ThreadLedger<S> {
         parent.original.give_to(thread).ok()
     }
 
+    /// What its owner gave a thread that is known by this number, if it still has what it was to get.
+    pub fn own(&self, thread: u32, present: S) -> Option<S> {
+        self.entries.get(&thread).filter(|entry| entry.told.contains(&present)).map(|entry| entry.original)
+    }
+
     fn entry(&self, thread: &Process) -> Option<&LedgerEntry<S>> {
         self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
     }
