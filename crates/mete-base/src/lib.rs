@@ -7,6 +7,7 @@
 //! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
 //! | [`regular`] | opening files that should be regular ones and may be of any kind |
 //! | [`letters`] | letters that do not look like what they are, in names that other people choose |
+//! | [`locked`] | memory that is there, for threads that others wait for |
 //! | [`nearest`] | the name that may have been meant |
 //! | [`processors`] | the machine's processors, and how long a thread has used them |
 //! | [`progress`] | how long work reports what it does, and how it is stopped |
@@ -23,6 +24,7 @@ pub mod draft;
 pub mod folder;
 pub mod folder_draft;
 pub mod letters;
+pub mod locked;
 pub mod nearest;
 pub mod processors;
 pub mod progress;

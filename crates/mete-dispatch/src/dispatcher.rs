@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::{io, thread};
 
 use libbpf_rs::{Link, MapHandle};
+use mete_base::locked::LockedMemory;
 use mete_base::processors;
 use mete_kernel::{Weight, check_capabilities, load_skeleton};
 use mete_log::DomainId;
@@ -21,6 +22,7 @@ use crate::births::Births;
 use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::error::DispatchError;
+use crate::foremost::Foremost;
 use crate::manager::Manager;
 use crate::members::{FIRST_PROCESS, candidates};
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
@@ -74,6 +76,10 @@ pub struct Dispatcher {
     _links: Vec<Link>,
     skeleton: DispatchSkel<'static>,
     _bound: Bound,
+    /// If it may be locked. Else the manager may wait for a page, behind a client that it has put in front.
+    locked: Option<LockedMemory>,
+    /// Until it begins.
+    foremost: Option<Foremost>,
 }
 
 impl Dispatcher {
@@ -107,6 +113,7 @@ impl Dispatcher {
     ) -> Result<Dispatcher, DispatchError> {
         check_namespace()?;
         check_capabilities()?;
+        let foremost = Foremost::begin();
         let processors = check_processors()?;
         let shares: Vec<_> = domains.iter().map(|domain| share(domain.weight_or_ordinary())).collect();
         let (domains, empty_domains) = scan_domains(domains)?;
@@ -115,6 +122,8 @@ impl Dispatcher {
         let channels = Channels::new().map_err(|error| system("make an event", error))?;
         let bound = Bound::set().map_err(|error| system("bound its time", error))?;
         let classes = Classes::start_with(FRONT, program)?;
+        // After the processes were started that put classes back: theirs is their own.
+        let locked = LockedMemory::new().ok();
         let unnamed = classes.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
         let links = client_links(&skeleton, &memory, &channels)?;
         let register = Register::new(domains.len(), smallest_shares(&shares), classes, links);
@@ -144,6 +153,8 @@ impl Dispatcher {
             _links: Vec::new(),
             skeleton,
             _bound: bound,
+            locked,
+            foremost: Some(foremost),
         };
         dispatcher.begin(channels.births)
     }
@@ -153,7 +164,11 @@ impl Dispatcher {
         self._links = self.attach_programs()?;
         let midwife = Midwife::start(births, Arc::clone(&self.register));
         self.midwife = Some(midwife.map_err(|error| system("start its second thread", error))?);
-        self.look()?;
+        if let Err(error) = self.look_at_all() {
+            let _ = self.stop_manager();
+            self.put_back();
+            return Err(error);
+        }
         Ok(self)
     }
 
@@ -169,7 +184,14 @@ impl Dispatcher {
         each.into_iter().map(|program| program.attach().map_err(DispatchError::Attach)).collect()
     }
 
-    /// Looks which threads have begun and ended, and says if the dispatcher cannot go on. To be called some
+    /// Whether it dispatches. What domains have used before that, they had from the kernel's own scheduler.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.shared.begins.load(Ordering::Acquire)
+    }
+
+    /// Begins to dispatch, when it is called first: what starts processes or threads should be done before. Looks which threads have begun
+    /// and ended, and says if the dispatcher cannot go on. To be called some
     /// times each second.
     ///
     /// # Errors
@@ -177,6 +199,12 @@ impl Dispatcher {
     /// [`DispatchError::Refused`], [`DispatchError::Classes`]; all classes are put back then, and every later
     /// call fails.
     pub fn look(&mut self) -> Result<(), DispatchError> {
+        if !self.shared.begins.swap(true, Ordering::AcqRel) {
+            // An error leaves the memory as it is: the manager may wait for it.
+            let _ = self.locked.as_ref().map(LockedMemory::be_there);
+            self.bell.ring();
+            self.foremost = None;
+        }
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
         let looked =
             if is_over { self.stop_manager().and(Err(DispatchError::Over)) } else { self.look_at_all() };

@@ -53,6 +53,7 @@ mod clients;
 mod counts;
 mod dispatcher;
 mod error;
+mod foremost;
 mod mailbox;
 mod manager;
 mod members;

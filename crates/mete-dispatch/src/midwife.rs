@@ -19,13 +19,12 @@ use mete_sched::domains::process::own_thread;
 use rustix::time::ClockId;
 
 use crate::births::Births;
+use crate::foremost::FOREMOST;
 use crate::register::Register;
 
 /// After this many births the thread sleeps for this long: others run as well, however many threads begin.
 const AT_ONCE: usize = 8;
 const PAUSE: Duration = Duration::from_millis(2);
-/// The thread's nice value.
-const FOREMOST: i32 = -20;
 /// How soon the thread notices that it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 

@@ -36,10 +36,16 @@ const BETWEEN_PAUSES: Nanoseconds = Nanoseconds::from_millis(50);
 /// A pause, and the least time for which waiting is one.
 const PAUSE: Nanoseconds = Nanoseconds::from_micros(50);
 
+/// How often the thread looks whether it begins, if its bell is not rung.
+const BEFORE: Duration = Duration::from_millis(100);
+
 /// What the threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub stops: AtomicBool,
+    /// The process is done with all that makes its other threads wait, such as starting processes and threads: a manager that waits for
+    /// an ordinary one behind a client that it has put in front waits until the kernel lets ordinary threads run, for a second.
+    pub begins: AtomicBool,
     pub counts: Mutex<Counts>,
 }
 
@@ -71,6 +77,10 @@ pub(crate) fn run(
     let ring = builder.build().map_err(DispatchError::Attach)?;
     // SAFETY: the descriptor belongs to the ring, which outlives its use here.
     let of_ring = unsafe { BorrowedFd::borrow_raw(ring.epoll_fd()) };
+    while !shared.begins.load(Ordering::Acquire) && !shared.stops.load(Ordering::Acquire) {
+        wait(&[bell.as_fd(), bell.as_fd()], BEFORE)?;
+        bell.silence();
+    }
     let mut longest = Duration::ZERO;
     let mut paused = now();
     while !shared.stops.load(Ordering::Acquire) {

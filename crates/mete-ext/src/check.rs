@@ -21,6 +21,19 @@ pub(crate) fn check(most: usize) -> Result<u32, ExtError> {
     }
 }
 
+/// Whether the kernel's own scheduler rules: what it goes by, such as weights of control groups and classes, decides nothing where a scheduler
+/// of sched_ext does.
+///
+/// # Errors
+///
+/// [`ExtError::Taken`]
+pub fn check_kernel_rules() -> Result<(), ExtError> {
+    match check_sched_ext() {
+        Err(ExtError::Absent) => Ok(()),
+        free_or_taken => free_or_taken,
+    }
+}
+
 fn check_sched_ext() -> Result<(), ExtError> {
     let state = Path::new(SCHED_EXT).join("state");
     let Ok(state) = fs::read_to_string(state) else { return Err(ExtError::Absent) };

@@ -46,6 +46,7 @@ mod outside;
 mod scheduler;
 mod skeleton;
 
+pub use check::check_kernel_rules;
 pub use empty::EmptyScheduler;
 pub use ended::{Ended, Starved};
 pub use error::ExtError;

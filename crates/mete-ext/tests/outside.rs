@@ -132,6 +132,20 @@ fn new_1_who_was_decided_upon_once_goes_ahead_again() {
     assert!(often >= u64::from(rounds) * 9 / 10, "{often} of {rounds}, {after:?}");
 }
 
+#[test]
+fn new_1_policies_without_groups_heed_the_weights_of_all_groups_around_a_task() {
+    let name = "new_1_policies_without_groups_heed_the_weights_of_all_groups_around_a_task";
+    let Some((scheduler, _alone)) = start_with(name, policy("stride")) else { return };
+    let beside = Group::top("mete-beside", 100).hogs(1, Some(0));
+    let outer = Group::top("mete-outer", 300);
+    fs::write(outer.path.join("cgroup.subtree_control"), "+cpu").unwrap();
+    let inner = Group::new(&outer.path, "mete-inner", 100).hogs(1, Some(0));
+    [&beside, &inner].into_iter().for_each(wait_for_hogs);
+    assert_shares(&[&beside, &inner], &[250, 750], 10, || scheduler.status());
+    outer.set_weight(100);
+    assert_shares(&[&beside, &inner], &[500, 500], 10, || scheduler.status());
+}
+
 /// How often the kernel has begun to have a scheduler rule.
 fn beginnings() -> u64 {
     fs::read_to_string("/sys/kernel/sched_ext/enable_seq").unwrap().trim().parse().unwrap()

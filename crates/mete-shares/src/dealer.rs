@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use mete_ext::{Ended, ExtError, Failure, check_quantum};
+use mete_ext::{Ended, ExtError, Failure, check_kernel_rules, check_quantum};
 use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
@@ -94,7 +94,14 @@ impl Dealer {
     /// [`DealError::Dispatcher`] if it cannot go on.
     pub fn look(&mut self) -> Result<(), DealError> {
         match &mut self.means {
-            Means::Dispatcher(dispatcher) => return Ok(dispatcher.look()?),
+            Means::Dispatcher(dispatcher) => {
+                let had_begun = dispatcher.has_begun();
+                dispatcher.look()?;
+                if !had_begun {
+                    self.begin();
+                }
+                return Ok(());
+            }
             // If no other thread can decide, the status says that none does.
             Means::Outside(scheduler) => drop(scheduler.look()),
             Means::Ext(_) | Means::Weights(_) | Means::Kernel => {}
@@ -109,6 +116,12 @@ impl Dealer {
         }
         self.look_at_groups();
         Ok(())
+    }
+
+    /// It deals from here on.
+    fn begin(&mut self) {
+        self.count_from_here();
+        (self.begin, self.rules_since) = (self.since, self.since);
     }
 
     /// A policy that has failed, and the one that rules in its place.
@@ -429,6 +442,9 @@ fn means_of(
     domains: &[SharedDomain],
     are_groups: bool,
 ) -> Result<(Means, Option<ExtError>), DealError> {
+    if by != By::SchedExt && (by != By::Auto || !are_groups) {
+        check_kernel_rules()?;
+    }
     Ok(match (by, policy) {
         (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
         (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, domains)?, None),

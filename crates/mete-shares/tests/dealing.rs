@@ -403,6 +403,26 @@ fn vtrr_7_the_best_means_is_taken_and_said() {
 }
 
 #[test]
+fn vtrr_7_nothing_else_deals_where_sched_ext_rules() {
+    if !has_sched_ext() {
+        println!("SKIPPED: this kernel has no sched_ext");
+        return;
+    }
+    let Some(group) = Group::new("ruled") else { return };
+    let (dealing, _) = Dealing::start("sched_ext", &[group.with(3)]);
+    for by in ["cgroup", "dispatcher", "sched_ext"] {
+        let place = tempfile::tempdir().unwrap();
+        let mut second = Command::new(SUBJECT);
+        second.env("METE_RUNTIME_DIR", place.path()).stdin(Stdio::null());
+        let said = second.arg(by).arg(group.with(9)).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert!(said.starts_with("refused") && said.contains("by sched_ext already"), "{by}: {said}");
+        assert_eq!(group.weight(), 100);
+    }
+    dealing.end();
+}
+
+#[test]
 fn vtrr_7_a_group_has_one_share() {
     let Some(group) = Group::new("twice") else { return };
     let again = group.with(2).replacen("=cgroup", "-again=cgroup", 1);

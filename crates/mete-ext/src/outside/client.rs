@@ -71,11 +71,14 @@ pub(crate) fn share(weight: u32) -> Share {
     Share::new(weight).unwrap_or(Share::ONE)
 }
 
-/// The share of a task in a domain. Policies without domains give each task its domain's share, times its
-/// own; to the others it is all the same, because this is so for all tasks of the domain.
-pub(crate) fn share_in(weight: u32, of_domain: u32) -> Share {
-    let share = u64::from(weight) * u64::from(of_domain) / u64::from(Weight::ORDINARY.get());
-    Share::new(u32::try_from(share).unwrap_or(u32::MAX)).unwrap_or(Share::ONE)
+/// The share of a task in domains of these weights, one inside the other. Policies without domains give each task the shares of all its
+/// domains, times its own; to the others it is all the same, because this is so for all tasks of the domain.
+pub(crate) fn share_in(weight: u32, of_domains: impl Iterator<Item = u32>) -> Share {
+    let ordinary = f64::from(Weight::ORDINARY.get());
+    let share =
+        of_domains.fold(f64::from(weight), |share, of_domain| share * f64::from(of_domain) / ordinary);
+    // Beyond the greatest number, it is the greatest one.
+    Share::new(share as u32).unwrap_or(Share::ONE)
 }
 
 /// All clients, by number.
@@ -99,12 +102,6 @@ impl Clients {
     }
 
     /// Those in a domain, with their numbers.
-    pub fn in_domain(&mut self, domain: DomainIndex) -> impl Iterator<Item = (ClientId, &mut Client)> {
-        let all = self.0.iter_mut().enumerate();
-        let all = all.filter_map(|(at, client)| Some((ClientId::at(at), client.as_mut()?)));
-        all.filter(move |(_, client)| client.domain == domain)
-    }
-
     pub fn take(&mut self, number: ClientId) -> Option<Client> {
         self.0.get_mut(number.index())?.take()
     }

@@ -1,6 +1,5 @@
 //! The owner of the policy: tells it what has happened, and gives each processor what it decides.
 
-use mete_kernel::Weight;
 use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, ProcessorId, Share, Stop};
 
 use crate::outside::QUANTUM;
@@ -19,6 +18,9 @@ const MOST_ASIDE: usize = 64;
 /// And how many are given back at most. Policies that deal in cycles go on behind those that come back: each waits for most of a cycle once
 /// more, and one of many is long. What stays aside instead has one turn each, whatever its share.
 const MOST_GIVEN_BACK: usize = 8;
+
+/// Control groups deeper than this count by those that are nearest to their tasks.
+const DEEPEST: usize = 64;
 
 /// How long a decision may wait for its processor.
 const MOST_UNUSED: Nanoseconds = QUANTUM;
@@ -250,8 +252,15 @@ impl Decider {
     }
 
     fn share_in(&self, weight: u32, domain: DomainIndex) -> Share {
-        let of_domain = self.weights.get(domain.index()).copied().unwrap_or(0);
-        share_in(weight, if of_domain == 0 { Weight::ORDINARY.get() } else { of_domain })
+        let weights = self.path(domain).filter_map(|domain| self.weights.get(domain.index()).copied());
+        share_in(weight, weights.filter(|weight| *weight != 0))
+    }
+
+    /// A domain, and those in which it is, up to the topmost one.
+    fn path(&self, domain: DomainIndex) -> impl Iterator<Item = DomainIndex> {
+        let above = |domain: &DomainIndex| self.parents.get(domain.index()).copied();
+        let path = std::iter::successors(Some(domain), above).take(DEEPEST);
+        path.take_while(|domain| *domain != DomainIndex::ROOT)
     }
 
     fn change(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
@@ -333,9 +342,22 @@ impl Decider {
             return;
         }
         self.policy.set_domain_share(number, share(weight), time);
-        for (member, client) in self.clients.in_domain(number) {
-            client.share = share_in(client.weight, weight);
-            self.policy.set_share(member, client.share, time);
+        self.set_shares_in(number, time);
+    }
+
+    /// A domain has another weight, and with it all that is in it.
+    fn set_shares_in(&mut self, domain: DomainIndex, time: Nanoseconds) {
+        for number in ClientId::first(CLIENTS as u32) {
+            let Some(client) = self.clients.get(number) else { continue };
+            let (weight, home) = (client.weight, client.domain);
+            if !self.path(home).any(|above| above == domain) {
+                continue;
+            }
+            let share = self.share_in(weight, home);
+            if let Some(client) = self.clients.get(number) {
+                client.share = share;
+            }
+            self.policy.set_share(number, share, time);
         }
     }
 

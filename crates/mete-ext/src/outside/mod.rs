@@ -41,6 +41,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::Link;
+use mete_base::locked::LockedMemory;
 use mete_base::processors::online;
 use mete_kernel::{Weight, check_pid_namespace, load_skeleton};
 use mete_policy::{Entry, Nanoseconds, Setup};
@@ -52,7 +53,7 @@ pub(crate) use crate::outside::memory::{CLIENTS, DOMAINS};
 use crate::outside::memory::{Memory, PROCESSORS};
 pub use crate::outside::swap::Failure;
 use crate::outside::swap::{Offer, Owned};
-use crate::outside::thread::{Done, Locked, Shared};
+use crate::outside::thread::{Done, Shared};
 use crate::scheduler::check_quantum;
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
 use crate::{ExtError, flags, group};
@@ -78,7 +79,7 @@ pub struct PolicyScheduler {
     skeleton: OutsideSkel<'static>,
     processors: usize,
     policies: Mutex<Policies>,
-    _locked: Locked,
+    _locked: LockedMemory,
 }
 
 /// The policy that was set last, and the one that takes its place if it fails. Locked for as long as a change takes, and
@@ -182,7 +183,7 @@ impl PolicyScheduler {
         })?;
         let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
         memory.set_online(online(processors).into_iter().fold(0, |mask, processor| mask | 1 << processor));
-        let locked = Locked::new().map_err(ExtError::Locked)?;
+        let locked = LockedMemory::new().map_err(ExtError::Locked)?;
         // Its thread is no client of the policy's.
         deciding.announce(&memory);
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;

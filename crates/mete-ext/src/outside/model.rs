@@ -316,7 +316,9 @@ impl Machine {
         let told = self.told.lock().unwrap();
         for (number, task) in self.tasks.iter().enumerate() {
             let TaskView { activity, domain, weight, .. } = task.view;
-            let share = share_in(weight, self.weights[domain.index()]);
+            // The second domain is inside the third.
+            let path: &[usize] = [&[][..], &[1, 2], &[2]][domain.index()];
+            let share = share_in(weight, path.iter().map(|domain| self.weights[*domain]));
             let due = (activity != Activity::Absent).then_some((domain, share));
             assert_eq!(told.clients.get(&ClientId::at(number)).copied(), due, "{about}: task {number}");
         }

@@ -6,11 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mete_base::processors::{allowed, online};
 use mete_policy::Nanoseconds;
-use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use rustix::thread::{
-    CpuSet, disable_transparent_huge_pages, sched_getcpu, sched_setaffinity,
-    transparent_huge_pages_are_disabled,
-};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::ExtError;
@@ -98,38 +94,6 @@ pub(crate) fn run_everywhere() -> Result<(), ExtError> {
     let missing = online(CpuSet::MAX_CPU).into_iter().filter(|processor| !may.contains(processor));
     let missing: Vec<_> = missing.map(|processor| processor.to_string()).collect();
     if missing.is_empty() { Ok(()) } else { Err(ExtError::Bound { missing: missing.join(", ") }) }
-}
-
-/// The memory of this process, which stays where it is: to wait for a page is to wait for a task that waits
-/// for a decision.
-///
-/// Locked pages are not read from a disk. But the kernel collapses small pages to huge ones, in a thread that
-/// is scheduled like any task and meanwhile keeps others from the process's memory. So it is asked not to.
-pub(crate) struct Locked {
-    had_no_huge_pages: bool,
-}
-
-impl Locked {
-    pub fn new() -> std::io::Result<Locked> {
-        // A kernel without huge pages does not know either call.
-        let had_no_huge_pages = transparent_huge_pages_are_disabled().unwrap_or(true);
-        if !had_no_huge_pages {
-            disable_transparent_huge_pages(true)?;
-        }
-        let locked = Locked { had_no_huge_pages };
-        mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
-        Ok(locked)
-    }
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        // Neither can fail.
-        let _ = munlockall();
-        if !self.had_no_huge_pages {
-            let _ = disable_transparent_huge_pages(false);
-        }
-    }
 }
 
 /// Says that the thread has ended, however it ends.
