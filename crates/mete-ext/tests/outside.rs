@@ -245,7 +245,7 @@ fn breaks(setup: &Setup, calls: u32, how: How) -> Box<dyn Policy + Send> {
 }
 
 const fn breaking(name: &'static str, make: fn(&Setup) -> Box<dyn Policy + Send>) -> Entry {
-    Entry { name, about: "a policy that fails", has_turns_by_share: false, make }
+    Entry { name, about: "a policy that fails", has_turns_by_share: false, has_domains: false, make }
 }
 
 const BREAKS: Entry = breaking("breaks", |setup| breaks(setup, 5000, How::Panics));

@@ -18,6 +18,8 @@ pub struct Entry {
     /// Whether a client runs for a quantum for each unit of its share at a time, and not for one quantum. Where an ordinary
     /// client has many units, the quantum has to be that much shorter.
     pub has_turns_by_share: bool,
+    /// Whether a domain has its share however many clients are in it. Other policies give each client its domain's share.
+    pub has_domains: bool,
     /// Makes the policy.
     pub make: fn(&Setup) -> Box<dyn Policy + Send>,
 }
@@ -38,13 +40,14 @@ impl core::fmt::Debug for Entry {
 }
 
 macro_rules! catalog {
-    ($($name:literal: $about:literal, $(turns by $units:ident,)? |$setup:ident| $make:expr;)*) => {
+    ($($name:literal: $about:literal, $(turns by $units:ident,)? $(shares for $domains:ident,)? |$setup:ident| $make:expr;)*) => {
         /// Every dispatching policy, in the order of the documentation.
         pub const CATALOG: &[Entry] =
             &[$(Entry {
                 name: $name,
                 about: $about,
                 has_turns_by_share: !stringify!($($units)?).is_empty(),
+                has_domains: !stringify!($($domains)?).is_empty(),
                 make: |$setup| Box::new($make),
             }),*];
     };
@@ -56,11 +59,11 @@ catalog! {
     "vtrr-ranged": "vtrr, whose arrivals find their place by an array of all shares: the same schedule",
         |setup| Vtrr::ranged(setup, Share::MAX);
     "group-vtrr": "a tree of vtrr queues: a domain's share does not grow with its number of clients",
-        |setup| GroupVtrr::new(setup);
+        shares for domains, |setup| GroupVtrr::new(setup);
     "distributed-vtrr": "group vtrr with a queue for each processor: what `mete schedule --policy vtrr` runs in the kernel",
-        |setup| DistributedVtrr::new(setup);
+        shares for domains, |setup| DistributedVtrr::new(setup);
     "distributed-vtrr-kernel": "the same in C, as it runs inside the kernel: the same schedule",
-        |setup| KernelVtrr::new(setup);
+        shares for domains, |setup| KernelVtrr::new(setup);
     "wrr": "weighted round robin: in turn, each for its share of quanta",
         turns by share, |setup| WeightedRoundRobin::new(setup);
     "drr": "deficit round robin: weighted round robin that carries over what a turn left or overran",
@@ -86,11 +89,11 @@ catalog! {
     "rr": "round robin: every client in turn, shares ignored",
         |setup| RoundRobin::new(setup);
     "fair-share": "fair share: users by share, whatever their number of processes, over decaying priorities",
-        |setup| FairShare::new(setup);
+        shares for domains, |setup| FairShare::new(setup);
     "credit": "Xen's credit scheduler: credit by weight, boost at wake-up, slices of 30 ms",
-        |setup| Credit::new(setup, CreditSettings::XEN);
+        shares for domains, |setup| Credit::new(setup, CreditSettings::XEN);
     "credit-tavs": "the credit scheduler with all of TAVS: knows I/O-bound tasks and driver domains",
-        |setup| Credit::new(setup, CreditSettings::TAVS);
+        shares for domains, |setup| Credit::new(setup, CreditSettings::TAVS);
 }
 
 /// The policy of that name.

@@ -7,6 +7,7 @@ use mete_ext::{Ended, ExtError, Failure, check_kernel_rules, check_quantum};
 use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::account::Account;
 use crate::by::By;
@@ -44,8 +45,9 @@ pub struct Dealer {
     /// What has become of sched_ext's scheduler, if it has failed.
     fallback: Fallback,
     begin: Instant,
-    /// When the means that rules was started.
+    /// When the means that rules was started, and what this process had used then.
     rules_since: Instant,
+    used_before: Duration,
     /// When what rules, or a share, was changed last, and what each domain had used then: what is given counts from there.
     since: Instant,
     before: Vec<Option<Duration>>,
@@ -80,6 +82,7 @@ impl Dealer {
             fallback,
             begin,
             rules_since: begin,
+            used_before: used_by_process(),
             since: begin,
             before,
         })
@@ -121,7 +124,12 @@ impl Dealer {
     /// It deals from here on.
     fn begin(&mut self) {
         self.count_from_here();
-        (self.begin, self.rules_since) = (self.since, self.since);
+        self.begin = self.since;
+        self.rules_from_here();
+    }
+
+    fn rules_from_here(&mut self) {
+        (self.rules_since, self.used_before) = (Instant::now(), used_by_process());
     }
 
     /// A policy that has failed, and the one that rules in its place.
@@ -189,7 +197,7 @@ impl Dealer {
                 Err(error) => self.fallback.tell(format!("there are no weights in its place: {error}")),
             }
         }
-        self.rules_since = Instant::now();
+        self.rules_from_here();
         let verdict = format!("sched_ext rules no more: {}", ended.verdict());
         self.fallback.fail(is_outside, verdict, self.means.meanwhile());
         self.count_from_here();
@@ -218,7 +226,7 @@ impl Dealer {
                 }
                 self.fallback.succeed();
                 self.groups = groups;
-                self.rules_since = Instant::now();
+                self.rules_from_here();
                 self.count_from_here();
             }
             Err(error) => {
@@ -386,6 +394,7 @@ impl Dealer {
             Did::new(self.policy.name(), self.means.name(), self.passed().as_secs_f64(), &self.means.work());
         Did {
             rules_s: self.rules_since.elapsed().as_secs_f64(),
+            process_ns: used_by_process().saturating_sub(self.used_before).as_nanos() as u64,
             next: self.awaits_policy().then(|| self.policy.name()),
             because: self.because.as_ref().map(ToString::to_string),
             failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
@@ -469,6 +478,12 @@ fn means_instead(
         SharePolicy::GroupVtrr => Means::weights(domains),
         SharePolicy::Outside(_) => Means::dispatcher(policy.entry()?, domains),
     }
+}
+
+/// The processor time of this process.
+fn used_by_process() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.cast_unsigned(), used.tv_nsec as u32)
 }
 
 fn weight(domain: &SharedDomain) -> f64 {

@@ -62,6 +62,8 @@ pub struct Did {
     pub undecided: Option<u64>,
     /// What the dispatcher, or the thread in which a policy decides, has used itself, in nanoseconds.
     pub own_ns: Option<u64>,
+    /// The processor time that the process has used since then, in nanoseconds, with all that it does besides.
+    pub process_ns: u64,
     /// Why the kernel has ended it for good, in its words: it was asked to.
     pub ended: Option<String>,
 }

@@ -190,9 +190,10 @@ impl Means {
             ),
             Means::Outside(_) => write!(
                 f,
-                "{} schedules all ordinary tasks from outside the kernel, by sched_ext, in quanta of {} ms",
+                "{} schedules all ordinary tasks from outside the kernel, by sched_ext, in quanta of {} ms{}",
                 policy.name(),
-                QUANTUM.as_millis_f64()
+                QUANTUM.as_millis_f64(),
+                each_task_counts(policy)
             ),
             Means::Weights(_) => f.write_str(
                 "the kernel's own scheduler deals out the shares, by weights of control groups: within some tenths of \
@@ -204,11 +205,20 @@ impl Means {
                 write!(
                     f,
                     "{} dispatches the threads of the domains, by scheduling classes, {quanta}beside all other tasks, \
-                     which have a share of 1 together",
-                    policy.name()
+                     which have a share of 1 together{}",
+                    policy.name(),
+                    each_task_counts(policy)
                 )
             }
             Means::Kernel => f.write_str("the kernel's own scheduler rules, without shares"),
         }
+    }
+}
+
+/// What a share is under a policy that does not know domains.
+fn each_task_counts(policy: SharePolicy) -> &'static str {
+    match policy.entry() {
+        Ok(entry) if !entry.has_domains => "; it knows no groups: each task has its domain's share",
+        _ => "",
     }
 }

@@ -160,7 +160,7 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
         ),
         ("threads left out", did.left_out.filter(|number| *number > 0).map(|number| number.to_string())),
         ("latest end of a slice", did.late_ns.map(milliseconds)),
-        ("own time", did.own_ns.map(|ns| format!("{:.2} %", ns as f64 / 1e7 / did.rules_s.max(1e-3)))),
+        ("own time", Some(format!("{:.2} %", did.process_ns as f64 / 1e7 / did.rules_s.max(1e-3)))),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

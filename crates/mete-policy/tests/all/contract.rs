@@ -249,3 +249,31 @@ fn new_1_the_catalogue_says_which_policies_give_a_turn_for_each_unit_of_a_share(
         assert_eq!(entry.has_turns_by_share, quanta >= 50, "{}: {quanta} quanta", entry.name);
     }
 }
+
+#[test]
+fn new_1_the_catalogue_says_which_policies_give_domains_shares() {
+    for entry in CATALOG {
+        let setup = Setup { domains: 3, ..Setup::for_clients(4) };
+        let mut policy = (entry.make)(&setup);
+        (1..=2).for_each(|domain| policy.add_domain(domain, 0, Share::ONE));
+        for client in 0..4 {
+            // One in the first domain, three in the second one.
+            policy.add(client, if client == 0 { 1 } else { 2 }, Share::ONE, 0);
+            let _ = policy.wake(client, 0);
+        }
+        let (mut now, mut had) = (0, [0; 2]);
+        for _ in 0..20_000 {
+            let decision = policy.pick(0, now).expect("all are ready");
+            let ran = policy.tick_ns().map_or(decision.slice_ns, |tick| tick.min(decision.slice_ns));
+            now += ran;
+            if policy.tick_ns().is_some() {
+                let _ = policy.tick(0, now);
+            }
+            had[usize::from(decision.client != 0)] += ran;
+            let stop = if ran == decision.slice_ns { Stop::Expired } else { Stop::Preempted };
+            policy.ran(decision.client, ran, stop, now);
+        }
+        let part = had[0] as f64 / now as f64;
+        assert_eq!(entry.has_domains, (part - 0.5).abs() < 0.05, "{}: {part}", entry.name);
+    }
+}
