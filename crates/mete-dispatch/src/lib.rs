@@ -9,7 +9,7 @@
 //!
 //! The [policy](mete_policy::Policy) is any of the catalogue, the same that the simulator runs. It names a
 //! client for each processor. That thread is put in front of all ordinary ones (`SCHED_FIFO`), and all other
-//! clients behind them (`SCHED_IDLE`). So a decision costs system calls, where `mete-ext` costs about a
+//! clients behind them (`SCHED_IDLE`). So a decision costs system calls, where `mete-ext` costs some
 //! thousand instructions; it needs no sched_ext.
 //!
 //! Principles:

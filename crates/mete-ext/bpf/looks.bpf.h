@@ -106,8 +106,8 @@ static __always_inline void wake_idle(void)
 }
 
 /*
- * A client that is to go ahead has waited for long: a task of a higher class may have the processor, or one that went ahead runs for
- * long. The policy decides.
+ * A client that is to go ahead may have waited since the last look: a task of a higher class may have the processor, or one that went
+ * ahead runs for long. The policy decides about all that wait now, also about one that has just begun to.
  */
 static __always_inline void find_those_ahead(void)
 {

@@ -25,7 +25,7 @@ struct settings {
 
 /*
  * What the kernel is told: it ends a slice at the first tick after it, and a slice begins right after a tick as a rule. So one
- * that is as long as a quantum of a millisecond would take two ticks, and one that is shorter by half a tick takes one.
+ * that is as long as a quantum of a millisecond would take two ticks, and one that is shorter by half a tick of a thousandth of a second takes one.
  */
 #define HALF_A_TICK_NS (500ull * 1000)
 #define SLICE_NS (settings.quantum_ns - HALF_A_TICK_NS)
@@ -463,7 +463,7 @@ __noinline int queues_run_unchosen(__u32 number, __u32 processor)
 /* A client runs on this processor, whether or not it was chosen. */
 static __always_inline void queues_run(__u32 number, const struct dvtrr_client *client, __u32 processor)
 {
-	/* As a rule it was chosen for this, and only what happens on its own processor changes that. */
+	/* As a rule it was chosen for this. Another processor changes that only if it has found the task missing (missed()), and then it did not run. */
 	if (client->state == DVTRR_RUNNING && client->processor == processor)
 		processor_at(processor)->running = number;
 	else

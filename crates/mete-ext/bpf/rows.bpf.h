@@ -33,7 +33,7 @@ struct row {
 	__u64 time_ns;
 	__u64 used_ns; /* what the task has used since it joined */
 	__u32 number; /* the task's, or the domain's */
-	__u32 generation; /* how often the task has begun to wait */
+	__u32 generation; /* how often the task has begun to wait; in ROW_MISSED, the last bits of that for which it was decided (GENERATION_BITS) */
 	enum row_kind kind;
 	__u32 sequence; /* one more than the place of the row among all of its ring */
 };

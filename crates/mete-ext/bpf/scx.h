@@ -29,8 +29,7 @@ enum {
 #define SCX_SLICE_DFL (20ull * 1000 * 1000)
 /* Puts a task into a processor's queue in front of all others, and has the one that runs there stop. */
 #define SCX_ENQ_PREEMPT (1ull << 32)
-/* In the flags of an operation: the task wakes. In those of a wake-up: the task that wakes it is about to wait. */
-#define SCX_ENQ_WAKEUP 1ull
+/* In the flags of a wake-up: the task that wakes it is about to wait. */
 #define SCX_WAKE_SYNC (1ull << 4)
 /* Wakes a processor only if it is idle. */
 #define SCX_KICK_IDLE 1ull

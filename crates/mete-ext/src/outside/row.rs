@@ -12,7 +12,7 @@ pub(crate) struct Row {
     pub used: Nanoseconds,
     /// The client, or the domain.
     pub number: u32,
-    /// How often the client has begun to wait.
+    /// How often the client has begun to wait; of a decision that was missed, the last bits of that for which it was made.
     pub generation: u32,
     pub kind: RowKind,
 }

@@ -304,7 +304,8 @@ fn decisions(play: &[OfMeans]) -> Option<Finding> {
 /// How many times as much a decision costs at most as among the fewest processes.
 fn growth(crowds: &[(usize, Vec<[f64; OPERATIONS.len()]>)]) -> Option<Finding> {
     let costs: Vec<_> = crowds.iter().filter_map(|(_, costs)| median(&sums(costs))).collect();
-    let (few, most) = (*costs.first()?, costs.iter().copied().max_by(f64::total_cmp)?);
+    let (few, more) = costs.split_first()?;
+    let (few, most) = (*few, more.iter().copied().max_by(f64::total_cmp)?);
     let processes = crowds.last()?.0;
     let holds = processes == CROWDS[CROWDS.len() - 1] && most <= MOST_GROWTH * few;
     Some(Finding::new(

@@ -39,8 +39,9 @@ pub(super) fn turns(notes: &[Notes], begin_ns: u64) -> Vec<Turn> {
 fn joined(all: Vec<Turn>) -> Vec<Turn> {
     let mut joined: Vec<Turn> = Vec::new();
     for turn in all {
+        let goes_on = joined.last().is_some_and(|last| last.member == turn.member && is_behind_all(&joined));
         match joined.last_mut() {
-            Some(last) if last.member == turn.member => {
+            Some(last) if goes_on => {
                 last.to_ns = turn.to_ns;
                 last.had_ns += turn.had_ns;
             }
@@ -49,6 +50,16 @@ fn joined(all: Vec<Turn>) -> Vec<Turn> {
     }
     joined
 }
+
+/// Whether the last turn ended after those before it. A short one may lie within another member's, which did not notice.
+fn is_behind_all(turns: &[Turn]) -> bool {
+    let mut latest = turns.iter().rev().take(MOST_WITHIN).map(|turn| turn.to_ns);
+    let last = latest.next().unwrap_or_default();
+    latest.all(|end| end <= last)
+}
+
+/// How many turns at most lie within another one.
+const MOST_WITHIN: usize = 8;
 
 /// The lowest and the highest error that a member had at the end of any turn: what it had, less its part of
 /// what all had, in milliseconds.
@@ -163,5 +174,13 @@ mod tests {
         let [lowest, highest] = errors_ms(&of(&[0, 1, 0, 1]), &[0.5, 0.5, 0.0]).unwrap();
         assert!((highest - 0.495).abs() < 1e-9 && (lowest + 0.495).abs() < 1e-9, "{lowest} {highest}");
         assert_eq!(errors_ms(&[], &[0.5, 0.5]), None);
+    }
+
+    #[test]
+    fn vtrr_6_a_look_within_anothers_turn_is_no_part_of_the_next_turn() {
+        let turn = |member, from, to| Turn { member, from_ns: from, to_ns: to, had_ns: to - from };
+        let all = vec![turn(0, 0, 10), turn(1, 4, 5), turn(1, 10, 20), turn(1, 21, 30)];
+        let parts: Vec<_> = joined(all).iter().map(|turn| (turn.member, turn.from_ns, turn.to_ns)).collect();
+        assert_eq!(parts, [(0, 0, 10), (1, 4, 5), (1, 10, 30)]);
     }
 }
