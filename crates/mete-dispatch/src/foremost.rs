@@ -3,9 +3,6 @@
 use mete_sched::actuator::Class;
 use mete_sched::domains::process::own_thread;
 
-/// The nice value of such a thread.
-pub(crate) const FOREMOST: i32 = -20;
-
 /// A thread that comes first until this is dropped, if it is an ordinary one.
 #[derive(Debug)]
 pub(crate) struct Foremost {
@@ -19,7 +16,7 @@ impl Foremost {
         let thread = own_thread();
         let before = Class::of_thread(thread).ok().filter(|class| class.is_ordinary());
         // Without the precedence it only takes longer.
-        let before = before.filter(|_| Class::ordinary(FOREMOST).give_to(thread).is_ok());
+        let before = before.filter(|_| Class::foremost().give_to(thread).is_ok());
         Foremost { thread, before }
     }
 }

@@ -19,7 +19,6 @@ use mete_sched::domains::process::own_thread;
 use rustix::time::ClockId;
 
 use crate::births::Births;
-use crate::foremost::FOREMOST;
 use crate::register::Register;
 
 /// After this many births the thread sleeps for this long: others run as well, however many threads begin.
@@ -72,7 +71,7 @@ impl Drop for Midwife {
 
 fn take_up(births: &Births, register: &Mutex<Register>, shared: &Shared) {
     // Without the precedence it is only later.
-    let _ = Class::ordinary(FOREMOST).give_to(own_thread());
+    let _ = Class::foremost().give_to(own_thread());
     while !shared.stops.load(Ordering::Acquire) {
         let Some(first) = births.hear() else {
             births.wait(LOOK);

@@ -17,6 +17,9 @@
  */
 #define LONG_WAIT_BOUND 2
 
+/* Whether something was to be decided at the last look. */
+__u32 was_pending;
+
 /* How many tasks were put in line in this second, beside the kernel's own. Not a variable of the loop: the verifier would follow each value. */
 __u32 put_in_line;
 /* The word of the task that was put in line last: the next second begins behind it, so that all have their turn. */
@@ -141,10 +144,12 @@ static int look(void *map, int *key, struct timed *timed)
 		wake_idle();
 	}
 	find_those_ahead();
-	if (is_late()) {
+	if (is_late())
 		shared.is_stalled = 1;
+	/* Something is to be decided since the last look at least, and a processor may have found nothing just before. */
+	if (shared.is_pending && was_pending)
 		wake_idle();
-	}
+	was_pending = shared.is_pending;
 	go_on_after(timed, DEADLINE_NS);
 	return 0;
 }

@@ -51,6 +51,11 @@ impl Class {
         Class { policy: libc::SCHED_OTHER as u32, priority: 0, nice, is_reset_on_fork: false }
     }
 
+    /// Ordinary, and before all other ordinary ones. What the thread starts is not.
+    pub const fn foremost() -> Class {
+        Class { is_reset_on_fork: true, ..Class::ordinary(-20) }
+    }
+
     /// Behind all that is not idle (`SCHED_IDLE`). The thread keeps its nice value, which counts again when
     /// it is ordinary again.
     pub const fn behind(self) -> Class {
