@@ -236,14 +236,16 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 	return woke(task);
 }
 
-/* Tells of a thread of this number, which a client has to do with. */
+/* Tells of a thread of this number, which a client has to do with. If there is no room, the dispatcher looks at all clients. */
 static __always_inline void tell_of_thread(enum what what, __u32 number, __u32 thread,
 					   struct task_struct *other)
 {
 	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
 
-	if (!row)
+	if (!row) {
+		__sync_fetch_and_add(&lost, 1);
 		return;
+	}
 	row->time_ns = bpf_ktime_get_ns();
 	row->what = what;
 	row->number = number;
@@ -265,20 +267,19 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* The thread of this number is no client any more. */
-static __always_inline void end_client(__u32 thread, __u32 at, __u64 now)
+/* The thread of this number is no client any more. The number that it had as one; or NO_CLIENT. */
+static __always_inline __u32 take_client(__u32 thread, __u64 now)
 {
-	struct client *client;
-	__u32 number;
+	__u32 number = NO_CLIENT;
+	struct client *client = client_of(thread, &number);
 
-	client = client_of(thread, &number);
 	if (!client)
-		return;
+		return NO_CLIENT;
 	if (client->account & 1)
 		end_stint(client, 0, now);
 	*(volatile enum activity *)&client->activity = AWAY;
 	bpf_map_delete_elem(&clients_of_threads, &thread);
-	tell(ENDED, number, thread, at, now, client->is_chosen);
+	return number;
 }
 
 /*
@@ -288,14 +289,19 @@ static __always_inline void end_client(__u32 thread, __u32 at, __u64 now)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int former)
 {
-	__u32 at = bpf_get_smp_processor_id();
+	__u32 at = bpf_get_smp_processor_id(), of_former, of_first, first = task->pid;
 	__u64 now = bpf_ktime_get_ns();
 
-	if (task->pid == former)
+	if (first == former)
 		return 0;
-	/* First: the thread may be in front, and leaves that. */
+	/* Before it is told, after which the thread may be a client again. */
+	of_former = take_client(former, now);
+	of_first = take_client(first, now);
+	/* Before the ends are: the thread may be in front, and leaves that as the client that it was. */
 	tell_of_thread(RENUMBERED, NO_CLIENT, former, task);
-	end_client(former, at, now);
-	end_client(task->pid, at, now);
+	if (of_former != NO_CLIENT)
+		tell(ENDED, of_former, former, at, now, 1);
+	if (of_first != NO_CLIENT)
+		tell(ENDED, of_first, first, at, now, 1);
 	return 0;
 }

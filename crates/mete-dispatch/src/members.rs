@@ -106,6 +106,16 @@ impl Members {
         Some(member)
     }
 
+    /// How many looks at all threads have begun.
+    pub fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    /// The threads of all members.
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        self.present.keys().copied()
+    }
+
     /// Whether the thread of this number is a member.
     pub fn has(&self, thread: u32) -> bool {
         self.present.contains_key(&thread)

@@ -19,6 +19,9 @@ use crate::members::{Candidate, Member, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
 use crate::message::{Message, now};
 
+/// After so many looks, a second or so, it is checked that the programs in the kernel know all members.
+const BETWEEN_CHECKS: u64 = 20;
+
 /// See the [module](self).
 pub(crate) struct Register {
     members: Members,
@@ -83,7 +86,7 @@ impl Register {
             return Err(error);
         }
         let (gone, new) = self.members.changes(there);
-        for (thread, member) in gone {
+        for (thread, member) in gone.into_iter().chain(self.forgotten()) {
             self.let_go(thread, member);
         }
         self.left_out = 0;
@@ -119,6 +122,20 @@ impl Register {
         }
     }
 
+    /// Now and then: members that the programs in the kernel know no longer, though their threads are there. What the programs told of them
+    /// was lost. They are taken up anew by the next look.
+    fn forgotten(&mut self) -> Vec<(u32, Member)> {
+        if !self.members.looks().is_multiple_of(BETWEEN_CHECKS) {
+            return Vec::new();
+        }
+        let known = &self.links.clients_of_threads;
+        let is_known = |thread: u32| {
+            known.lookup(&thread.to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
+        };
+        let forgotten: Vec<_> = self.members.threads().filter(|thread| !is_known(*thread)).collect();
+        forgotten.into_iter().filter_map(|thread| Some((thread, self.members.remove(thread)?))).collect()
+    }
+
     /// A thread that is a member no longer.
     fn let_go(&mut self, thread: u32, member: Member) {
         // The program in the kernel has forgotten a thread that has ended.
@@ -130,12 +147,14 @@ impl Register {
     /// Neither the thread by its former number is a member any more, nor the one whose number it has now. It has the class that its owner
     /// gave it, until it is a member again: what it was given here would be taken for that.
     fn forget_renumbered(&mut self, birth: Birth) {
-        for thread in [birth.parent, birth.thread] {
-            if let Some(member) = self.members.remove(thread) {
+        let members = [birth.parent, birth.thread].map(|thread| (thread, self.members.remove(thread)));
+        for (thread, member) in members {
+            if let Some(member) = member {
                 self.let_go(thread, member);
             }
         }
-        if let Some(classes) = &self.classes {
+        // Else what is noted under its former number may be another thread's.
+        if let (Some(classes), [(_, Some(_)), _]) = (&self.classes, members) {
             classes.follow(birth.parent, birth.thread);
         }
     }

@@ -86,6 +86,8 @@ fn dispatch(policy: &str, rest: &str, domains: &[&str]) -> Outcome {
         Ok(dispatcher) => Some(dispatcher),
         Err(error) => return say(&format!("refused: {error}")),
     }));
+    // It begins with the first look.
+    dispatcher.lock().expect("no panic").as_mut().map_or(Ok(()), Dispatcher::look)?;
     say("dispatching")?;
     let looked_at = Arc::clone(&dispatcher);
     thread::spawn(move || {

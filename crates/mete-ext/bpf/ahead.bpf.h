@@ -35,7 +35,7 @@ static __always_inline enum ahead send_ahead(__u32 client, const struct task *ta
 	if (task->ahead >> AHEAD_PROCESSOR_AT != cpu + 1 || !(may & bit_of(cpu)) || shared.is_pending ||
 	    shared.is_deciding)
 		return NOT_AHEAD;
-	/* It is kept by one that goes ahead, or by the policy's own decision. */
+	/* Kept, but not by one that goes ahead: the policy decides. */
 	if (is_kept && !processor->owes_decision)
 		return NOT_AHEAD;
 	if (!__sync_val_compare_and_swap(&processor->ahead[0], 0, ahead))

@@ -178,10 +178,18 @@ static __always_inline int resume(struct processor *processor)
 	return 1;
 }
 
+/* A processor can have it decided now. If that does not come, the policy is late from here on. */
+static __always_inline void offer(void)
+{
+	if (!shared.offered_ns)
+		shared.offered_ns = bpf_ktime_get_ns();
+}
+
 /* The deciding thread runs next, if it waits. */
 static __always_inline int have_decided(void)
 {
 	want_decision();
+	offer();
 	return move_to_local(POLICY_QUEUE);
 }
 
@@ -191,8 +199,7 @@ static __always_inline int let_policy_decide(struct processor *processor, const 
 {
 	if (!shared.is_pending)
 		return 0;
-	if (!shared.offered_ns)
-		shared.offered_ns = bpf_ktime_get_ns();
+	offer();
 	if (shared.is_stalled && !processor->is_turn_of_policy)
 		return 0;
 	if (!move_to_local(POLICY_QUEUE))

@@ -74,7 +74,7 @@ struct processor {
 
 /* What both sides read and write. Masks have a bit for each processor. */
 struct shared {
-	__u64 offered_ns; /* when a processor first had nothing to do but to have it decided; or 0 */
+	__u64 offered_ns; /* when a processor could first have it decided; or 0 */
 	__u32 is_pending; /* something is to be decided; the policy clears it before it reads rows */
 	__u32 is_stalled; /* the same: the deadline has passed */
 	__u64 idle; /* the processors that have found nothing to run */

@@ -171,6 +171,23 @@ void OPERATION(stopping, struct task_struct *p, bool runnable)
 	task->is_current = 0;
 }
 
+/* A task comes into a domain, or (with DVTRR_NONE) leaves the policy. */
+static __always_inline void move_task(__u32 number, __u32 domain, __u32 weight)
+{
+	struct task *task = task_of(number);
+	__u32 before;
+
+	if (!task)
+		return;
+	before = task->in_domain;
+	task->in_domain = domain == DVTRR_NONE ? 0 : domain + 1;
+	if (task->in_domain)
+		enter_domain(domain);
+	queues_move(number, domain, weight);
+	if (before)
+		leave_domain(before - 1);
+}
+
 /* Also a task that waits can cease to be runnable: it is killed, moved or changed. */
 void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 {
@@ -180,6 +197,8 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 	/* A task that blocks has stopped before: only a wake-up changes it now. */
 	if (client && client->state != DVTRR_BLOCKED)
 		queues_withdraw(number);
+	if (has_ended(p, deq_flags))
+		move_task(number, DVTRR_NONE, 0);
 }
 
 void OPERATION(set_weight, struct task_struct *p, u32 weight)
@@ -215,23 +234,6 @@ void SLEEPABLE(cpu_online, s32 cpu)
 
 void SLEEPABLE(cpu_offline, s32 cpu)
 {
-}
-
-/* A task comes into a domain, or (with DVTRR_NONE) leaves the policy. */
-static __always_inline void move_task(__u32 number, __u32 domain, __u32 weight)
-{
-	struct task *task = task_of(number);
-	__u32 before;
-
-	if (!task)
-		return;
-	before = task->in_domain;
-	task->in_domain = domain == DVTRR_NONE ? 0 : domain + 1;
-	if (task->in_domain)
-		enter_domain(domain);
-	queues_move(number, domain, weight);
-	if (before)
-		leave_domain(before - 1);
 }
 
 /* From here on the policy schedules the task. Its cgroup can be asked for now, and not before. */
@@ -329,7 +331,7 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 		return;
 	shares[masked(domain, DOMAINS)].cgroup = 0;
 	shares[masked(domain, DOMAINS)].set = 0;
-	let_domain_go(domain);
+	let_domain_go(cgrp, domain);
 }
 
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */

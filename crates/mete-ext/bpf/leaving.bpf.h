@@ -56,8 +56,10 @@ static __always_inline void free_domain(__u32 domain)
 	bpf_map_push_elem(&free_domains, &domain, 0);
 }
 
-static __always_inline void let_domain_go(__u32 domain)
+/* A task that another class has, and that comes back, is in the topmost one from here on. */
+static __always_inline void let_domain_go(struct cgroup *cgrp, __u32 domain)
 {
+	bpf_cgrp_storage_delete(&domains_of_cgroups, cgrp);
 	__sync_fetch_and_add(&gone, 1);
 	leaving[masked(domain, DOMAINS)].is_gone = 1;
 	free_domain(domain);

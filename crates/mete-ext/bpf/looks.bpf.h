@@ -146,7 +146,7 @@ static int look(void *map, int *key, struct timed *timed)
 	find_those_ahead();
 	if (is_late())
 		shared.is_stalled = 1;
-	/* Something is to be decided since the last look at least, and a processor may have found nothing just before. */
+	/* Something is to be decided, as at the last look, and a processor may have found nothing just before. */
 	if (shared.is_pending && was_pending)
 		wake_idle();
 	was_pending = shared.is_pending;

@@ -128,7 +128,7 @@ void OPERATION(cgroup_exit, struct cgroup *cgrp)
 	if (domain == ROOT)
 		return;
 	domains[masked(domain, DOMAINS)].cgroup = 0;
-	let_domain_go(domain);
+	let_domain_go(cgrp, domain);
 }
 
 /* The kernel takes a task out of its queue before, and puts it back afterwards. */

@@ -227,6 +227,8 @@ void OPERATION(quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	task->activity = AWAY;
 	tell_of(p, ROW_BLOCKED, client, task);
+	if (has_ended(p, deq_flags))
+		leave(p);
 }
 
 /*

@@ -92,6 +92,7 @@ struct cpumask {
 };
 
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	const struct cpumask *cpus_ptr;
 	int nr_cpus_allowed;
@@ -274,6 +275,14 @@ static __always_inline bool is_taken_in_real_time(s32 cpu)
 
 /* Of struct sched_ext_ops.quiescent: the task sleeps, or ends. Without it, it is about to be changed, and comes back. */
 #define DEQUEUED_TO_SLEEP 1u
+/* The state of a task that has had the processor for the last time. */
+#define TASK_DEAD 0x80
+
+/* In quiescent: whether the task has ended. Linux before 7 may say so by exit_task only when its parent has asked how it ended. */
+static __always_inline bool has_ended(const struct task_struct *p, u64 deq_flags)
+{
+	return deq_flags & DEQUEUED_TO_SLEEP && p->__state & TASK_DEAD;
+}
 
 #define OPERATION(name, args...) \
 	SEC("struct_ops/" #name) \

@@ -22,13 +22,15 @@ pub(crate) fn check(most: usize) -> Result<u32, ExtError> {
 }
 
 /// Whether the kernel's own scheduler rules: what it goes by, such as weights of control groups and classes, decides nothing where a scheduler
-/// of sched_ext does.
+/// of sched_ext has all ordinary tasks.
 ///
 /// # Errors
 ///
 /// [`ExtError::Taken`]
 pub fn check_kernel_rules() -> Result<(), ExtError> {
+    let rules_all = fs::read_to_string(Path::new(SCHED_EXT).join("switch_all"));
     match check_sched_ext() {
+        Err(ExtError::Taken { .. }) if rules_all.is_ok_and(|all| all.trim() == "0") => Ok(()),
         Err(ExtError::Absent) => Ok(()),
         free_or_taken => free_or_taken,
     }

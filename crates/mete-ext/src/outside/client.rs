@@ -77,8 +77,8 @@ pub(crate) fn share_in(weight: u32, of_domains: impl Iterator<Item = u32>) -> Sh
     let ordinary = f64::from(Weight::ORDINARY.get());
     let share =
         of_domains.fold(f64::from(weight), |share, of_domain| share * f64::from(of_domain) / ordinary);
-    // Beyond the greatest number, it is the greatest one.
-    Share::new(share as u32).unwrap_or(Share::ONE)
+    // Rounded down; beyond the greatest share, it is the greatest one, and below the smallest one the smallest.
+    Share::new((share as u32).clamp(Share::ONE.get(), Share::MAX.get())).unwrap_or(Share::ONE)
 }
 
 /// All clients, by number.
@@ -101,8 +101,20 @@ impl Clients {
         }
     }
 
-    /// Those in a domain, with their numbers.
     pub fn take(&mut self, number: ClientId) -> Option<Client> {
         self.0.get_mut(number.index())?.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_1_shares_of_all_groups_around_a_task_are_multiplied_and_stay_in_their_bounds() {
+        let share = |weight, domains: &[u32]| share_in(weight, domains.iter().copied()).get();
+        assert_eq!([share(100, &[]), share(100, &[300, 50]), share(88, &[1000])], [100, 150, 880]);
+        assert_eq!(share(200, &[10_000, 10_000]), Share::MAX.get());
+        assert_eq!(share(3, &[1, 1, 1]), 1);
     }
 }

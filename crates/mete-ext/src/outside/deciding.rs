@@ -96,7 +96,8 @@ impl Deciding {
     }
 
     /// The policy has failed, and none takes its place: from here on the kernel's side decides by itself.
-    pub fn give_up(&self, failure: Failure) {
+    pub fn give_up(&self, memory: &Memory, failure: Failure) {
+        memory.set_deciding(0);
         self.shared.swap.note(failure);
         self.shared.has_ended.store(true, Ordering::Release);
         self.shared.stops.store(true, Ordering::Release);

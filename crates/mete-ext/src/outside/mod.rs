@@ -299,14 +299,14 @@ impl PolicyScheduler {
         let ruling = policies.in_force(deciding.shared.swap.state().0);
         let failure = Failure { policy: ruling.name(), message };
         let Some(before) = policies.before.filter(|before| before.name() != ruling.name()) else {
-            deciding.give_up(failure);
+            deciding.give_up(&self.memory, failure);
             return Ok(true);
         };
         let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.shared.done());
         let next = match next {
             Ok(next) => next,
             Err(error) => {
-                deciding.give_up(failure);
+                deciding.give_up(&self.memory, failure);
                 return Err(error);
             }
         };
