@@ -19,7 +19,7 @@ use crate::members::{Candidate, Member, Members};
 use crate::memory::{Birth, MOST_CLIENTS, Memory};
 use crate::message::{Message, now};
 
-/// After so many looks, a second or so, it is checked that the programs in the kernel know all members.
+/// A check that the programs in the kernel know all members comes after this number of looks: about a second.
 const BETWEEN_CHECKS: u64 = 20;
 
 /// See the [module](self).

@@ -175,6 +175,16 @@ fn log_16_the_next_start_puts_classes_back_if_the_processes_that_would_have_were
     assert!(classes.iter().all(|class| *class == Class::default()), "{said:?}");
 }
 
+/// The first domain has three quarters of what the first two have, and all is put back.
+fn assert_three_quarters(mut dispatching: Dispatching) {
+    dispatching.used_after(Duration::from_millis(200));
+    let used = dispatching.used_after(Duration::from_secs(2));
+    let part = used[0] / (used[0] + used[1]);
+    println!("{used:?} {part}");
+    assert!((part - 0.75).abs() < 0.03, "{used:?}");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
 #[test]
 fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is_not() {
     if !can_dispatch() {
@@ -184,13 +194,8 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_share_it_also_beside_one_that_is
     let bound = ["1", "3"].map(|threads| Part::on_one_processor(&["hogs", threads]));
     let sleeper = Part::anywhere(&["sleeper"]);
     let all: Vec<_> = bound.iter().zip([3, 1]).chain([(&sleeper, 1)]).collect();
-    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
-    dispatching.used_after(Duration::from_millis(200));
-    let used = dispatching.used_after(Duration::from_secs(2));
-    let part = used[0] / (used[0] + used[1]);
-    println!("{used:?} {part}");
-    assert!((part - 0.75).abs() < 0.03, "{used:?}");
-    assert!(dispatching.end().contains("failed: 0"));
+    let dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
+    assert_three_quarters(dispatching);
 }
 
 #[test]
@@ -209,12 +214,7 @@ fn vtrr_7_clients_that_are_bound_to_a_processor_later_share_it() {
     let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&all));
     dispatching.used_after(Duration::from_millis(500));
     parts.iter().for_each(Part::bind_to_one_processor);
-    dispatching.used_after(Duration::from_millis(200));
-    let used = dispatching.used_after(Duration::from_secs(2));
-    let part = used[0] / (used[0] + used[1]);
-    println!("{used:?} {part}");
-    assert!((part - 0.75).abs() < 0.03, "{used:?}");
-    assert!(dispatching.end().contains("failed: 0"));
+    assert_three_quarters(dispatching);
 }
 
 #[test]

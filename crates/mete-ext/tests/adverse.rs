@@ -161,11 +161,15 @@ fn new_1_what_is_decided_for_a_processor_in_real_time_runs_on_another_one() {
     assert_eq!(scheduler.status().ended, None);
 }
 
-/// Whether the kernel lets tasks of sched_ext run beside one in real time, for a twentieth of its processor. By the name of what does so
-/// among all names of the kernel's types.
-fn are_served_beside_real_time() -> bool {
+/// Whether the kernel lets tasks of sched_ext run beside one in real time, for a twentieth of its processor; if not, the reason is printed.
+/// By the name of what does so among all names of the kernel's types.
+fn are_served_beside_real_time(test: &str) -> bool {
     let names = fs::read("/sys/kernel/btf/vmlinux").unwrap();
-    names.windows(12).any(|name| name == b"\0ext_server\0")
+    let are_served = names.windows(12).any(|name| name == b"\0ext_server\0");
+    if !are_served {
+        println!("SKIPPED: {test}: Linux before 7 keeps no part of the processor for sched_ext");
+    }
+    are_served
 }
 
 /// A task that is bound to the processor that another one has in real time.
@@ -184,8 +188,7 @@ fn assert_served_beside_real_time(case: &str) {
 #[test]
 fn vtrr_7_tasks_have_the_kernels_part_of_a_processor_in_real_time() {
     let name = "vtrr_7_tasks_have_the_kernels_part_of_a_processor_in_real_time";
-    if !are_served_beside_real_time() {
-        println!("SKIPPED: {name}: Linux before 7 keeps no part of the processor for sched_ext");
+    if !are_served_beside_real_time(name) {
         return;
     }
     let Some((scheduler, _alone)) = start(name) else { return };
@@ -198,8 +201,7 @@ fn vtrr_7_tasks_have_the_kernels_part_of_a_processor_in_real_time() {
 #[test]
 fn new_1_tasks_have_the_kernels_part_of_a_processor_in_real_time_by_every_policy() {
     let name = "new_1_tasks_have_the_kernels_part_of_a_processor_in_real_time_by_every_policy";
-    if !are_served_beside_real_time() {
-        println!("SKIPPED: {name}: Linux before 7 keeps no part of the processor for sched_ext");
+    if !are_served_beside_real_time(name) {
         return;
     }
     let Some((scheduler, _alone)) = start_with(name, policy("vtrr")) else { return };

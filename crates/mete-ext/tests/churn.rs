@@ -37,7 +37,7 @@ impl Churn {
             5 => self.move_hog(),
             6 => self.tell_hog("kill -STOP $1; kill -CONT $1"),
             7 => self.tell_hog("taskset -pc 0 $1; taskset -pc 0-1 $1"),
-            // What it forks meanwhile is not in real time: nobody would change that back.
+            // What it forks meanwhile is not in real time: no step would change that back.
             8 => self.tell_hog("renice -n 5 -p $1; chrt -b -p 0 $1; chrt -R -f -p 1 $1; chrt -o -p 0 $1"),
             9 => self.freeze(),
             _ => self.replace_hog(),
