@@ -487,6 +487,42 @@ fn new_1_shares_of_bound_tasks_hold_beside_one_that_wakes_elsewhere() {
     }
 }
 
+/// Twelve that compute on the second processor alone, each in turn, and one that wakes again and again and may run on the first one
+/// alone: it takes no turn from the others.
+#[test]
+fn new_1_who_alone_may_run_on_a_processor_takes_no_turns_from_others() {
+    for name in ["group-vtrr", "vtrr", "drr", "rr", "wrr"] {
+        let policy = CATALOG.iter().find(|policy| policy.name == name).unwrap();
+        let mut machine = Machine::new(policy, 13, 2, 2);
+        let sleeper = 12;
+        for task in 0..13 {
+            machine.join(task);
+            let view = &mut machine.tasks[task].view;
+            (view.allowed, view.domain) = (if task == sleeper { 0b01 } else { 0b10 }, DomainIndex::ROOT);
+            machine.tell(row_kind::ROW_CHANGED, task);
+            machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        }
+        let (mut last, mut longest) = ([0; 12], 0);
+        for nth in 0..3000 {
+            if machine.running[0] == Some(sleeper) {
+                machine.stop(sleeper, row_kind::ROW_BLOCKED);
+                machine.set(sleeper, Activity::Away, row_kind::ROW_BLOCKED);
+            } else if machine.tasks[sleeper].view.activity == Activity::Away {
+                machine.set(sleeper, Activity::Waiting, row_kind::ROW_WOKE);
+            }
+            machine.round();
+            (0..2).for_each(|processor| machine.dispatch(processor));
+            if let Some(hog) = machine.running[1] {
+                longest = longest.max(nth - last[hog]);
+                last[hog] = nth;
+            }
+            machine.stop_waiting(1, row_kind::ROW_EXPIRED);
+        }
+        assert!(machine.tasks[sleeper].runs > 1000, "{name}: {:?}", machine.tasks[sleeper]);
+        assert_eq!(longest, 12, "{name}: one of twelve waits for so many turns");
+    }
+}
+
 #[test]
 fn new_1_no_task_is_forgotten_when_another_policy_takes_over() {
     for seed in 1..=60 {
