@@ -164,6 +164,7 @@ impl Dealer {
     fn deal_again(&mut self, nth: usize, group: Identity) {
         let domain = &self.domains[nth];
         let Some(path) = control_group(domain) else { return };
+        let was_there = self.groups.was_there(nth);
         let dealt = self.means.set_share(nth, domain);
         if dealt.is_ok() {
             self.groups.has_share(nth, group);
@@ -171,17 +172,12 @@ impl Dealer {
         }
         if self.groups.is_to_be_told(nth) {
             let (path, name) = (path.display(), &domain.spec.name);
+            let made = if was_there { "was made anew" } else { "is there now" };
             self.fallback.tell(match dealt {
-                Ok(()) => format!("{path} was made anew: {name} has its share there"),
-                Err(error) => format!("{path} was made anew, and {name} has no share there yet: {error}"),
+                Ok(()) => format!("{path} {made}: {name} has its share there"),
+                Err(error) => format!("{path} {made}, and {name} has no share there yet: {error}"),
             });
         }
-    }
-
-    /// The domains whose control groups are there: a service may be down at the moment.
-    fn present(&self) -> Vec<SharedDomain> {
-        let is_there = |domain: &&SharedDomain| control_group(domain).and_then(identity).is_some();
-        self.domains.iter().filter(is_there).cloned().collect()
     }
 
     /// The kernel's own scheduler rules, by weights if there are any, until another try.
@@ -190,7 +186,7 @@ impl Dealer {
         // First the other one goes.
         self.means = Means::Kernel;
         self.groups = GroupIdentities::of(&self.domains);
-        let present = self.present();
+        let present = present(&self.domains);
         if !present.is_empty() {
             match Means::weights(&present) {
                 Ok(weights) => self.means = weights,
@@ -204,7 +200,7 @@ impl Dealer {
     }
 
     fn try_again(&mut self) {
-        let (groups, present) = (GroupIdentities::of(&self.domains), self.present());
+        let (groups, present) = (GroupIdentities::of(&self.domains), present(&self.domains));
         let started = match self.policy.entry() {
             Ok(policy) if self.fallback.is_outside() => Means::outside(policy, &present),
             Ok(_) => Means::ext(&present),
@@ -246,7 +242,10 @@ impl Dealer {
         let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into(), known: self.listed() })?;
         let weight = SharedDomain::weight_of(share.as_ref()).map_err(DealError::NoShare)?;
         let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
-        self.means.set_share(nth, &changed)?;
+        // A control group that is not there at the moment gets it when it is.
+        if !is_missing(&changed) || matches!(self.means, Means::Dispatcher(_)) {
+            self.means.set_share(nth, &changed)?;
+        }
         self.domains[nth] = changed;
         self.count_from_here();
         Ok(())
@@ -417,7 +416,16 @@ impl Dealer {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let unnamed = self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()));
-        let accounts = self.domains.iter().zip(&self.accounts).filter(|(_, account)| !account.is_known());
+        let missing = self.domains.iter().filter(|domain| is_missing(domain));
+        let missing = missing.filter(|_| !matches!(self.means, Means::Dispatcher(_))).map(|domain| {
+            let path = control_group(domain).unwrap_or("".as_ref()).display();
+            format!(
+                "there is no control group {path} yet: {} has its share from when there is",
+                domain.spec.name
+            )
+        });
+        let accounts = self.domains.iter().zip(&self.accounts);
+        let accounts = accounts.filter(|(domain, account)| !account.is_known() && !is_missing(domain));
         let unknown = accounts.filter_map(|(domain, _)| control_group(domain)).map(|group| {
             format!(
                 "what {} is given is not known: cpuacct, which accounts for it, is mounted apart and has no such group; \
@@ -425,7 +433,12 @@ impl Dealer {
                 group.display()
             )
         });
-        unnamed.into_iter().chain(unknown).chain(self.means.empty_domains().iter().cloned()).collect()
+        unnamed
+            .into_iter()
+            .chain(missing)
+            .chain(unknown)
+            .chain(self.means.empty_domains().iter().cloned())
+            .collect()
     }
 
     /// Puts back what was changed; `None` if it needs no putting back.
@@ -444,6 +457,16 @@ impl fmt::Display for Dealer {
     }
 }
 
+/// Whether a domain is a control group that is not there: a service may be down at the moment.
+fn is_missing(domain: &SharedDomain) -> bool {
+    control_group(domain).is_some_and(|group| identity(group).is_none())
+}
+
+/// The domains whose control groups are there.
+fn present(domains: &[SharedDomain]) -> Vec<SharedDomain> {
+    domains.iter().filter(|domain| !is_missing(domain)).cloned().collect()
+}
+
 /// What deals, by these means, and why it is not sched_ext, where that was to be preferred.
 fn means_of(
     by: By,
@@ -457,8 +480,8 @@ fn means_of(
     Ok(match (by, policy) {
         (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
         (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, domains)?, None),
-        (By::Cgroup, _) => (Means::weights(domains)?, None),
-        (By::SchedExt | By::Auto, _) => match Means::sched_ext(policy, domains) {
+        (By::Cgroup, _) => (Means::weights(&present(domains))?, None),
+        (By::SchedExt | By::Auto, _) => match Means::sched_ext(policy, &present(domains)) {
             Err(DealError::Ext(missing)) if by == By::Auto && missing.lies_in_the_machine() => {
                 (means_instead(policy, domains, &missing)?, Some(missing))
             }
@@ -475,7 +498,7 @@ fn means_instead(
 ) -> Result<Means, DealError> {
     match policy {
         _ if domains.is_empty() => Err(DealError::NothingNamed(missing.to_string())),
-        SharePolicy::GroupVtrr => Means::weights(domains),
+        SharePolicy::GroupVtrr => Means::weights(&present(domains)),
         SharePolicy::Outside(_) => Means::dispatcher(policy.entry()?, domains),
     }
 }

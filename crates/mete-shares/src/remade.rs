@@ -55,6 +55,11 @@ impl GroupIdentities {
         self.domains[nth].has_share = Some(group);
     }
 
+    /// Whether the group that a domain is has been there, since they were all looked at first.
+    pub fn was_there(&self, nth: usize) -> bool {
+        self.domains[nth].has_share.is_some()
+    }
+
     /// Whether the user is to be told of a domain: a service that fails again and again has a new group each time.
     pub fn is_to_be_told(&mut self, nth: usize) -> bool {
         let told = &mut self.domains[nth].told;

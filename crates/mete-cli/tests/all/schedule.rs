@@ -283,6 +283,26 @@ fn vtrr_7_shares_from_a_file_are_shown_and_set_while_they_are_dealt() {
     assert!(!dealing.file("").exists());
 }
 
+/// The file is read when the machine starts, and its services may start later.
+#[test]
+fn vtrr_7_a_group_in_a_file_that_is_not_there_yet_has_its_share_when_it_is() {
+    let (Some(web), Some(batch)) = (Group::with_weight("soon"), Group::with_weight("later")) else { return };
+    std::fs::remove_dir(&batch.0).unwrap();
+    let Some(mut dealing) = Dealing::start([&web, &batch]) else { return };
+    assert_eq!(web.weight(), 300);
+    dealing.asks(&["set", "shares/batch=2"]).assert().success();
+    std::fs::create_dir(&batch.0).unwrap();
+    wait_until("it has its share", || batch.weight() == 200);
+    dealing.process.signal(Signal::INT);
+    dealing.process.wait();
+    assert_eq!([web.weight(), batch.weight()], [100, 100]);
+    // On the command line it is mistyped, as a rule.
+    std::fs::remove_dir(&batch.0).unwrap();
+    let domain = format!("batch=cgroup:{}", batch.0.display());
+    let refused = mete(&["schedule", "--policy", "vtrr", "--by", "cgroup", "--domain", &domain]).assert();
+    says(&refused.code(2), "there is no control group");
+}
+
 #[test]
 fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_moved() {
     let Some(stage) = DemoProcesses::open() else { return };

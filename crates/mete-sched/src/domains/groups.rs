@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use mete_kernel::Glob;
 use mete_log::DomainId;
@@ -90,6 +90,23 @@ pub(super) fn parse(value: &OsStr) -> Result<MeantGroups, DomainError> {
     // A hierarchy with such groups takes precedence over one that may have some later.
     let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
     if groups.is_empty() { Err(none()) } else { Ok(MeantGroups::Matching(groups.swap_remove(found))) }
+}
+
+/// Where a group is to be expected that is not there yet; `None` if that is no path of a group.
+pub(super) fn expected(path: &Path) -> Option<PathBuf> {
+    let mountinfo = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let is_one = Glob::of_paths(path.as_os_str().as_bytes()).literal().is_some();
+    if !path.is_absolute() || !is_plain || !is_one {
+        return None;
+    }
+    let mounts = cgroup_mounts(&mountinfo);
+    if mounts.iter().any(|mount| path.starts_with(mount)) {
+        return Some(path.to_owned());
+    }
+    // Where both versions are mounted, the one that deals out processor time has the groups that may have shares.
+    let first = mount_of_controller(&mountinfo, b"cpu").or_else(|| mounts.into_iter().next())?;
+    Some(first.join(path.strip_prefix("/").ok()?))
 }
 
 /// A hint that names groups with nearly this name, or with its last part elsewhere.

@@ -84,6 +84,18 @@ impl Selector {
         }
     }
 
+    /// Reads a selector that is written down for later: a control group need not be there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Selector::parse).
+    pub fn parse_ahead(text: &OsStr) -> Result<Selector, DomainError> {
+        Selector::parse(text).or_else(|error| match &error {
+            DomainError::NoCgroup { path, .. } => groups::expected(path).map(Selector::Cgroup).ok_or(error),
+            _ => Err(error),
+        })
+    }
+
     /// Whether the selector selects a process itself, apart from its ancestors. Selectors of control groups
     /// never do: the groups list their members themselves.
     pub fn selects(&self, process: &Process) -> bool {
@@ -295,12 +307,31 @@ impl DomainSpec {
         name: &OsStr,
         selectors: impl IntoIterator<Item = &'a OsStr>,
     ) -> Result<DomainSpec, DomainError> {
+        DomainSpec::of(name, selectors.into_iter().map(Selector::parse))
+    }
+
+    /// A domain that is written down for later: its control groups need not be there yet.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError`] says what was expected.
+    pub fn ahead<'a>(
+        name: &OsStr,
+        selectors: impl IntoIterator<Item = &'a OsStr>,
+    ) -> Result<DomainSpec, DomainError> {
+        DomainSpec::of(name, selectors.into_iter().map(Selector::parse_ahead))
+    }
+
+    fn of(
+        name: &OsStr,
+        selectors: impl Iterator<Item = Result<Selector, DomainError>>,
+    ) -> Result<DomainSpec, DomainError> {
         // Names of domains are paths of their parameters, too.
         let leads_away = |name: &str| name.split('/').any(|part| matches!(part, "." | ".."));
         let plain =
             name.to_str().filter(|name| !name.is_empty() && name.chars().all(is_plain) && !leads_away(name));
         let plain = plain.ok_or_else(|| DomainError::Name(shown(name)))?;
-        let selectors = selectors.into_iter().map(Selector::parse).collect::<Result<Vec<_>, _>>()?;
+        let selectors = selectors.collect::<Result<Vec<_>, _>>()?;
         if selectors.is_empty() {
             return Err(DomainError::Selector(String::new()));
         }

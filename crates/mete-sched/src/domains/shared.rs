@@ -44,7 +44,7 @@ impl SharedDomain {
         self.weight.unwrap_or(Weight::ORDINARY)
     }
 
-    /// A domain with what these select, and with a share if one is said.
+    /// A domain with what these select, and with a share if one is said. Control groups need not be there yet.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl SharedDomain {
         selectors: impl IntoIterator<Item = &'a str>,
         share: Option<f64>,
     ) -> Result<SharedDomain, ShareError> {
-        let spec = DomainSpec::new(name.as_ref(), selectors.into_iter().map(OsStr::new))?;
+        let spec = DomainSpec::ahead(name.as_ref(), selectors.into_iter().map(OsStr::new))?;
         let weight =
             share.map(|share| Weight::of_share(share).ok_or_else(|| ShareError::Number(share.to_string())));
         Ok(SharedDomain { spec, weight: weight.transpose()? })
