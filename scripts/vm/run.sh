@@ -9,7 +9,7 @@
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it, not the test kernel; --newest: with the newest
 # one that Debian has packaged (scripts/vm/modules-kernel.sh unpacks both). --counted: time inside goes by instructions, four nanoseconds each, so that load on the
-# host changes nothing that the guest sees. --turns: and no processor stands still for long while others run, if those pause
+# host changes nothing that the guest sees; programs find METE_VM_COUNTED=1 then. --turns: and no processor stands still for long while others run, if those pause
 # at times (see take_turns). --processors: METE_VM_PROCESSORS, or two, if it is not given. METE_VM_MEMORY is
 # its memory (default 2G; ten thousand processes need more). --share makes
 # DIR writable from inside. Exit status 124: the limit (default 300 s) was reached; 125: the machine did not get as far
@@ -62,6 +62,7 @@ check() {
 write_orders() {
 	printf 'cd %q || exit 125\n' "$PWD"
 	printf 'export CLANG=%q METE_CLANG_INSIDE=%q\n' "$root/scripts/vm/clang.sh" "${CLANG:-clang-19}"
+	[ ${#counted[@]} -eq 0 ] || printf 'export METE_VM_COUNTED=1\n'
 	[ -z "$shared" ] || printf 'mount_shared %q\n' "$shared"
 	printf 'run %s\n' "$(printf '%q ' "$@")"
 }

@@ -4,8 +4,7 @@
 #
 #   scripts/vm/test.sh [--modules | --newest] [--counted] [CRATE [PROGRAM…]]     default: mete-kernel, all programs of its tests
 #
-# --modules: the tests of kernel modules, under the distribution's own kernel. --newest: under the newest kernel that Debian has packaged. --counted: time goes by instructions;
-# programs find METE_VM_COUNTED=1 then.
+# --modules: the tests of kernel modules, under the distribution's own kernel. --newest: under the newest kernel that Debian has packaged. --counted: time goes by instructions.
 # METE_VM_PROCESSORS is the number of its processors (default 2). METE_VM_LIMIT bounds the run inside, in seconds
 # (default 3600: other load on the machine makes it many times slower). METE_VM_TESTS names the tests, by parts of their names, if not
 # all of them are to run. METE_CHURN_SECONDS, METE_CHURN_SEED and
@@ -45,12 +44,11 @@ run_crate() {
 	[ $# = 1 ] || [ ${#programs[@]} = $(($# - 1)) ] || give_up "$1 has not all of these programs: ${*:2}"
 	cd "$root/crates/$1" || exit
 	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-3600}" \
-		env METE_VM_TESTS="$tests" METE_VM_COUNTED="$counted" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" METE_CHURN_KILLS="${METE_CHURN_KILLS:-}" bash -c "$run_all" tests "${programs[@]}"
+		env METE_VM_TESTS="$tests" METE_CHURN_SECONDS="${METE_CHURN_SECONDS:-}" METE_CHURN_SEED="${METE_CHURN_SEED:-}" METE_CHURN_KILLS="${METE_CHURN_KILLS:-}" bash -c "$run_all" tests "${programs[@]}"
 }
 
 kernel=()
 tests=${METE_VM_TESTS:-}
-counted=
 if [ "${1:-}" = --modules ]; then
 	kernel=(--modules)
 	tests=of_modules
@@ -61,7 +59,6 @@ elif [ "${1:-}" = --newest ]; then
 fi
 if [ "${1:-}" = --counted ]; then
 	kernel+=(--counted)
-	counted=1
 	shift
 fi
 [ $# -gt 0 ] || set -- mete-kernel

@@ -15,6 +15,8 @@ use mete_log::DomainId;
 use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Restored, watcher};
+use mete_sched::domains::ours::FIRST_PROCESS;
+use mete_sched::domains::shared::{share_of, smallest_shares};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 
 use crate::bell::Bell;
@@ -24,7 +26,7 @@ use crate::counts::Counts;
 use crate::error::DispatchError;
 use crate::foremost::Foremost;
 use crate::manager::Manager;
-use crate::members::{FIRST_PROCESS, candidates};
+use crate::members::candidates;
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::now;
 use crate::midwife::Midwife;
@@ -115,7 +117,7 @@ impl Dispatcher {
         check_capabilities()?;
         let foremost = Foremost::begin();
         let processors = check_processors()?;
-        let shares: Vec<_> = domains.iter().map(|domain| share(domain.weight_or_ordinary())).collect();
+        let shares: Vec<_> = domains.iter().map(|domain| share_of(domain.weight_or_ordinary())).collect();
         let (domains, empty_domains) = scan_domains(domains)?;
         let skeleton = load_skeleton::<DispatchSkelBuilder>(|_| Ok(()))?;
         let memory = Memory::of(&skeleton).map_err(|error| system("map the clients' accounts", error))?;
@@ -235,7 +237,7 @@ impl Dispatcher {
     ///
     /// If there are fewer domains.
     pub fn set_weight(&mut self, nth: usize, weight: Weight) {
-        let share = share(weight);
+        let share = share_of(weight);
         self.shares[nth] = share;
         let domain = DomainId::new((FIRST.index() + nth) as u16);
         let (of_threads, rest_ppm) = (smallest_shares(&self.shares), rest_ppm(&self.shares, self.rest));
@@ -367,21 +369,6 @@ fn make_policy(
     policy
 }
 
-/// The policy's share of that weight. Every weight is one: the greatest is far below [`Share::MAX`].
-fn share(weight: Weight) -> Share {
-    Share::new(weight.get()).unwrap_or(Share::MAX)
-}
-
-/// The same shares to each other, as small as can be: some policies give as many quanta in a row.
-fn smallest_shares(shares: &[Share]) -> Vec<Share> {
-    let divisor = shares.iter().fold(0, |divisor, share| common_divisor(share.get(), divisor)).max(1);
-    shares.iter().map(|share| Share::new(share.get() / divisor).unwrap_or(*share)).collect()
-}
-
-fn common_divisor(one: u32, other: u32) -> u32 {
-    if other == 0 { one } else { common_divisor(other, one % other) }
-}
-
 /// The rest's part of all shares, in millionths.
 fn rest_ppm(shares: &[Share], rest: Weight) -> u64 {
     let (rest, domains) = (u64::from(rest.get()), shares.iter().map(|share| u64::from(share.get())));
@@ -425,17 +412,4 @@ fn check_processors() -> Result<usize, DispatchError> {
 
 fn system(what: &'static str, source: io::Error) -> DispatchError {
     DispatchError::System { what, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_reduced_and_keep_their_proportions() {
-        let all = |shares: &[u32]| shares.iter().filter_map(|share| Share::new(*share)).collect::<Vec<_>>();
-        assert_eq!(smallest_shares(&all(&[300, 100, 150])), all(&[6, 2, 3]));
-        assert_eq!(smallest_shares(&all(&[7, 100])), all(&[7, 100]));
-        assert_eq!(smallest_shares(&[]), []);
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 use mete_log::DomainId;
 use mete_policy::ClientId;
 use mete_sched::actuator::Mask;
+use mete_sched::domains::ours::{FIRST_PROCESS, is_ours};
 use mete_sched::domains::process::{self, Process};
 use mete_sched::domains::{Domains, FIRST};
 
@@ -154,12 +154,6 @@ fn allowed(mask: &Mask) -> u64 {
     if bits == 0 { u64::MAX } else { bits }
 }
 
-/// The process that all others depend on. It is dispatched by no mistake in a selector.
-pub(crate) const FIRST_PROCESS: u32 = 1;
-
-/// How processes are called that put back what was changed, or unmount what was mounted, when this one ends.
-const KEEPERS: [&[u8]; 2] = [b"mete-restore", b"mete-keeper"];
-
 /// All threads that belong to domains and may be dispatched.
 pub(crate) fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
@@ -178,16 +172,7 @@ pub(crate) fn candidates(domains: &Domains) -> BTreeMap<u32, Candidate> {
 /// Whether a process may be dispatched: it is none of the kernel's, not the first one, and neither this
 /// program nor one that clears up behind it.
 fn is_dispatched(process: &Process) -> bool {
-    let is_ours = process.pid == std::process::id() || is_keeper(process);
-    !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours && !has_bound(process.pid)
-}
-
-/// Whether a process clears up behind this one or another one like it. Any program may call itself so; these
-/// run this one.
-fn is_keeper(process: &Process) -> bool {
-    let program = |pid: &str| fs::metadata(format!("/proc/{pid}/exe")).map(|file| (file.dev(), file.ino()));
-    let is_called_so = KEEPERS.iter().any(|keeper| process.comm.as_encoded_bytes().starts_with(keeper));
-    is_called_so && program(&process.pid.to_string()).ok() == program("self").ok()
+    !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours(process) && !has_bound(process.pid)
 }
 
 /// Whether the kernel ends a process after some time in real time (`RLIMIT_RTTIME`). A client has more of it than one that is written for
@@ -245,10 +230,6 @@ mod tests {
         let child = Process { parent: own, ..other.clone() };
         assert!(is_dispatched(&other) && is_dispatched(&child));
         assert!(!is_dispatched(&Process { is_kernel: true, ..other }));
-        for keeper in ["mete-restore-2", "mete-keeper"] {
-            let called = |pid| is_keeper(&Process { pid, comm: keeper.into(), ..child.clone() });
-            assert_eq!((called(own), called(sleep.id())), (true, false), "by its name and what it runs");
-        }
         sleep.kill().unwrap();
         sleep.wait().unwrap();
     }

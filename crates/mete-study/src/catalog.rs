@@ -5,7 +5,7 @@ use crate::study::StudyEntry;
 use crate::{klogger, live, log, tavs, vtrr};
 
 /// The studies of each paper, in the order of the documentation.
-static STUDIES: [StudyEntry; 27] = [
+static STUDIES: [StudyEntry; 28] = [
     StudyEntry::of::<log::cost::LogCost>(),
     StudyEntry::of::<log::readers::Readers>(),
     StudyEntry::of::<vtrr::error::ServiceErrors>(),
@@ -16,6 +16,7 @@ static STUDIES: [StudyEntry; 27] = [
     StudyEntry::of::<live::latency::LiveLatency>(),
     StudyEntry::of::<live::micro::LiveMicro>(),
     StudyEntry::of::<live::ext::LiveExt>(),
+    StudyEntry::of::<live::processors::LiveProcessors>(),
     StudyEntry::of::<live::groups::LiveGroups>(),
     StudyEntry::of::<live::cost::LiveCost>(),
     StudyEntry::of::<live::worlds::LiveWorlds>(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 /// The names of the studies, in their order.
-pub const STUDIES: [&str; 27] = [
+pub const STUDIES: [&str; 28] = [
     "log-cost",
     "log-readers",
     "vtrr-error",
@@ -17,6 +17,7 @@ pub const STUDIES: [&str; 27] = [
     "live-micro",
     "live-ext",
     "live-groups",
+    "live-processors",
     "live-cost",
     "live-worlds",
     "tavs-response",

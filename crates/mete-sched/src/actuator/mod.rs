@@ -1,8 +1,8 @@
 //! How a decision takes effect (design decision D9): [`Affinity`] places threads, [`Classes`] has them run
-//! before all others or behind them, [`Weights`] gives control groups weights.
+//! before all others or behind them, [`Pauses`] has processes wait, [`Weights`] gives control groups weights.
 //!
 //! An actuator is small and honest. It says what it enforces ([`affinity::ENFORCES`], [`classes::ENFORCES`],
-//! [`weights::ENFORCES`]) and what it
+//! [`pauses::ENFORCES`], [`weights::ENFORCES`]) and what it
 //! does not, and it refuses what it cannot do. Whatever it changed is put back, however the scheduler ends:
 //!
 //! ```text
@@ -21,6 +21,7 @@ mod journal;
 mod launch;
 mod ledger;
 pub mod mask;
+pub mod pauses;
 mod threads;
 mod undoing;
 pub mod watcher;
@@ -34,6 +35,7 @@ pub use class::Class;
 pub use classes::Classes;
 pub use ledger::Restored;
 pub use mask::Mask;
+pub use pauses::Pauses;
 pub use weights::Weights;
 
 /// What schedulers of this user have left behind that were killed together with both of their watchers, and
@@ -44,6 +46,8 @@ pub struct Recovered {
     pub masks: Restored,
     /// Scheduling classes of threads.
     pub classes: Restored,
+    /// Processes that were paused.
+    pub pauses: Restored,
     /// Weights of control groups.
     pub weights: Restored,
 }
@@ -54,6 +58,7 @@ pub fn recover() -> Recovered {
     Recovered {
         masks: journal::recover::<threads::ThreadLedger<Mask>>().unwrap_or_default(),
         classes: journal::recover::<threads::ThreadLedger<Class>>().unwrap_or_default(),
+        pauses: journal::recover::<pauses::PauseLedger>().unwrap_or_default(),
         weights: journal::recover::<weights::WeightLedger>().unwrap_or_default(),
     }
 }
@@ -124,6 +129,10 @@ pub enum ActuatorError {
     /// changes for the owners'.
     #[error("process {0} changes scheduling classes of threads already; end that one first")]
     Ruled(u32),
+    /// Another scheduler of this user pauses processes. Two of them would have those go on that the other one
+    /// has paused.
+    #[error("process {0} pauses processes already; end that one first")]
+    Pausing(u32),
     /// The control group cannot be given a weight.
     #[error("the control group {}: {why}", path.display())]
     Group {

@@ -20,12 +20,13 @@ use super::launch::ROLE;
 pub use super::launch::{ARGUMENT, this_program};
 use super::ledger::Ledger;
 use super::mask::Mask;
+use super::pauses::PauseLedger;
 use super::threads::ThreadLedger;
 use super::weights::WeightLedger;
 use crate::domains::process;
 
 /// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
-/// [`Affinity`](super::Affinity), [`Classes`](super::Classes) or [`Weights`](super::Weights) must call this
+/// [`Affinity`](super::Affinity), [`Classes`](super::Classes), [`Pauses`](super::Pauses) or [`Weights`](super::Weights) must call this
 /// first.
 pub fn take_over_if_asked() {
     if let Some(duty) = mete_keeper::asked(&ROLE) {
@@ -41,17 +42,20 @@ fn watch(mut duty: Duty) {
     mete_probe::withdraw();
     let Some(file) = duty.files.pop() else { return };
     let path = duty.words.first().map_or(OsString::new(), OsString::clone);
-    match Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
-        Ok(Some(journal)) => {
-            let scheduler = duty.words.get(1).and_then(|word| word.to_str()?.parse().ok());
-            take_precedence();
-            let mut guard = Guard::new(scheduler, journal);
-            duty.wait_and_look(LOOK, || guard.look());
-        }
-        Ok(None) | Err(_) => duty.wait(),
+    let scheduler = duty.words.get(1).and_then(|word| word.to_str()?.parse().ok());
+    if let Ok(Some(journal)) = Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
+        take_precedence();
+        let mut guard = Guard::new(scheduler, journal);
+        duty.wait_and_look(LOOK, || guard.look());
+    } else if let Ok(Some(journal)) = Journal::<PauseLedger>::inherited(&file, &path) {
+        let mut guard = Guard::new(scheduler, journal);
+        duty.wait_and_look(LOOK, || guard.look());
+    } else {
+        duty.wait();
     }
     undo::<ThreadLedger<Mask>>(&file, &path);
     undo::<ThreadLedger<Class>>(&file, &path);
+    undo::<PauseLedger>(&file, &path);
     undo::<WeightLedger>(&file, &path);
 }
 
@@ -67,19 +71,19 @@ fn undo<L: Ledger>(file: &OwnedFd, path: &OsStr) {
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Puts classes back as long as the scheduler is stopped: the threads that are in front would keep all
-/// processors. A scheduler that goes on changes them again. Also as soon as it has been killed: it ends only
-/// when all of its threads have run once more, the ordinary ones among them, which those in front would keep
-/// from that.
-struct Guard {
+/// processors. Has paused processes go on, which would wait until it goes on itself. A scheduler that goes on changes
+/// all again. Also as soon as it has been killed: it ends only when all of its threads have run once more, the ordinary
+/// ones among them, which threads in front would keep from that.
+struct Guard<L> {
     scheduler: Option<u32>,
-    journal: Journal<ThreadLedger<Class>>,
+    journal: Journal<L>,
     /// How often the scheduler had run when classes were put back: it may go on and be stopped again between
     /// two looks.
     seen: Option<String>,
 }
 
-impl Guard {
-    fn new(scheduler: Option<u32>, journal: Journal<ThreadLedger<Class>>) -> Guard {
+impl<L: Ledger> Guard<L> {
+    fn new(scheduler: Option<u32>, journal: Journal<L>) -> Guard<L> {
         Guard { scheduler, journal, seen: None }
     }
 

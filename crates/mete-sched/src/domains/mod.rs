@@ -10,10 +10,11 @@ mod empty;
 mod error;
 pub mod groups;
 mod hint;
+pub mod ours;
 pub mod process;
 mod scan;
 pub mod selector;
-mod shared;
+pub mod shared;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

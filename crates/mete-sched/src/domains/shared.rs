@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use mete_base::nearest::nearest;
 use mete_kernel::Weight;
+use mete_policy::Share;
 
 use super::{DomainError, DomainSpec};
 
@@ -93,6 +94,23 @@ impl SharedDomain {
     }
 }
 
+/// The policy's share of a weight. Every weight is one: the greatest is far below [`Share::MAX`].
+#[must_use]
+pub fn share_of(weight: Weight) -> Share {
+    Share::new(weight.get()).unwrap_or(Share::MAX)
+}
+
+/// The same shares to each other, as small as can be: some policies give as many quanta in a row.
+#[must_use]
+pub fn smallest_shares(shares: &[Share]) -> Vec<Share> {
+    let divisor = shares.iter().fold(0, |divisor, share| common_divisor(share.get(), divisor)).max(1);
+    shares.iter().map(|share| Share::new(share.get() / divisor).unwrap_or(*share)).collect()
+}
+
+fn common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
+}
+
 /// An error about a domain, or about the share that may have been meant.
 fn misspelt(error: DomainError) -> ShareError {
     match error {
@@ -113,6 +131,14 @@ fn is_near_share(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_reduced_and_keep_their_proportions() {
+        let all = |shares: &[u32]| shares.iter().filter_map(|share| Share::new(*share)).collect::<Vec<_>>();
+        assert_eq!(smallest_shares(&all(&[300, 100, 150])), all(&[6, 2, 3]));
+        assert_eq!(smallest_shares(&all(&[7, 100])), all(&[7, 100]));
+        assert_eq!(smallest_shares(&[]), []);
+    }
 
     fn weight_of(text: &str) -> Result<Option<u32>, String> {
         let parsed = SharedDomain::parse(text.as_ref());

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use mete_base::progress::Progress;
-use mete_kernel::accounts::{Account, Accounts};
 use mete_measure::{Reason, Report, Row};
 use mete_shares::By;
 use serde_json::{Value, json};
 
+use super::programs::{OPERATIONS, PerOperation, decision, sums};
 use super::recorded::Recorder;
 use super::stage::member::Role;
-use super::stage::{Means, OfMeans, Part, Run, Setting, Witness, available, median};
+use super::stage::{Means, OfMeans, Part, Run, Setting, available, median};
 use crate::study::{Finding, Findings, Study, StudyFile, StudyOptions, about, measure_until_failure};
 
 const WEIGHTS: Means = Means::Dealt(By::Cgroup, "vtrr");
@@ -45,7 +45,7 @@ pub(crate) struct Found {
     alone: Vec<OfMeans>,
     beside: Vec<OfMeans>,
     /// What each operation of a decision inside the kernel took in each run, in nanoseconds, among this number of processes.
-    crowds: Vec<(usize, Vec<[f64; OPERATIONS.len()]>)>,
+    crowds: Vec<(usize, Vec<PerOperation>)>,
 }
 
 pub(crate) struct LiveCost;
@@ -99,7 +99,7 @@ impl Study for LiveCost {
                 "alone": woken(&found.alone), "beside": woken(&found.beside),
             })
         };
-        let crowd = |(processes, costs): &(usize, Vec<[f64; OPERATIONS.len()]>)| {
+        let crowd = |(processes, costs): &(usize, Vec<PerOperation>)| {
             let each: [_; OPERATIONS.len()] = std::array::from_fn(|nth| median(&of_operation(costs, nth)));
             json!({ "processes": processes, "ns": median(&sums(costs)), "each": each })
         };
@@ -188,56 +188,13 @@ fn rows_of_woken(of_means: &OfMeans, what: &str) -> Vec<Row> {
     [(500, "median"), (990, "99th percentile")].map(row).into()
 }
 
-/// The operations of a decision among processes that compute all the time.
-const OPERATIONS: [&str; 4] = ["dispatch", "running", "stopping", "enqueue"];
-
-/// Reads the kernel's accounts of the scheduler's programs.
-struct OfPrograms {
-    accounts: Accounts,
-    begun: [Account; OPERATIONS.len()],
-    all: [Account; OPERATIONS.len()],
-}
-
-impl OfPrograms {
-    fn new() -> Result<OfPrograms, Reason> {
-        let none = [Account::default(); OPERATIONS.len()];
-        let accounts =
-            Accounts::begin().map_err(Reason::while_trying("have the kernel take account of programs"))?;
-        Ok(OfPrograms { accounts, begun: none, all: none })
-    }
-
-    fn read(&self) -> Result<[Account; OPERATIONS.len()], Reason> {
-        let read = self.accounts.of(OPERATIONS);
-        read.ok_or_else(|| Reason::new("the kernel does not have each of the scheduler's operations once"))
-    }
-
-    /// What each operation took in the mean, in nanoseconds.
-    fn means_ns(&self) -> Option<[f64; OPERATIONS.len()]> {
-        let means: Option<Vec<_>> = self.all.iter().map(|account| account.mean_ns()).collect();
-        means?.try_into().ok()
-    }
-}
-
-impl Witness for OfPrograms {
-    fn begin(&mut self, _place: usize, _pids: &[i32]) -> Result<(), Reason> {
-        self.begun = self.read()?;
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Reason> {
-        let ended = self.read()?;
-        self.all = std::array::from_fn(|nth| ended[nth].since(self.begun[nth]));
-        Ok(())
-    }
-}
-
 /// What a decision inside the kernel takes, among more and more processes of one group.
 fn crowds(
     rounds: u64,
     time: Duration,
     report: &mut Report,
     progress: &mut dyn Progress,
-) -> Vec<(usize, Vec<[f64; OPERATIONS.len()]>)> {
+) -> Vec<(usize, Vec<PerOperation>)> {
     measure_until_failure("crowds", CROWDS.into_iter(), report, progress, |processes, progress| {
         let costs = (0..rounds).map(|_| in_crowd(processes, time, progress)).collect::<Result<Vec<_>, _>>();
         let name = format!("a decision inside the kernel among {processes} processes");
@@ -248,7 +205,7 @@ fn crowds(
     })
 }
 
-fn rows_of_crowd(name: &str, costs: &[[f64; OPERATIONS.len()]]) -> Vec<Row> {
+fn rows_of_crowd(name: &str, costs: &[PerOperation]) -> Vec<Row> {
     let each = OPERATIONS
         .iter()
         .enumerate()
@@ -256,24 +213,13 @@ fn rows_of_crowd(name: &str, costs: &[[f64; OPERATIONS.len()]]) -> Vec<Row> {
     std::iter::once(Row::new(name, "ns", Ok(sums(costs)))).chain(each).collect()
 }
 
-/// What a decision took in each run.
-fn sums(costs: &[[f64; OPERATIONS.len()]]) -> Vec<f64> {
-    costs.iter().map(|each| each.iter().sum()).collect()
-}
-
-fn of_operation(costs: &[[f64; OPERATIONS.len()]], nth: usize) -> Vec<f64> {
+fn of_operation(costs: &[PerOperation], nth: usize) -> Vec<f64> {
     costs.iter().map(|each| each[nth]).collect()
 }
 
-fn in_crowd(
-    processes: usize,
-    time: Duration,
-    progress: &dyn Progress,
-) -> Result<[f64; OPERATIONS.len()], Reason> {
+fn in_crowd(processes: usize, time: Duration, progress: &dyn Progress) -> Result<PerOperation, Reason> {
     let parts = vec![part(Role::Hog, 0); processes];
-    let mut accounts = OfPrograms::new()?;
-    Run::seen_by(&mut accounts, INSIDE, &setting(&parts), time, progress)?;
-    accounts.means_ns().ok_or_else(|| Reason::new("an operation of the scheduler was never called"))
+    decision(INSIDE, &setting(&parts), time, progress)
 }
 
 /// How many times as long a byte takes to go to and fro as under the kernel's own scheduler.
@@ -302,7 +248,7 @@ fn decisions(play: &[OfMeans]) -> Option<Finding> {
 }
 
 /// How many times as much a decision costs at most as among the fewest processes.
-fn growth(crowds: &[(usize, Vec<[f64; OPERATIONS.len()]>)]) -> Option<Finding> {
+fn growth(crowds: &[(usize, Vec<PerOperation>)]) -> Option<Finding> {
     let costs: Vec<_> = crowds.iter().filter_map(|(_, costs)| median(&sums(costs))).collect();
     let (few, more) = costs.split_first()?;
     let (few, most) = (*few, more.iter().copied().max_by(f64::total_cmp)?);

@@ -7,6 +7,8 @@ pub(crate) mod ext;
 pub(crate) mod groups;
 pub(crate) mod latency;
 pub(crate) mod micro;
+pub(crate) mod processors;
+mod programs;
 mod recorded;
 pub(crate) mod shares;
 mod stage;

@@ -43,12 +43,23 @@ pub(crate) struct Setting<'a> {
     /// How long they run before they are looked at. The policy gets to know them, and they pay for what they had too much
     /// while they were started.
     pub warm_up: Duration,
+    /// How long a member runs at a time under sched_ext, if not as long as otherwise.
+    pub quantum: Option<Duration>,
 }
 
 impl<'a> Setting<'a> {
     /// Members on one processor, in control groups right below the root.
     pub fn of(parts: &'a [Part], shares: &'a [u32]) -> Setting<'a> {
-        Setting { parts, shares, nice: &[], is_wide: false, depth: 1, look: LOOK, warm_up: WARM_UP }
+        Setting {
+            parts,
+            shares,
+            nice: &[],
+            is_wide: false,
+            depth: 1,
+            look: LOOK,
+            warm_up: WARM_UP,
+            quantum: None,
+        }
     }
 }
 
@@ -438,7 +449,11 @@ fn dealer(by: By, policy: &str, groups: &Groups, setting: &Setting<'_>) -> Resul
     };
     let domains =
         setting.shares.iter().enumerate().map(domain).collect::<Result<Vec<_>, _>>().map_err(reason)?;
-    Dealer::start(by, policy, domains).map_err(reason)
+    let mut dealer = Dealer::start(by, policy, domains).map_err(reason)?;
+    if let Some(quantum) = setting.quantum {
+        dealer.set_quantum_ms(&quantum.as_millis().to_string()).map_err(reason)?;
+    }
+    Ok(dealer)
 }
 
 /// Looks at the members for a while, with the time of each look.
