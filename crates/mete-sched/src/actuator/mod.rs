@@ -15,7 +15,7 @@
 //! ```
 
 pub mod affinity;
-mod class;
+pub mod class;
 pub mod classes;
 mod journal;
 mod launch;

@@ -172,6 +172,17 @@ pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, &['T', 't'])
 }
 
+/// Whether a process is in the foreground of a terminal: a shell waits for it.
+pub fn is_in_foreground(pid: u32) -> bool {
+    let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let has = |stat: &Stat<'_>| {
+        let (group, terminal, foreground) = (stat.field(5)?, stat.field(7)?, stat.field(8)?);
+        Some(terminal != 0 && group == foreground)
+    };
+    // A process without a terminal has a negative number for its foreground, which is no field of this kind.
+    Stat::parse(&text).is_some_and(|stat| has(&stat) == Some(true))
+}
+
 /// Whether a process has been killed or ends by itself. Its threads may still need processors to do so, and
 /// get none.
 pub fn is_ending(pid: u32) -> bool {

@@ -237,7 +237,7 @@ pub fn user_id(name: &OsStr) -> Result<u32, DomainError> {
 }
 
 /// The name of a user, or the number of a user that has no name here.
-pub(super) fn user_name(id: u32) -> String {
+pub fn user_name(id: u32) -> String {
     let passwd = fs::read("/etc/passwd").unwrap_or_default();
     let found = users(&passwd).find(|(_, known)| *known == id);
     found.map_or_else(|| id.to_string(), |(name, _)| super::plain_name(OsStr::from_bytes(name)))

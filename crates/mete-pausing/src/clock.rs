@@ -1,0 +1,52 @@
+//! The clocks by which clients are charged.
+
+use std::time::Duration;
+
+use mete_policy::Nanoseconds;
+
+/// The processor time that all threads of a process have used; `None` if there is no such process any more. Every user may
+/// read it.
+pub(crate) fn used_by(process: u32) -> Option<Nanoseconds> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: the clock's number is written to a variable that lives through the call.
+    let found = unsafe { libc::clock_getcpuclockid(process.cast_signed(), &raw mut clock) };
+    if found == 0 { read(clock) } else { None }
+}
+
+/// The time since the machine was started, without that in which it was asleep.
+pub(crate) fn now() -> Nanoseconds {
+    read(libc::CLOCK_MONOTONIC).unwrap_or_default()
+}
+
+/// The processor time that this thread has used.
+pub(crate) fn used_by_thread() -> Nanoseconds {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
+}
+
+fn read(clock: libc::clockid_t) -> Option<Nanoseconds> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    let is_read = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
+    let time = Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32);
+    is_read.then(|| Nanoseconds::new(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_a_process_goes_on_while_it_computes_and_there_is_none_of_one_that_is_not_there() {
+        let own = std::process::id();
+        let before = used_by(own).unwrap();
+        let begin = used_by_thread();
+        while used_by_thread().saturating_sub(begin) < Nanoseconds::from_millis(5) {
+            std::hint::spin_loop();
+        }
+        let used = used_by(own).unwrap().saturating_sub(before);
+        assert!(used >= Nanoseconds::from_millis(5), "{used:?}");
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        assert_eq!(used_by(ended.id()), None);
+    }
+}

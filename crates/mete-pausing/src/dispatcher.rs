@@ -1,0 +1,308 @@
+//! The dispatcher as a value: it acts as long as it lives.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use mete_base::processors;
+use mete_kernel::Weight;
+use mete_log::DomainId;
+use mete_policy::{DomainIndex, Entry, Nanoseconds, Policy, Setup as PolicySetup, Share};
+use mete_sched::actuator::pauses::Pausable;
+use mete_sched::actuator::{ActuatorError, Pauses, Restored, watcher};
+use mete_sched::domains::ours::FIRST_PROCESS;
+use mete_sched::domains::process::{self, Process};
+use mete_sched::domains::selector::user_name;
+use mete_sched::domains::shared::{share_of, smallest_shares};
+use mete_sched::domains::{Domains, FIRST, SharedDomain};
+use rustix::io::Errno;
+
+use crate::error::PausingError;
+use crate::manager::{Counts, Manager, Message};
+use crate::members::{Members, candidates};
+use crate::thread::{Shared, run};
+
+/// The most clients at a time.
+const MOST_CLIENTS: usize = 4096;
+/// The most processors that a policy is asked for.
+const MOST_PROCESSORS: usize = 64;
+
+/// What the dispatcher is to keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The policy's quantum.
+    pub quantum: Nanoseconds,
+}
+
+impl Default for Setup {
+    /// Quanta of 10 ms, as the papers have them (VTRR, §4).
+    fn default() -> Setup {
+        Setup { quantum: Nanoseconds::from_millis(10) }
+    }
+}
+
+type Ended = (Pauses, Result<(), ActuatorError>);
+
+/// See the [crate](crate).
+pub struct PausingDispatcher {
+    domains: Domains,
+    members: Members,
+    /// Processes of domains that are no clients: in the foreground of a terminal, of other users, or too many.
+    left_out: BTreeSet<u32>,
+    /// What each domain has.
+    shares: Vec<Share>,
+    /// Which domains had no process when they were looked at first, in sentences.
+    empty_domains: Vec<String>,
+    /// The processors on which clients may run, as far as the manager was told.
+    processors: u64,
+    unnamed: Option<io::Error>,
+    shared: Arc<Mutex<Shared>>,
+    /// `None`: the manager is to end.
+    tells: Option<Sender<Message<Pausable>>>,
+    thread: Option<JoinHandle<Ended>>,
+}
+
+impl PausingDispatcher {
+    /// Has the processes of these domains run by this policy. The program that has all go on in the end is
+    /// [this one](watcher::this_program).
+    ///
+    /// # Errors
+    ///
+    /// [`PausingError`] says what is missing. Nothing is changed then.
+    pub fn start(
+        policy: &Entry,
+        domains: Vec<SharedDomain>,
+        setup: Setup,
+    ) -> Result<PausingDispatcher, PausingError> {
+        PausingDispatcher::start_with(policy, domains, setup, watcher::this_program)
+    }
+
+    /// The same with another program, whose `main` must call [`watcher::take_over_if_asked`].
+    ///
+    /// # Errors
+    ///
+    /// As [`PausingDispatcher::start`].
+    pub fn start_with(
+        policy: &Entry,
+        domains: Vec<SharedDomain>,
+        setup: Setup,
+        program: impl Fn() -> Command + Send + 'static,
+    ) -> Result<PausingDispatcher, PausingError> {
+        let shares: Vec<_> = domains.iter().map(|domain| share_of(domain.weight_or_ordinary())).collect();
+        let mut domains = Domains::new(domains.into_iter().map(|domain| domain.spec))?;
+        domains.scan();
+        refuse_first_process(&domains)?;
+        let empty_domains = domains.empty_so_far()?.iter().map(ToString::to_string).collect();
+        check_rights(&domains)?;
+        let online = processors::online(MOST_PROCESSORS).into_iter().max().unwrap_or(0) + 1;
+        let pauses = Pauses::start_with(program)?;
+        let unnamed = pauses.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
+        let policy = make_policy(policy, &shares, online, setup.quantum);
+        let manager = Manager::new(policy, pauses, (MOST_CLIENTS, shares.len(), online), setup.quantum);
+        let (tells, told) = channel();
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let of_manager = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("mete-pausing".into())
+            .spawn(move || run(manager, &told, &of_manager))
+            .map_err(|source| PausingError::System { what: "start its thread", source })?;
+        let mut dispatcher = PausingDispatcher {
+            domains,
+            members: Members::with_room(MOST_CLIENTS),
+            left_out: BTreeSet::new(),
+            shares,
+            empty_domains,
+            processors: u64::MAX,
+            unnamed,
+            shared,
+            tells: Some(tells),
+            thread: Some(thread),
+        };
+        dispatcher.take_up();
+        Ok(dispatcher)
+    }
+
+    /// Looks which processes have begun or ended. To be called some times each second.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot go on. All processes go on then.
+    pub fn look(&mut self) -> Result<(), PausingError> {
+        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            let (_, ended) = self.stop_manager().ok_or(PausingError::Over)?;
+            ended?;
+            return Err(PausingError::Over);
+        }
+        self.domains.scan();
+        self.take_up();
+        Ok(())
+    }
+
+    /// Processes of domains are clients, and those that belong to none are not.
+    fn take_up(&mut self) {
+        let (there, in_foreground) = candidates(&self.domains);
+        for member in self.members.gone(&there) {
+            self.tell(Message::Leave(member.number));
+        }
+        self.left_out = in_foreground;
+        let of_clients = smallest_shares(&self.shares);
+        for (pid, (process, domain)) in there {
+            if self.members.has(pid) {
+                continue;
+            }
+            match Pausable::of(&process) {
+                Ok(process_to_pause) => match self.members.add(&process, domain) {
+                    Some(member) => self.tell(Message::Join {
+                        number: member.number,
+                        process: process_to_pause,
+                        domain: policy_domain(domain),
+                        share: of_clients[domain.index() - FIRST.index()],
+                        allowed: member.allowed,
+                    }),
+                    None => drop(self.left_out.insert(pid)),
+                },
+                // It has ended.
+                Err(Errno::SRCH) => {}
+                Err(_) => drop(self.left_out.insert(pid)),
+            }
+        }
+        let (changed, processors) = self.members.look_at_masks();
+        for member in changed {
+            self.tell(Message::Allowed { number: member.number, allowed: member.allowed });
+        }
+        if processors != 0 && processors != self.processors {
+            self.processors = processors;
+            self.tell(Message::Processors(processors));
+        }
+    }
+
+    /// If its thread has ended, the next look says so.
+    fn tell(&self, message: Message<Pausable>) {
+        let _ = self.tells.as_ref().map(|tells| tells.send(message));
+    }
+
+    /// Gives a domain, the one at this place among those that it was started with, another weight.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer domains.
+    pub fn set_weight(&mut self, nth: usize, weight: Weight) {
+        self.shares[nth] = share_of(weight);
+        let of_clients = smallest_shares(&self.shares);
+        let of_client = |domain: DomainId| of_clients[domain.index() - FIRST.index()];
+        let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
+        let domain = policy_domain(DomainId::new((FIRST.index() + nth) as u16));
+        self.tell(Message::Shares { domain, share: self.shares[nth], clients });
+    }
+
+    /// What each domain has used since the dispatcher started, in their order.
+    #[must_use]
+    pub fn used(&self) -> Vec<Nanoseconds> {
+        let used = self.shared().used.clone();
+        let of_domain = |nth: usize| used.get(nth + 1).copied().unwrap_or_default();
+        (0..self.shares.len()).map(of_domain).collect()
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which domains had no process when it started, in sentences. Processes that come later are clients.
+    #[must_use]
+    pub fn empty_domains(&self) -> &[String] {
+        &self.empty_domains
+    }
+
+    /// How many processes of domains are not paused: those in the foreground of a terminal, those of other users, and
+    /// those beyond 4,096.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out.len()
+    }
+
+    /// What the dispatcher has done since it started.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared().counts
+    }
+
+    /// The reason why processes stay paused if this process and those that watch over it are killed at the same
+    /// moment; `None` if the next start of this program has them go on.
+    #[must_use]
+    pub fn unnamed(&self) -> Option<&io::Error> {
+        self.unnamed.as_ref()
+    }
+
+    /// Ends, has all processes go on, and reports how that went.
+    #[must_use]
+    pub fn finish(mut self) -> Restored {
+        self.stop_manager().map_or_else(Restored::default, |(pauses, _)| pauses.finish())
+    }
+
+    /// Ends the manager; `None` if it has ended before, or has panicked. Then what it had paused has gone on.
+    fn stop_manager(&mut self) -> Option<Ended> {
+        self.tells = None;
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for PausingDispatcher {
+    fn drop(&mut self) {
+        // The pauses are dropped with it, and all goes on.
+        drop(self.stop_manager());
+    }
+}
+
+/// The policy, which knows the domains.
+fn make_policy(
+    policy: &Entry,
+    shares: &[Share],
+    processors: usize,
+    quantum_ns: Nanoseconds,
+) -> Box<dyn Policy + Send> {
+    let setup = PolicySetup {
+        clients: MOST_CLIENTS as u32,
+        domains: shares.len() as u16 + 1,
+        processors: processors as u16,
+        quantum_ns,
+        seed: 0,
+    };
+    let mut policy = (policy.make)(&setup);
+    for (number, share) in (FIRST.index()..).zip(shares) {
+        policy.add_domain(policy_domain(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
+    }
+    policy
+}
+
+/// A domain, as the policy knows it: behind the root.
+fn policy_domain(domain: DomainId) -> DomainIndex {
+    DomainIndex::new(domain.get() + 1 - FIRST.get())
+}
+
+/// With the first process, all that it has started would belong to its domain: the whole machine.
+fn refuse_first_process(domains: &Domains) -> Result<(), PausingError> {
+    let mut users = domains.numbers().filter(|domain| *domain >= FIRST);
+    match users.find(|&domain| domains.members(domain).any(|process| process == FIRST_PROCESS)) {
+        Some(domain) => Err(PausingError::FirstProcess { name: domains.name(domain).to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// An error if this user may pause none of the processes that there are.
+fn check_rights(domains: &Domains) -> Result<(), PausingError> {
+    let (there, _) = candidates(domains);
+    let mut refused = None;
+    for (process, domain) in there.values() {
+        match Pausable::of(process) {
+            Ok(_) => return Ok(()),
+            Err(Errno::PERM) => refused = refused.or(Some((process, *domain))),
+            Err(_) => {}
+        }
+    }
+    let Some((Process { pid, .. }, domain)) = refused else { return Ok(()) };
+    let owner = process::user(*pid).map_or_else(|| "another user".into(), user_name);
+    Err(PausingError::NoRight { name: domains.name(domain).to_owned(), pid: *pid, owner })
+}

@@ -1,0 +1,58 @@
+//! How the manager looks at processes and acts on them.
+
+use mete_policy::Nanoseconds;
+use mete_sched::actuator::pauses::Pausable;
+use mete_sched::actuator::{ActuatorError, Pauses};
+use mete_sched::domains::process;
+
+use crate::clock;
+
+/// What the manager does to processes. Its tests have a model of a machine instead.
+pub(crate) trait Processes {
+    /// A process that may be paused.
+    type Process;
+
+    /// What it has used; `None` if it has ended.
+    fn used(&mut self, process: &Self::Process) -> Option<Nanoseconds>;
+
+    /// Whether any of its threads runs or waits for a processor.
+    fn can_run(&mut self, process: &Self::Process) -> bool;
+
+    /// Has it wait, also if it waits already. One that has ended is no error.
+    ///
+    /// # Errors
+    ///
+    /// It could not be had to go on later.
+    fn pause(&mut self, process: &Self::Process) -> Result<(), ActuatorError>;
+
+    /// Has it go on.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be noted.
+    fn resume(&mut self, process: &Self::Process) -> Result<(), ActuatorError>;
+}
+
+impl Processes for Pauses {
+    type Process = Pausable;
+
+    fn used(&mut self, process: &Pausable) -> Option<Nanoseconds> {
+        clock::used_by(process.pid())
+    }
+
+    fn can_run(&mut self, process: &Pausable) -> bool {
+        // Its first thread, as a rule the only one, has its number.
+        process::is_runnable(process.pid()) || {
+            let threads = process::threads(process.pid());
+            threads.len() > 1 && threads.into_iter().any(process::is_runnable)
+        }
+    }
+
+    fn pause(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
+        Pauses::pause(self, process)
+    }
+
+    fn resume(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
+        Pauses::resume(self, process)
+    }
+}
