@@ -88,3 +88,17 @@ pub enum DispatchError {
         source: std::io::Error,
     },
 }
+
+impl DispatchError {
+    /// Whether this machine lacks something that the dispatcher needs, or this user does: no other domains would help.
+    #[must_use]
+    pub fn lies_in_the_machine(&self) -> bool {
+        !matches!(
+            self,
+            DispatchError::Domain(_)
+                | DispatchError::FirstProcess { .. }
+                | DispatchError::Classes(_)
+                | DispatchError::Over
+        )
+    }
+}

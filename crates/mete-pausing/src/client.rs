@@ -62,9 +62,9 @@ impl<P> Clients<P> {
         self.0.get_mut(number.index())?.take()
     }
 
-    /// The numbers of all clients.
-    pub fn numbers(&self) -> Vec<ClientId> {
-        let there = self.0.iter().enumerate().filter(|(_, client)| client.is_some());
+    /// The numbers of all clients of which this is true.
+    pub fn numbers_that(&self, is_one: impl Fn(&Client<P>) -> bool) -> Vec<ClientId> {
+        let there = self.0.iter().enumerate().filter(|(_, client)| client.as_ref().is_some_and(&is_one));
         there.map(|(number, _)| ClientId::at(number)).collect()
     }
 }

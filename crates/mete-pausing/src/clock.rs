@@ -7,11 +7,15 @@ use mete_policy::Nanoseconds;
 /// The processor time that all threads of a process have used; `None` if there is no such process any more. Every user may
 /// read it.
 pub(crate) fn used_by(process: u32) -> Option<Nanoseconds> {
-    let mut clock: libc::clockid_t = 0;
-    // SAFETY: the clock's number is written to a variable that lives through the call.
-    let found = unsafe { libc::clock_getcpuclockid(process.cast_signed(), &raw mut clock) };
-    if found == 0 { read(clock) } else { None }
+    // As `clock_getcpuclockid` has it (its number from the kernel's headers, CPUCLOCK_SCHED), which asks the kernel once more whether
+    // there is such a process.
+    const SCHED: i32 = 2;
+    let is_number = process > 0 && process <= LARGEST;
+    is_number.then(|| read((!process.cast_signed()) << 3 | SCHED)).flatten()
 }
+
+/// No process has a larger number (`PID_MAX_LIMIT`).
+const LARGEST: u32 = 1 << 22;
 
 /// The time since the machine was started, without that in which it was asleep.
 pub(crate) fn now() -> Nanoseconds {
@@ -25,7 +29,7 @@ pub(crate) fn used_by_thread() -> Nanoseconds {
 
 fn read(clock: libc::clockid_t) -> Option<Nanoseconds> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as above.
+    // SAFETY: the time is written to a variable that lives through the call.
     let is_read = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
     let time = Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32);
     is_read.then(|| Nanoseconds::new(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
@@ -47,6 +51,6 @@ mod tests {
         assert!(used >= Nanoseconds::from_millis(5), "{used:?}");
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
-        assert_eq!(used_by(ended.id()), None);
+        assert_eq!([used_by(ended.id()), used_by(0), used_by(u32::MAX >> 1)], [None; 3]);
     }
 }

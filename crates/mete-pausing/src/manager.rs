@@ -7,10 +7,13 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// How many looks there are in a quantum. A client that goes to sleep leaves a hole until the next one.
-pub(crate) const LOOKS_IN_QUANTUM: u64 = 4;
+/// How many looks there are in a quantum, or half as many while all that are chosen compute. A client that goes to sleep leaves
+/// a hole until the next one.
+const LOOKS_IN_QUANTUM: u64 = 4;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;
+/// In one of so many looks, also those that are paused: somebody may have had them go on.
+const LOOKS_AT_PAUSED: u64 = 8;
 /// A client that has used this part of the time since the last look was not asleep.
 const BUSY_PERMILLE: u64 = 900;
 /// After so many slices a chosen client gives way, also if others keep the processor from it.
@@ -74,10 +77,13 @@ pub(crate) struct Manager<W: Processes> {
     slots: Vec<Option<Chosen>>,
     /// The processors on which clients may run, a bit each.
     processors: u64,
-    /// How long it is from one look to the next.
+    /// How long it is from one look to the next at least.
     period: Nanoseconds,
+    /// All that were chosen have computed since the last look.
+    are_busy: bool,
     last_look: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
+    looks: u64,
     /// From which client on those that were not chosen are looked at next.
     turn: usize,
     /// Whose state has changed since all stood where they belong.
@@ -102,8 +108,10 @@ impl<W: Processes> Manager<W> {
             slots: vec![None; processors],
             processors: u64::MAX,
             period: (quantum / LOOKS_IN_QUANTUM).max(Nanoseconds::new(1)),
+            are_busy: false,
             last_look: None,
             next_tick: None,
+            looks: 0,
             turn: 0,
             changed: Vec::new(),
             used: vec![Nanoseconds::ZERO; domains + 1],
@@ -111,9 +119,9 @@ impl<W: Processes> Manager<W> {
         }
     }
 
-    /// How long it is from one look to the next.
-    pub fn period(&self) -> Nanoseconds {
-        self.period
+    /// How long it is until the next look.
+    pub fn next(&self) -> Nanoseconds {
+        if self.are_busy { self.period * 2 } else { self.period }
     }
 
     pub fn tell(&mut self, message: Message<W::Process>, now: Nanoseconds) -> Result<(), ActuatorError> {
@@ -164,7 +172,8 @@ impl<W: Processes> Manager<W> {
     /// One look at the processes.
     pub fn look(&mut self, now: Nanoseconds) -> Result<(), ActuatorError> {
         let passed = now.saturating_sub(self.last_look.replace(now).unwrap_or(now));
-        self.counts.late_ns = self.counts.late_ns.max(passed.saturating_sub(self.period));
+        self.counts.late_ns = self.counts.late_ns.max(passed.saturating_sub(self.next()));
+        self.are_busy = true;
         for slot in 0..self.slots.len() {
             self.look_at_chosen(slot, passed, now);
         }
@@ -198,6 +207,7 @@ impl<W: Processes> Manager<W> {
         };
         // Where it has run nearly all the time, nothing more has to be asked.
         let is_busy = !passed.is_zero() && ran.get() * 1000 >= passed.get() * BUSY_PERMILLE;
+        self.are_busy &= is_busy;
         if !is_busy && !self.can_run(number) {
             return self.stop(slot, Stop::Blocked, now);
         }
@@ -213,7 +223,13 @@ impl<W: Processes> Manager<W> {
 
     /// Those that are taken for blocked may have woken, and one that waits may have been told by somebody else to go on.
     fn look_at_others(&mut self, now: Nanoseconds) -> Result<(), ActuatorError> {
-        let numbers = self.clients.numbers();
+        self.looks += 1;
+        let with_paused = self.looks.is_multiple_of(LOOKS_AT_PAUSED);
+        let numbers = self.clients.numbers_that(|client| match client.state {
+            State::Away => true,
+            State::Ready => with_paused,
+            State::Chosen(_) => false,
+        });
         let many = numbers.len();
         for nth in 0..many.min(MOST_LOOKED_AT) {
             let number = numbers[(self.turn + nth) % many];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup, Share};
 use mete_sched::actuator::ActuatorError;
 
-use crate::manager::{LOOKS_IN_QUANTUM, Manager, Message};
+use crate::manager::{Manager, Message};
 use crate::processes::Processes;
 
 const QUANTUM: Nanoseconds = Nanoseconds::from_millis(10);
@@ -115,7 +115,7 @@ impl Machine {
 
     /// Time passes up to the next look, which may come late. Those that run share the processors.
     fn look(&mut self) {
-        let passed = QUANTUM.get() / LOOKS_IN_QUANTUM + self.roll(1_000_000) as u64;
+        let passed = self.manager.next().get() + self.roll(1_000_000) as u64;
         let running = self.world.running();
         for &process in &running {
             let part = (passed * self.processors / running.len() as u64).min(passed);

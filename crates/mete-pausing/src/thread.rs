@@ -45,7 +45,7 @@ fn look_again_and_again(
 ) -> Result<(), ActuatorError> {
     let mut next = now();
     loop {
-        next = (next + manager.period()).max(now());
+        next = (next + manager.next()).max(now());
         loop {
             let left = Duration::from_nanos(next.saturating_sub(now()).get());
             match told.recv_timeout(left) {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// For control groups, the first of the others that this kernel has and that can run the policy; for
-    /// other domains, the dispatcher.
+    /// other domains, the dispatcher, or pauses where that cannot be had.
     #[default]
     Auto,
     /// By sched_ext: group VTRR inside the kernel, other policies outside it.
@@ -13,11 +13,13 @@ pub enum By {
     Cgroup,
     /// The policy outside the kernel, by scheduling classes of threads.
     Dispatcher,
+    /// The policy outside the kernel, by signals that have processes wait.
+    Pauses,
 }
 
 impl By {
     /// All of them.
-    pub const ALL: [By; 4] = [By::Auto, By::SchedExt, By::Cgroup, By::Dispatcher];
+    pub const ALL: [By; 5] = [By::Auto, By::SchedExt, By::Cgroup, By::Dispatcher, By::Pauses];
 
     /// Its name, as the status has it, too.
     #[must_use]
@@ -27,6 +29,7 @@ impl By {
             By::SchedExt => "sched_ext",
             By::Cgroup => "cgroup",
             By::Dispatcher => "dispatcher",
+            By::Pauses => "pauses",
         }
     }
 

@@ -32,8 +32,8 @@ const MOST_NOTES: usize = 256;
 pub struct Dealer {
     means: Means,
     policy: SharePolicy,
-    /// Why sched_ext does not do it, where it was to be preferred.
-    because: Option<ExtError>,
+    /// Why what is to be preferred does not do it.
+    because: Option<String>,
     domains: Vec<SharedDomain>,
     /// Those of control groups; the dispatcher has its own.
     accounts: Vec<Account>,
@@ -66,7 +66,7 @@ impl Dealer {
         let identities = GroupIdentities::of(&domains);
         let (means, because) = means_of(by, policy, &domains, are_groups)?;
         let groups = domains.iter().filter_map(control_group);
-        let has_own = matches!(means, Means::Dispatcher(_));
+        let has_own = means.is_dispatcher();
         let accounts = if are_groups && !has_own { groups.map(Account::open).collect() } else { Vec::new() };
         let (begin, before) = (Instant::now(), vec![None; domains.len()]);
         let (quantum, fallback) = (means.quantum(), Fallback::default());
@@ -105,6 +105,7 @@ impl Dealer {
                 }
                 return Ok(());
             }
+            Means::Pauses(dispatcher) => return Ok(dispatcher.look()?),
             // If no other thread can decide, the status says that none does.
             Means::Outside(scheduler) => drop(scheduler.look()),
             Means::Ext(_) | Means::Weights(_) | Means::Kernel => {}
@@ -243,7 +244,7 @@ impl Dealer {
         let weight = SharedDomain::weight_of(share.as_ref()).map_err(DealError::NoShare)?;
         let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
         // A control group that is not there at the moment gets it when it is.
-        if !is_missing(&changed) || matches!(self.means, Means::Dispatcher(_)) {
+        if !is_missing(&changed) || self.means.is_dispatcher() {
             self.means.set_share(nth, &changed)?;
         }
         self.domains[nth] = changed;
@@ -376,10 +377,11 @@ impl Dealer {
 
     /// The processor time of each domain.
     fn ran(&self) -> Vec<Option<Duration>> {
+        let each =
+            |used: Vec<Nanoseconds>| used.iter().map(|it| Some(Duration::from_nanos(it.get()))).collect();
         match &self.means {
-            Means::Dispatcher(dispatcher) => {
-                dispatcher.used().iter().map(|used| Some(Duration::from_nanos(used.get()))).collect()
-            }
+            Means::Dispatcher(dispatcher) => each(dispatcher.used()),
+            Means::Pauses(dispatcher) => each(dispatcher.used()),
             Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => {
                 self.accounts.iter().map(Account::used).collect()
             }
@@ -395,7 +397,7 @@ impl Dealer {
             rules_s: self.rules_since.elapsed().as_secs_f64(),
             process_ns: used_by_process().saturating_sub(self.used_before).as_nanos() as u64,
             next: self.awaits_policy().then(|| self.policy.name()),
-            because: self.because.as_ref().map(ToString::to_string),
+            because: self.because.clone(),
             failed: did.failed.clone().or_else(|| self.failure().map(str::to_owned)),
             restarts: self.is_by_sched_ext().then(|| self.fallback.restarts()),
             ..did
@@ -417,7 +419,7 @@ impl Dealer {
     pub fn warnings(&self) -> Vec<String> {
         let unnamed = self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()));
         let missing = self.domains.iter().filter(|domain| is_missing(domain));
-        let missing = missing.filter(|_| !matches!(self.means, Means::Dispatcher(_))).map(|domain| {
+        let missing = missing.filter(|_| !self.means.is_dispatcher()).map(|domain| {
             let path = control_group(domain).unwrap_or("".as_ref()).display();
             format!(
                 "there is no control group {path} yet: {} has its share from when there is",
@@ -467,23 +469,25 @@ fn present(domains: &[SharedDomain]) -> Vec<SharedDomain> {
     domains.iter().filter(|domain| !is_missing(domain)).cloned().collect()
 }
 
-/// What deals, by these means, and why it is not sched_ext, where that was to be preferred.
+/// What deals, by these means, and why it is not what is to be preferred, if it is not.
 fn means_of(
     by: By,
     policy: SharePolicy,
     domains: &[SharedDomain],
     are_groups: bool,
-) -> Result<(Means, Option<ExtError>), DealError> {
-    if by != By::SchedExt && (by != By::Auto || !are_groups) {
+) -> Result<(Means, Option<String>), DealError> {
+    let is_apart = by == By::Pauses || by == By::SchedExt || (by == By::Auto && are_groups);
+    if !is_apart {
         check_kernel_rules()?;
     }
     Ok(match (by, policy) {
         (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
-        (By::Auto, _) if !are_groups => (Means::dispatcher(policy.entry()?, domains)?, None),
+        (By::Pauses, _) => (Means::pauses(policy.entry()?, domains)?, None),
+        (By::Auto, _) if !are_groups => dispatcher_or_pauses(policy, domains, None)?,
         (By::Cgroup, _) => (Means::weights(&present(domains))?, None),
         (By::SchedExt | By::Auto, _) => match Means::sched_ext(policy, &present(domains)) {
             Err(DealError::Ext(missing)) if by == By::Auto && missing.lies_in_the_machine() => {
-                (means_instead(policy, domains, &missing)?, Some(missing))
+                means_instead(policy, domains, &missing)?
             }
             means => (means?, None),
         },
@@ -495,11 +499,27 @@ fn means_instead(
     policy: SharePolicy,
     domains: &[SharedDomain],
     missing: &ExtError,
-) -> Result<Means, DealError> {
+) -> Result<(Means, Option<String>), DealError> {
+    let why = missing.to_string();
     match policy {
-        _ if domains.is_empty() => Err(DealError::NothingNamed(missing.to_string())),
-        SharePolicy::GroupVtrr => Means::weights(&present(domains)),
-        SharePolicy::Outside(_) => Means::dispatcher(policy.entry()?, domains),
+        _ if domains.is_empty() => Err(DealError::NothingNamed(why)),
+        SharePolicy::GroupVtrr => Ok((Means::weights(&present(domains))?, Some(why))),
+        SharePolicy::Outside(_) => dispatcher_or_pauses(policy, domains, Some(why)),
+    }
+}
+
+/// The dispatcher, or pauses where this machine or this user cannot have it; and why it is no better one.
+fn dispatcher_or_pauses(
+    policy: SharePolicy,
+    domains: &[SharedDomain],
+    before: Option<String>,
+) -> Result<(Means, Option<String>), DealError> {
+    match Means::dispatcher(policy.entry()?, domains) {
+        Err(DealError::Dispatcher(missing)) if missing.lies_in_the_machine() => {
+            let why = before.into_iter().chain([missing.to_string()]).collect::<Vec<_>>().join(". And ");
+            Ok((Means::pauses(policy.entry()?, domains)?, Some(why)))
+        }
+        means => Ok((means?, before)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use mete_dispatch::DispatchError;
 use mete_ext::ExtError;
+use mete_pausing::PausingError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::ShareError;
 
@@ -17,9 +18,12 @@ pub enum DealError {
     /// By the dispatcher.
     #[error(transparent)]
     Dispatcher(#[from] DispatchError),
+    /// By pauses.
+    #[error(transparent)]
+    Pausing(#[from] PausingError),
     /// By sched_ext or by weights, which serve control groups only.
     #[error(
-        "sched_ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher gives shares to others, too"
+        "sched_ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher and pauses give shares to others, too"
     )]
     NoGroup {
         /// The domain.
@@ -27,7 +31,7 @@ pub enum DealError {
     },
     /// Another policy than group VTRR, by weights.
     #[error(
-        "weights of control groups cannot have {policy} decide; sched_ext and the dispatcher can: leave --by out"
+        "weights of control groups cannot have {policy} decide; sched_ext, the dispatcher and pauses can: leave --by out"
     )]
     NotByWeights {
         /// The policy.

@@ -2,6 +2,7 @@
 
 use mete_dispatch::Counts;
 use mete_ext::{Ended, PolicyStatus, Status};
+use mete_pausing::Counts as PauseCounts;
 use serde::Serialize;
 
 /// What a domain was to have beside the others that are named, and what it has got.
@@ -30,7 +31,7 @@ pub struct Did {
     pub failed: Option<String>,
     /// How often the scheduler was started again, after it had failed. By sched_ext, also while it does not rule.
     pub restarts: Option<u64>,
-    /// What enforces the shares: `sched_ext`, `cgroup` or `dispatcher`; `kernel`: nothing does at the moment.
+    /// What enforces the shares: `sched_ext`, `cgroup`, `dispatcher` or `pauses`; `kernel`: nothing does at the moment.
     pub by: &'static str,
     /// Why it is not something that keeps shares more closely, if there is a reason.
     pub because: Option<String>,
@@ -54,8 +55,11 @@ pub struct Did {
     pub preempted: Option<u64>,
     /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
     pub late_ns: Option<u64>,
-    /// Threads of domains that are not dispatched, see [`mete_dispatch::Dispatcher::left_out`].
+    /// Threads of domains that are not dispatched, see [`mete_dispatch::Dispatcher::left_out`]; or processes that are not
+    /// paused, see [`mete_pausing::PausingDispatcher::left_out`].
     pub left_out: Option<u64>,
+    /// How often a process was paused. By pauses.
+    pub pauses: Option<u64>,
     /// Decisions that came too late to be carried out. By a policy outside the kernel, by sched_ext.
     pub late: Option<u64>,
     /// Tasks that ran by turn, because the policy had not decided in time. By a policy outside the kernel, by sched_ext.
@@ -76,6 +80,8 @@ pub(crate) enum Work {
     Kernels,
     /// With the number of threads that are left out.
     Dispatcher(Counts, usize),
+    /// And of processes.
+    Pauses(PauseCounts, usize),
 }
 
 impl Did {
@@ -108,6 +114,14 @@ impl Did {
                 left_out: Some(*left_out as u64),
                 decisions: Some(counts.decisions),
                 preempted: Some(counts.preempted),
+                late_ns: Some(counts.late_ns.get()),
+                own_ns: Some(counts.own_ns.get()),
+                ..did
+            },
+            Work::Pauses(counts, left_out) => Did {
+                left_out: Some(*left_out as u64),
+                decisions: Some(counts.decisions),
+                pauses: Some(counts.pauses),
                 late_ns: Some(counts.late_ns.get()),
                 own_ns: Some(counts.own_ns.get()),
                 ..did

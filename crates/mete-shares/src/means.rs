@@ -5,6 +5,7 @@ use std::io;
 
 use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM, quantum_inside};
+use mete_pausing::PausingDispatcher;
 use mete_policy::{Entry, Nanoseconds};
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
@@ -20,6 +21,7 @@ pub(crate) enum Means {
     Outside(Box<PolicyScheduler>),
     Weights(Weights),
     Dispatcher(Box<Dispatcher>),
+    Pauses(Box<PausingDispatcher>),
     /// The kernel's own scheduler as it is, until something else is tried again.
     Kernel,
 }
@@ -71,11 +73,22 @@ impl Means {
         Ok(Means::Dispatcher(Box::new(dispatcher)))
     }
 
+    pub fn pauses(policy: &Entry, domains: &[SharedDomain]) -> Result<Means, DealError> {
+        let setup = mete_pausing::Setup::default();
+        Ok(Means::Pauses(Box::new(PausingDispatcher::start(policy, domains.to_vec(), setup)?)))
+    }
+
+    /// Whether it serves domains that are no control groups, too, and has accounts of its own.
+    pub fn is_dispatcher(&self) -> bool {
+        matches!(self, Means::Dispatcher(_) | Means::Pauses(_))
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Means::Ext(_) | Means::Outside(_) => By::SchedExt.name(),
             Means::Weights(_) => By::Cgroup.name(),
             Means::Dispatcher(_) => By::Dispatcher.name(),
+            Means::Pauses(_) => By::Pauses.name(),
             Means::Kernel => "kernel",
         }
     }
@@ -90,7 +103,7 @@ impl Means {
         match self {
             Means::Ext(scheduler) => scheduler.status().ended,
             Means::Outside(scheduler) => scheduler.status().ended,
-            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => None,
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Pauses(_) | Means::Kernel => None,
         }
     }
 
@@ -101,6 +114,7 @@ impl Means {
             Means::Outside(scheduler) => Work::Outside(scheduler.status()),
             Means::Weights(_) | Means::Kernel => Work::Kernels,
             Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts(), dispatcher.left_out()),
+            Means::Pauses(dispatcher) => Work::Pauses(dispatcher.counts(), dispatcher.left_out()),
         }
     }
 
@@ -115,6 +129,10 @@ impl Means {
                 dispatcher.set_weight(nth, domain.weight_or_ordinary());
                 Ok(())
             }
+            Means::Pauses(dispatcher) => {
+                dispatcher.set_weight(nth, domain.weight_or_ordinary());
+                Ok(())
+            }
             Means::Kernel => Ok(()),
         }
     }
@@ -123,7 +141,9 @@ impl Means {
     pub fn set_policy(&self, policy: &Entry) -> Result<bool, DealError> {
         match self {
             Means::Outside(scheduler) => Ok(scheduler.set_policy(policy).map(|()| true)?),
-            Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(false),
+            Means::Ext(_) | Means::Weights(_) | Means::Dispatcher(_) | Means::Pauses(_) | Means::Kernel => {
+                Ok(false)
+            }
         }
     }
 
@@ -133,7 +153,7 @@ impl Means {
         match self {
             Means::Ext(scheduler) => Ok(Some(scheduler.set_quantum(quantum)?)),
             Means::Outside(scheduler) => Ok(scheduler.set_quantum(quantum).map(|()| Some(quantum))?),
-            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => Ok(None),
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Pauses(_) | Means::Kernel => Ok(None),
         }
     }
 
@@ -142,7 +162,7 @@ impl Means {
         match self {
             Means::Ext(_) => Some(quantum_inside()),
             Means::Outside(_) => Some(QUANTUM),
-            Means::Weights(_) | Means::Dispatcher(_) | Means::Kernel => None,
+            Means::Weights(_) | Means::Dispatcher(_) | Means::Pauses(_) | Means::Kernel => None,
         }
     }
 
@@ -151,6 +171,7 @@ impl Means {
         match self {
             Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => &[],
             Means::Dispatcher(dispatcher) => dispatcher.empty_domains(),
+            Means::Pauses(dispatcher) => dispatcher.empty_domains(),
         }
     }
 
@@ -161,6 +182,7 @@ impl Means {
             Means::Ext(_) | Means::Outside(_) | Means::Kernel => None,
             Means::Weights(weights) => weights.unnamed(),
             Means::Dispatcher(dispatcher) => dispatcher.unnamed(),
+            Means::Pauses(dispatcher) => dispatcher.unnamed(),
         }
     }
 
@@ -175,6 +197,10 @@ impl Means {
             Means::Dispatcher(dispatcher) => {
                 let restored = dispatcher.finish();
                 Some(PutBack { what: "scheduling classes", see: "chrt -p PID", restored })
+            }
+            Means::Pauses(dispatcher) => {
+                let restored = dispatcher.finish();
+                Some(PutBack { what: "pauses of processes", see: "ps -e -o pid,stat,comm", restored })
             }
         }
     }
@@ -210,6 +236,13 @@ impl Means {
                     each_task_counts(policy)
                 )
             }
+            Means::Pauses(_) => write!(
+                f,
+                "{} has the processes of the domains run in turn, by pausing the others, in quanta of 10 ms; all other tasks \
+                 run as before{}",
+                policy.name(),
+                each_task_counts(policy)
+            ),
             Means::Kernel => f.write_str("the kernel's own scheduler rules, without shares"),
         }
     }

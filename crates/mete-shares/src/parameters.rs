@@ -151,6 +151,7 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
         ("taken from other processors", did.stolen.map(per_second)),
         ("chosen when they had just left", did.missed.map(per_second)),
         ("gave way at once", did.preempted.map(per_second)),
+        ("pauses", did.pauses.map(per_second)),
         ("hastened", did.hastened.map(|number| number.to_string())),
         ("too late", did.late.map(per_second)),
         ("without a decision", did.undecided.map(per_second)),
@@ -158,7 +159,7 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
             "lost from sight and found again",
             did.found.filter(|number| *number > 0).map(|number| number.to_string()),
         ),
-        ("threads left out", did.left_out.filter(|number| *number > 0).map(|number| number.to_string())),
+        ("left out", did.left_out.filter(|number| *number > 0).map(|number| number.to_string())),
         ("latest end of a slice", did.late_ns.map(milliseconds)),
         ("own time", Some(format!("{:.2} %", did.process_ns as f64 / 1e7 / did.rules_s.max(1e-3)))),
     ];

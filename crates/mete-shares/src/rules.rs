@@ -20,8 +20,8 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
     if let Some(other) = domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none()) {
         return Err(DealError::NoGroup { name: other.spec.name.clone() });
     }
-    // Weights and the dispatcher serve named domains only. Where sched_ext is found missing, the start says so.
-    if matches!(by, By::Cgroup | By::Dispatcher) && domains.is_empty() {
+    // Weights and the dispatchers serve named domains only. Where sched_ext is found missing, the start says so.
+    if matches!(by, By::Cgroup | By::Dispatcher | By::Pauses) && domains.is_empty() {
         return Err(DealError::NoDomains);
     }
     Ok(())
@@ -36,7 +36,7 @@ mod tests {
     const BOTH: &str = "both=cgroup:/,pid:1";
 
     /// What is said about this policy by each of the means, in the order of [`By::ALL`].
-    fn said(policy: &str, domains: &[&str]) -> [&'static str; 4] {
+    fn said(policy: &str, domains: &[&str]) -> [&'static str; 5] {
         let policy = SharePolicy::named(policy).unwrap();
         let domains: Vec<_> =
             domains.iter().map(|text| SharedDomain::parse(text.as_ref()).unwrap()).collect();
@@ -51,17 +51,17 @@ mod tests {
 
     #[test]
     fn vtrr_7_what_goes_with_which_means() {
-        // auto, sched_ext, cgroup, dispatcher
+        // auto, sched_ext, cgroup, dispatcher, pauses
         for (policy, domains, expected) in [
-            ("vtrr", &[][..], ["goes", "goes", "no domains", "no domains"]),
-            ("vtrr", &[GROUP], ["goes"; 4]),
-            ("vtrr", &[PROCESS], ["goes", "no group", "no group", "goes"]),
-            ("vtrr", &[BOTH], ["goes", "no group", "no group", "goes"]),
-            ("vtrr", &[GROUP, PROCESS], ["goes", "no group", "no group", "goes"]),
-            ("stride", &[], ["goes", "goes", "not by weights", "no domains"]),
-            ("stride", &[GROUP], ["goes", "goes", "not by weights", "goes"]),
-            ("stride", &[PROCESS], ["goes", "no group", "not by weights", "goes"]),
-            ("stride", &[GROUP, PROCESS], ["goes", "no group", "not by weights", "goes"]),
+            ("vtrr", &[][..], ["goes", "goes", "no domains", "no domains", "no domains"]),
+            ("vtrr", &[GROUP], ["goes"; 5]),
+            ("vtrr", &[PROCESS], ["goes", "no group", "no group", "goes", "goes"]),
+            ("vtrr", &[BOTH], ["goes", "no group", "no group", "goes", "goes"]),
+            ("vtrr", &[GROUP, PROCESS], ["goes", "no group", "no group", "goes", "goes"]),
+            ("stride", &[], ["goes", "goes", "not by weights", "no domains", "no domains"]),
+            ("stride", &[GROUP], ["goes", "goes", "not by weights", "goes", "goes"]),
+            ("stride", &[PROCESS], ["goes", "no group", "not by weights", "goes", "goes"]),
+            ("stride", &[GROUP, PROCESS], ["goes", "no group", "not by weights", "goes", "goes"]),
         ] {
             assert_eq!(said(policy, domains), expected, "{policy} {domains:?}");
         }

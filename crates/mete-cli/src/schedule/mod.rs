@@ -33,8 +33,8 @@ pub struct ScheduleOptions {
     #[arg(long, value_name = "NAME", value_parser = live_policy)]
     policy: Option<LivePolicy>,
     /// The means by which shares are enforced: sched_ext (a scheduler in the kernel), cgroup (weights of control
-    /// groups), dispatcher (scheduling classes of threads), or auto, the first of these that can serve the
-    /// domains [default: auto]
+    /// groups), dispatcher (scheduling classes of threads), pauses (signals, which need no rights), or auto, the first
+    /// of these that can serve the domains [default: auto]
     #[arg(long, hide_possible_values = true,
         value_parser = PossibleValuesParser::new(By::ALL.map(possible)).map(|name| By::named(&name).unwrap_or_default()))]
     by: Option<By>,
@@ -118,6 +118,7 @@ Examples:
   sudo mete schedule --policy vtrr --domain web=cgroup:/web,share=3
   sudo mete schedule --config shares.toml --parameters /run/mete-shares
   sudo mete schedule --policy vtrr --domain a=pid:12,share=3 --domain b=pid:13
+  mete schedule --policy vtrr --by pauses --domain a=pid:12,share=3 --domain b=pid:13
 
 affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
 put back at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
@@ -133,10 +134,11 @@ number of its tasks. With --by sched_ext, group virtual-time round robin schedul
 machine, inside the kernel, by sched_ext (Linux 6.12); domains are control groups, and a group without
 --domain has its cpu.weight, of which 100 are a share of 1. With --by cgroup, the kernel's own scheduler
 does, told by the groups' weights. With --by dispatcher, the same policy outside the kernel puts threads
-of any processes in front of all others. Everything is as before at the end, also after kill -9.
+of any processes in front of all others. With --by pauses, which needs no rights, it has processes of this user
+run in turn, and pauses the others. Everything is as before at the end, also after kill -9.
 
 Other policies: With --by sched_ext, the policy schedules all ordinary tasks from outside the kernel, in quanta of
-4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher, as vtrr.";
+4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher and pauses, as vtrr.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {

@@ -140,9 +140,10 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         (did.stolen, "tasks taken from other processors"),
         (did.missed, "choices of tasks that had just left"),
         (did.preempted, "tasks that gave way at once"),
+        (did.pauses, "pauses"),
         (did.late, "decisions that came too late"),
         (did.undecided, "tasks that ran by turn, because nothing was decided in time"),
-        (did.left_out.filter(|&number| number > 0), "threads left out (docs/limits.md says which)"),
+        (did.left_out.filter(|&number| number > 0), "left out (docs/limits.md says which)"),
     ];
     let counted = counted.iter().filter_map(|(number, what)| Some(format!("{} {what}", grouped((*number)?))));
     let own = did.own_ns.map(|own| format!("deciding itself took {} ms", milliseconds(own)));

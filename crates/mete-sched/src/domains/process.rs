@@ -3,8 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -200,8 +200,11 @@ pub fn is_runnable(thread: u32) -> bool {
 }
 
 fn is_in_state(thread: u32, states: &[char]) -> bool {
-    let text = fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
-    Stat::parse(&text).is_some_and(|stat| stat.fields.starts_with(states))
+    // In one piece: who asks does so hundreds of times a second.
+    let mut text = [0; 1024];
+    let read = File::open(format!("/proc/{thread}/stat")).and_then(|mut file| file.read(&mut text));
+    let read = read.unwrap_or(0);
+    Stat::parse(&text[..read]).is_some_and(|stat| stat.fields.starts_with(states))
 }
 
 /// The present time, as that at which processes begin: in ticks since boot.
