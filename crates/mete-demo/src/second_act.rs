@@ -130,7 +130,7 @@ impl Scene {
         let policy = by_name(POLICY).ok_or_else(|| format!("there is no policy {POLICY}"))?;
         let domain = |(crowd, (share, _)): (&CastProcess, &(u32, usize))| {
             let selector = format!("pid:{}", crowd.pid());
-            SharedDomain::new(crowd.name(), [selector.as_str()], Some(f64::from(*share)))
+            SharedDomain::new(crowd.name(), [selector.as_str()], Some(f64::from(*share)), None)
         };
         let domains = self.crowds.iter().zip(&CROWDS).map(domain).collect::<Result<Vec<_>, _>>();
         let domains = domains.map_err(|error| error.to_string())?;

@@ -90,7 +90,8 @@ pub enum DispatchError {
 }
 
 impl DispatchError {
-    /// Whether this machine lacks something that the dispatcher needs, or this user does: no other domains would help.
+    /// Whether what the dispatcher needs is missing: on this machine, to this user, or to these threads. Other means may
+    /// serve the same domains then.
     #[must_use]
     pub fn lies_in_the_machine(&self) -> bool {
         !matches!(

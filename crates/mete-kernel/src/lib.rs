@@ -51,6 +51,7 @@ pub mod counter;
 mod error;
 mod glob;
 mod kernel;
+mod limit;
 mod load;
 mod map;
 mod numbers;
@@ -71,6 +72,7 @@ pub use glob::Glob;
 pub use kernel::{
     Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects, ThreadName,
 };
+pub use limit::Limit;
 pub use load::load_skeleton;
 pub use map::Mapping;
 pub use numbers::{AtomicNumbers, SharedNumbers};

@@ -7,7 +7,7 @@ use mete_policy::{ClientId, DomainIndex, Nanoseconds};
 pub(crate) enum State {
     /// Blocked. It is not paused, so that it can wake.
     Away,
-    /// Ready. It is paused.
+    /// Ready. It is paused, unless it has gone to sleep since it was seen to compute.
     Ready,
     /// Running, on behalf of this processor. The kernel finds its place.
     Chosen(usize),

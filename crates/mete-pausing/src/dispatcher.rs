@@ -20,13 +20,15 @@ use mete_sched::domains::shared::{share_of, smallest_shares};
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
 use rustix::io::Errno;
 
+use crate::clock::used_by_thread;
 use crate::error::PausingError;
 use crate::manager::{Counts, Manager, Message};
 use crate::members::{Members, candidates};
 use crate::thread::{Shared, run};
 
-/// The most clients at a time.
+/// The most clients at a time, each of which takes a descriptor; so many others are left for everything else.
 const MOST_CLIENTS: usize = 4096;
+const OTHER_DESCRIPTORS: u64 = 128;
 /// The most processors that a policy is asked for.
 const MOST_PROCESSORS: usize = 64;
 
@@ -60,6 +62,8 @@ pub struct PausingDispatcher {
     processors: u64,
     unnamed: Option<io::Error>,
     shared: Arc<Mutex<Shared>>,
+    /// What looks for processes have taken.
+    own: Nanoseconds,
     /// `None`: the manager is to end.
     tells: Option<Sender<Message<Pausable>>>,
     thread: Option<JoinHandle<Ended>>,
@@ -111,13 +115,14 @@ impl PausingDispatcher {
             .map_err(|source| PausingError::System { what: "start its thread", source })?;
         let mut dispatcher = PausingDispatcher {
             domains,
-            members: Members::with_room(MOST_CLIENTS),
+            members: Members::with_room(room()),
             left_out: BTreeSet::new(),
             shares,
             empty_domains,
             processors: u64::MAX,
             unnamed,
             shared,
+            own: Nanoseconds::ZERO,
             tells: Some(tells),
             thread: Some(thread),
         };
@@ -136,14 +141,19 @@ impl PausingDispatcher {
             ended?;
             return Err(PausingError::Over);
         }
+        let begin = used_by_thread();
         self.domains.scan();
         self.take_up();
+        self.own += used_by_thread().saturating_sub(begin);
         Ok(())
     }
 
     /// Processes of domains are clients, and those that belong to none are not.
     fn take_up(&mut self) {
-        let (there, in_foreground) = candidates(&self.domains);
+        let refused = std::mem::take(&mut self.shared().refused);
+        refused.into_iter().for_each(|number| self.members.remove(number));
+        // If nobody can be looked at now, all stay what they are.
+        let Ok((there, in_foreground)) = candidates(&self.domains) else { return };
         for member in self.members.gone(&there) {
             self.tell(Message::Leave(member.number));
         }
@@ -217,7 +227,7 @@ impl PausingDispatcher {
     }
 
     /// How many processes of domains are not paused: those in the foreground of a terminal, those of other users, and
-    /// those beyond 4,096.
+    /// those beyond 4,096, or for which there is no descriptor.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out.len()
@@ -226,7 +236,8 @@ impl PausingDispatcher {
     /// What the dispatcher has done since it started.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.shared().counts
+        let counts = self.shared().counts;
+        Counts { own_ns: counts.own_ns + self.own, ..counts }
     }
 
     /// The reason why processes stay paused if this process and those that watch over it are killed at the same
@@ -254,6 +265,12 @@ impl Drop for PausingDispatcher {
         // The pauses are dropped with it, and all goes on.
         drop(self.stop_manager());
     }
+}
+
+/// For how many clients there are descriptors.
+fn room() -> usize {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX).clamp(1, MOST_CLIENTS)
 }
 
 /// The policy, which knows the domains.
@@ -293,7 +310,7 @@ fn refuse_first_process(domains: &Domains) -> Result<(), PausingError> {
 
 /// An error if this user may pause none of the processes that there are.
 fn check_rights(domains: &Domains) -> Result<(), PausingError> {
-    let (there, _) = candidates(domains);
+    let Ok((there, _)) = candidates(domains) else { return Ok(()) };
     let mut refused = None;
     for (process, domain) in there.values() {
         match Pausable::of(process) {

@@ -24,7 +24,7 @@ pub enum PausingError {
     },
     /// All processes belong to others.
     #[error(
-        "process {pid} of the domain {name:?} may not be paused: it belongs to {owner}, and only root pauses processes of others"
+        "process {pid} of the domain {name:?} may not be paused: it belongs to {owner}, and to pause processes of others takes CAP_KILL, which root has as a rule"
     )]
     NoRight {
         /// The domain.

@@ -14,6 +14,8 @@ const LOOKS_IN_QUANTUM: u64 = 4;
 const MOST_LOOKED_AT: usize = 256;
 /// In one of so many looks, also those that are paused: somebody may have had them go on.
 const LOOKS_AT_PAUSED: u64 = 8;
+/// One that has used this much since it was looked at last may be another process, which has the number by now.
+const MUCH: Nanoseconds = Nanoseconds::from_secs(1);
 /// A client that has used this part of the time since the last look was not asleep.
 const BUSY_PERMILLE: u64 = 900;
 /// After so many slices a chosen client gives way, also if others keep the processor from it.
@@ -31,7 +33,7 @@ pub struct Counts {
     pub found_running: u64,
     /// By how much a look came late, at most.
     pub late_ns: Nanoseconds,
-    /// The processor time that its thread has used.
+    /// The processor time that its thread has used, and the looks for processes.
     pub own_ns: Nanoseconds,
 }
 
@@ -88,6 +90,8 @@ pub(crate) struct Manager<W: Processes> {
     turn: usize,
     /// Whose state has changed since all stood where they belong.
     changed: Vec<ClientId>,
+    /// Those that turned out not to be pausable, and are clients no more.
+    pub refused: Vec<ClientId>,
     /// What each domain's clients have used.
     pub used: Vec<Nanoseconds>,
     pub counts: Counts,
@@ -114,6 +118,7 @@ impl<W: Processes> Manager<W> {
             looks: 0,
             turn: 0,
             changed: Vec::new(),
+            refused: Vec::new(),
             used: vec![Nanoseconds::ZERO; domains + 1],
             counts: Counts::default(),
         }
@@ -135,9 +140,24 @@ impl<W: Processes> Manager<W> {
                 self.policy.set_domain_share(domain, share, now);
                 clients.into_iter().for_each(|(number, share)| self.policy.set_share(number, share, now));
             }
-            Message::Processors(processors) => self.processors = processors,
+            Message::Processors(processors) => self.use_processors(processors, now),
         }
         Ok(())
+    }
+
+    /// There is always one: those beyond the policy's are all one to it.
+    fn use_processors(&mut self, processors: u64, now: Nanoseconds) {
+        let there = u64::MAX >> (64 - self.slots.len().clamp(1, 64));
+        self.processors = if processors & there == 0 { 1 } else { processors & there };
+        for slot in 0..self.slots.len() {
+            if !self.is_used(slot) {
+                self.stop(slot, Stop::Preempted, now);
+            }
+        }
+    }
+
+    fn is_used(&self, slot: usize) -> bool {
+        self.processors >> (slot & 63) & 1 == 1
     }
 
     fn join(
@@ -182,7 +202,7 @@ impl<W: Processes> Manager<W> {
         for slot in 0..self.slots.len() {
             self.fill(slot, now);
         }
-        self.stand()
+        self.stand(now)
     }
 
     /// What a client has used up to now; nothing if it has ended. Of one that has ended, what it had used at the last look is
@@ -191,6 +211,9 @@ impl<W: Processes> Manager<W> {
         let client = self.clients.get(number)?;
         let used = self.processes.used(&client.process)?;
         let ran = used.saturating_sub(client.used);
+        if ran >= MUCH && !self.processes.is_there(&client.process) {
+            return None;
+        }
         client.used = client.used.max(used);
         self.used[client.domain.index()] += ran;
         Some(ran)
@@ -227,7 +250,7 @@ impl<W: Processes> Manager<W> {
         let with_paused = self.looks.is_multiple_of(LOOKS_AT_PAUSED);
         let numbers = self.clients.numbers_that(|client| match client.state {
             State::Away => true,
-            State::Ready => with_paused,
+            State::Ready => with_paused || !client.is_paused,
             State::Chosen(_) => false,
         });
         let many = numbers.len();
@@ -244,9 +267,13 @@ impl<W: Processes> Manager<W> {
                         self.wake(number, now);
                     }
                 }
+                // It is paused again below, unless it sleeps, or a shell waits for it now.
+                State::Ready if !client.is_paused && !ran.is_zero() => self.changed.push(number),
                 State::Ready if client.is_paused && ran > self.period => {
                     self.counts.found_running += 1;
-                    self.processes.pause(&client.process)?;
+                    client.is_paused = false;
+                    self.processes.resume(&client.process)?;
+                    self.changed.push(number);
                 }
                 State::Away | State::Ready | State::Chosen(_) => {}
             }
@@ -295,8 +322,7 @@ impl<W: Processes> Manager<W> {
 
     /// Asks the policy for the client of a processor that has none.
     fn fill(&mut self, slot: usize, now: Nanoseconds) {
-        let is_used = self.processors >> (slot & 63) & 1 == 1;
-        while is_used && self.slots[slot].is_none() {
+        while self.is_used(slot) && self.slots[slot].is_none() {
             let Some(decision) = self.policy.pick(ProcessorId::at(slot), now) else { return };
             self.counts.decisions += 1;
             let number = decision.client;
@@ -308,31 +334,37 @@ impl<W: Processes> Manager<W> {
             let chosen = Chosen { client: number, slice: decision.slice_ns, before, since: now };
             self.slots[slot] = Some(chosen);
             self.set_state(number, State::Chosen(slot));
-            // One that waits could run when it was paused. Another one may have gone to sleep since it was seen to run.
+            // One that is paused could run when it was. Another one may have gone to sleep since it was seen to run.
             if !is_paused && !self.can_run(number) {
                 self.stop(slot, Stop::Blocked, now);
             }
         }
     }
 
-    /// Has those go on that are chosen or asleep, and the others wait.
-    fn stand(&mut self) -> Result<(), ActuatorError> {
+    /// Has those go on that are chosen, and the others wait that compute.
+    fn stand(&mut self, now: Nanoseconds) -> Result<(), ActuatorError> {
         let changed = std::mem::take(&mut self.changed);
         // First those that go on: no processor is without one meanwhile.
-        for waits in [false, true] {
-            for &number in &changed {
-                let Some(client) = self.clients.get(number) else { continue };
-                let is_to_wait = client.state == State::Ready;
-                if is_to_wait != waits || client.is_paused == waits {
-                    continue;
-                }
-                client.is_paused = waits;
-                if waits {
-                    self.counts.pauses += 1;
-                    self.processes.pause(&client.process)?;
-                } else {
-                    self.processes.resume(&client.process)?;
-                }
+        for &number in &changed {
+            let Some(client) = self.clients.get(number) else { continue };
+            if client.state != State::Ready && std::mem::take(&mut client.is_paused) {
+                self.processes.resume(&client.process)?;
+            }
+        }
+        for number in changed {
+            let Some(client) = self.clients.get(number) else { continue };
+            if client.state != State::Ready || client.is_paused {
+                continue;
+            }
+            // Looked at in this very moment: one that sleeps, or that its user has stopped, is not to be paused.
+            if !self.processes.may_be_paused(&client.process) {
+                continue;
+            }
+            client.is_paused = self.processes.pause(&client.process)?;
+            self.counts.pauses += 1;
+            if !client.is_paused {
+                self.leave(number, now)?;
+                self.refused.push(number);
             }
         }
         Ok(())

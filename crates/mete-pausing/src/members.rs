@@ -6,7 +6,7 @@ use mete_log::DomainId;
 use mete_policy::ClientId;
 use mete_sched::actuator::Mask;
 use mete_sched::domains::ours::{FIRST_PROCESS, is_ours};
-use mete_sched::domains::process::{self, Process};
+use mete_sched::domains::process::{self, CannotLook, Process};
 use mete_sched::domains::{Domains, FIRST};
 
 /// A process that is a client.
@@ -45,6 +45,15 @@ impl Members {
         });
         self.free.extend(gone.iter().map(|member| member.number));
         gone
+    }
+
+    /// The client of this number is none any more.
+    pub fn remove(&mut self, number: ClientId) {
+        let before = self.present.len();
+        self.present.retain(|_, member| member.number != number);
+        if self.present.len() < before {
+            self.free.push_back(number);
+        }
     }
 
     pub fn has(&self, pid: u32) -> bool {
@@ -87,14 +96,24 @@ fn allowed(pid: u32) -> u64 {
 
 /// The processes that belong to domains and may be paused as far as it is known, and the numbers of those that are left alone
 /// because a shell would take the terminal from them.
-pub(crate) fn candidates(domains: &Domains) -> (BTreeMap<u32, (Process, DomainId)>, BTreeSet<u32>) {
+///
+/// # Errors
+///
+/// [`CannotLook`]: those that are there cannot be told from those that have ended.
+#[expect(clippy::type_complexity, reason = "two tables of processes")]
+pub(crate) fn candidates(
+    domains: &Domains,
+) -> Result<(BTreeMap<u32, (Process, DomainId)>, BTreeSet<u32>), CannotLook> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
     let members = users.flat_map(|domain| domains.members(domain).map(move |pid| (domain, pid)));
-    let processes = members.filter_map(|(domain, pid)| Some((Process::read(pid)?, domain)));
+    let found = members.map(|(domain, pid)| Ok(Process::find(pid)?.map(|process| (process, domain))));
+    let processes = found.collect::<Result<Vec<_>, CannotLook>>()?;
     let ordinary = processes
+        .into_iter()
+        .flatten()
         .filter(|(process, _)| !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours(process));
     let (left, there): (Vec<_>, Vec<_>) =
         ordinary.partition(|(process, _)| process::is_in_foreground(process.pid));
     let there = there.into_iter().map(|(process, domain)| (process.pid, (process, domain))).collect();
-    (there, left.into_iter().map(|(process, _)| process.pid).collect())
+    Ok((there, left.into_iter().map(|(process, _)| process.pid).collect()))
 }

@@ -16,6 +16,8 @@ struct Process {
     is_there: bool,
     can_run: bool,
     is_paused: bool,
+    /// It has another user now.
+    is_others: bool,
     used: u64,
 }
 
@@ -53,9 +55,18 @@ impl Processes for World {
         found.is_there && found.can_run && !found.is_paused
     }
 
-    fn pause(&mut self, process: &usize) -> Result<(), ActuatorError> {
-        self.change(*process, |process| process.is_paused = true);
-        Ok(())
+    fn may_be_paused(&mut self, process: &usize) -> bool {
+        self.can_run(process)
+    }
+
+    fn is_there(&mut self, process: &usize) -> bool {
+        self.of(*process).is_there
+    }
+
+    fn pause(&mut self, process: &usize) -> Result<bool, ActuatorError> {
+        assert!(self.can_run(process), "it sleeps, or is paused already");
+        self.change(*process, |process| process.is_paused = !process.is_others);
+        Ok(!self.of(*process).is_others)
     }
 
     fn resume(&mut self, process: &usize) -> Result<(), ActuatorError> {
@@ -168,6 +179,8 @@ fn log_16_in_random_histories_who_sleeps_is_never_paused_and_no_processor_is_wit
         for nth in 0..20_000 {
             let process = machine.roll(7);
             let Process { is_there, can_run, is_paused, .. } = machine.world.of(process);
+            // Some wake for a moment, and some for a third of a quantum.
+            let used = [10_000, 3_000_000][machine.roll(2)];
             match machine.roll(8) {
                 // It goes to sleep, which only those can that run.
                 0 if can_run && !is_paused => {
@@ -176,7 +189,7 @@ fn log_16_in_random_histories_who_sleeps_is_never_paused_and_no_processor_is_wit
                 // One that wakes runs a little at once.
                 1 | 2 if !can_run && is_there => machine.world.change(process, |process| {
                     process.can_run = true;
-                    process.used += 10_000;
+                    process.used += used;
                 }),
                 3 if nth % 50 == 0 && is_there => {
                     machine.world.change(process, |process| process.is_there = false);
@@ -200,6 +213,29 @@ fn log_16_in_random_histories_who_sleeps_is_never_paused_and_no_processor_is_wit
         assert!(asleep.into_iter().all(|process| !process.is_paused), "{}: {all:?}", policy.name);
         let can_run = all.iter().filter(|process| process.is_there && process.can_run).count();
         assert_eq!(machine.world.running().len(), can_run.min(2), "{}: {all:?}", policy.name);
+    }
+}
+
+#[test]
+fn log_16_who_cannot_be_paused_any_more_is_no_client() {
+    let policy = CATALOG.iter().find(|policy| policy.name == "vtrr").unwrap();
+    let mut machine = Machine::of(policy, &[1, 1, 1], 1);
+    (0..20).for_each(|_| machine.look());
+    machine.world.change(0, |process| process.is_others = true);
+    (0..50).for_each(|_| machine.look());
+    assert_eq!(machine.manager.refused, [ClientId::at(0)]);
+    assert!(!machine.world.of(0).is_paused);
+    assert_eq!(machine.world.running().len(), 2, "it runs beside the one that is chosen");
+}
+
+#[test]
+fn vtrr_6_where_no_processor_is_among_those_that_the_policy_has_they_run_all_the_same() {
+    let policy = CATALOG.iter().find(|policy| policy.name == "vtrr").unwrap();
+    let mut machine = Machine::of(policy, &[1, 1, 1], 2);
+    for (processors, run) in [(0b10000, 1), (0b10, 1), (0b11, 2)] {
+        machine.manager.tell(Message::Processors(processors), machine.now).unwrap();
+        (0..20).for_each(|_| machine.look());
+        assert_eq!(machine.world.running().len(), run, "{processors:b}");
     }
 }
 

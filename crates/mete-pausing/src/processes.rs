@@ -18,12 +18,19 @@ pub(crate) trait Processes {
     /// Whether any of its threads runs or waits for a processor.
     fn can_run(&mut self, process: &Self::Process) -> bool;
 
-    /// Has it wait, also if it waits already. One that has ended is no error.
+    /// Whether it computes at this moment, and nobody else waits for it: it is paused neither asleep nor stopped, nor in the
+    /// foreground of a terminal.
+    fn may_be_paused(&mut self, process: &Self::Process) -> bool;
+
+    /// Whether it is there, and no other one has its number.
+    fn is_there(&mut self, process: &Self::Process) -> bool;
+
+    /// Has it wait, also if it waits already. `false` if it cannot be paused any more.
     ///
     /// # Errors
     ///
     /// It could not be had to go on later.
-    fn pause(&mut self, process: &Self::Process) -> Result<(), ActuatorError>;
+    fn pause(&mut self, process: &Self::Process) -> Result<bool, ActuatorError>;
 
     /// Has it go on.
     ///
@@ -48,7 +55,15 @@ impl Processes for Pauses {
         }
     }
 
-    fn pause(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
+    fn may_be_paused(&mut self, process: &Pausable) -> bool {
+        !process::is_in_foreground(process.pid()) && self.can_run(process)
+    }
+
+    fn is_there(&mut self, process: &Pausable) -> bool {
+        process.is_there()
+    }
+
+    fn pause(&mut self, process: &Pausable) -> Result<bool, ActuatorError> {
         Pauses::pause(self, process)
     }
 

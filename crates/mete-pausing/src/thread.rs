@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mete_policy::Nanoseconds;
+use mete_policy::{ClientId, Nanoseconds};
 use mete_sched::actuator::class::Class;
 use mete_sched::actuator::pauses::Pausable;
 use mete_sched::actuator::{ActuatorError, Pauses};
@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     pub counts: Counts,
     /// What each domain's clients have used.
     pub used: Vec<Nanoseconds>,
+    /// Those that turned out not to be pausable, since the owner looked last.
+    pub refused: Vec<ClientId>,
 }
 
 /// The shortest slice that the kernel gives. With it, a thread is before others when it wakes, as a rule.
@@ -57,6 +59,7 @@ fn look_again_and_again(
         manager.look(now())?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.used.clone_from(&manager.used);
+        shared.refused.append(&mut manager.refused);
         shared.counts = Counts { own_ns: used_by_thread(), ..manager.counts };
     }
 }

@@ -3,7 +3,7 @@
 //! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its
 //!   input makes it place them anew. Any other line makes it panic. At the end of its input, it ends as it
 //!   should.
-//! * `weigh WEIGHT GROUP…` gives control groups this weight, prints `weighed`, and waits. It ends with its
+//! * `weigh WEIGHT [limit=PROCESSORS] GROUP…` gives control groups this weight and limit, prints `weighed`, and waits. It ends with its
 //!   input as it should, and prints what was put back.
 //! * `recover` puts back what schedulers have left behind that were killed together with their watchers.
 //! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use mete_kernel::Weight;
 use mete_log::DomainId;
 use mete_sched::actuator::{Affinity, Weights, recover, watcher};
+use mete_sched::domains::SharedDomain;
 use mete_sched::{Notice, Report, Scheduler, Settings};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -60,7 +61,12 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
 fn weigh(weight: u32, groups: &[&str]) -> Outcome {
     let weight = Weight::new(weight).ok_or("no weight")?;
     let mut weights = Weights::start()?;
-    groups.iter().try_for_each(|group| weights.set(group.as_ref(), weight))?;
+    let limit = groups.first().and_then(|first| first.strip_prefix("limit="));
+    let limit = limit.map(|limit| SharedDomain::limit_of(limit.as_ref())).transpose()?;
+    for group in &groups[usize::from(limit.is_some())..] {
+        weights.set(group.as_ref(), weight)?;
+        limit.map_or(Ok(()), |limit| weights.set_limit(group.as_ref(), limit))?;
+    }
     say("weighed")?;
     io::stdin().lock().lines().try_for_each(|line| line.map(drop))?;
     Ok(say(&format!("{:?}", weights.finish()))?)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Running, SUBJECT, eventually, skip};
-use mete_kernel::Weight;
+use mete_kernel::{Limit, Weight};
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::process::{Process, processes};
 use tempfile::TempDir;
@@ -90,6 +90,49 @@ fn vtrr_7_weights_are_set_and_put_back_in_the_end() {
     assert_eq!(other.value(), other.unit(10_000));
     assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
     assert_eq!([one.value(), other.value()], [one.unit(100), other.unit(250)]);
+}
+
+/// `None`: there is none.
+fn limit(group: &Group) -> Option<u64> {
+    let read = |name: &str| fs::read_to_string(group.0.join(name)).ok();
+    let text = read("cpu.max").or_else(|| read("cpu.cfs_quota_us")).unwrap();
+    text.split_whitespace().next().unwrap().parse().ok()
+}
+
+/// Of a tenth of a second, in microseconds.
+#[test]
+fn vtrr_7_limits_are_set_and_put_back_in_the_end_and_after_a_kill() {
+    let (Some(free), Some(limited)) = (Group::new("free"), Group::new("limited")) else { return };
+    let processors = |number: f64| Limit::of_processors(number).unwrap();
+    let mut weights = start();
+    weights.set_limit(&limited.0, processors(0.5)).unwrap();
+    assert_eq!(weights.finish(), Restored { restored: 1, ..Restored::default() });
+    assert_eq!(limit(&limited), None);
+    // What its owner gave it comes back.
+    let file = ["cpu.max", "cpu.cfs_quota_us"].map(|name| limited.0.join(name));
+    fs::write(file.iter().find(|path| path.exists()).unwrap(), "70000").unwrap();
+    let mut weights = start();
+    weights.set_limit(&free.0, processors(1.5)).unwrap();
+    weights.set_limit(&limited.0, processors(0.25)).unwrap();
+    weights.set_limit(&limited.0, processors(0.2)).unwrap();
+    assert_eq!([limit(&free), limit(&limited)], [Some(150_000), Some(20_000)]);
+    assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
+    assert_eq!(
+        [limit(&free), limit(&limited)],
+        [None, Some(70_000)].map(|found| found.filter(|found| *found > 0))
+    );
+    let place = tempfile::tempdir().unwrap();
+    let scheduler = weighing(&place, 300, &["limit=0.3", free.text()]);
+    assert_eq!((limit(&free), free.value()), (Some(30_000), free.unit(300)));
+    scheduler.kill();
+    eventually("all is put back", || limit(&free).is_none() && free.value() == free.unit(100));
+    // Less than the kernel's least.
+    fs::write(limited.0.join("cpu.cfs_period_us"), "10000")
+        .or_else(|_| fs::write(limited.0.join("cpu.max"), "70000 10000"))
+        .unwrap();
+    let error = start().set_limit(&limited.0, processors(0.01)).unwrap_err().to_string();
+    assert!(error.contains("at least a millisecond of a period"), "{error}");
+    assert_eq!(limit(&limited), Some(70_000));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! name = "web"
 //! selectors = ["cgroup:/web"]
 //! share = 3                          # left out, it is 1
+//! limit = 1.5                        # left out, there is none: the most processors, by weights only
 //! ```
 
 use std::io;
@@ -103,6 +104,7 @@ struct WrittenDomain {
     name: String,
     selectors: Selectors,
     share: Option<f64>,
+    limit: Option<f64>,
 }
 
 /// One selector or several.
@@ -152,7 +154,7 @@ impl WrittenDomain {
             Selectors::Several(selectors) => selectors,
         };
         let selectors = selectors.iter().map(String::as_str);
-        let domain = SharedDomain::new(&self.name, selectors, self.share);
+        let domain = SharedDomain::new(&self.name, selectors, self.share, self.limit);
         domain.map_err(|source| ConfigError::Domain { path: path.into(), name: self.name, source })
     }
 }
@@ -210,6 +212,7 @@ mod tests {
             ("by = 'cgroups'".into(), "there is no means \"cgroups\""),
             (domain("selectors = ['pid:1']\nshare = 0"), "\"web\": \"0\" is no share"),
             (domain("selectors = ['pid:1']\nshares = 1"), "line 4"),
+            (domain("selectors = ['pid:1']\nlimit = 0"), "\"web\": \"0\" is no limit"),
             (domain("selectors = ['nothing']"), "selects nothing"),
             (domain("selectors = ['pid:1', 'share=9']"), "\"share=9\" selects nothing"),
             (domain("selectors = []"), "domain \"web\""),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use mete_ext::{Ended, ExtError, Failure, check_kernel_rules, check_quantum};
+use mete_kernel::Limit;
 use mete_policy::Nanoseconds;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
@@ -62,6 +63,7 @@ impl Dealer {
     /// [`DealError`] says what is missing, or which domain can have no share.
     pub fn start(by: By, policy: SharePolicy, domains: Vec<SharedDomain>) -> Result<Dealer, DealError> {
         check(by, policy, &domains)?;
+        check_groups_to_be(&domains)?;
         let are_groups = domains.iter().all(|domain| control_group(domain).is_some());
         let identities = GroupIdentities::of(&domains);
         let (means, because) = means_of(by, policy, &domains, are_groups)?;
@@ -94,7 +96,7 @@ impl Dealer {
     ///
     /// # Errors
     ///
-    /// [`DealError::Dispatcher`] if it cannot go on.
+    /// [`DealError::Dispatcher`] or [`DealError::Pausing`] if it cannot go on.
     pub fn look(&mut self) -> Result<(), DealError> {
         match &mut self.means {
             Means::Dispatcher(dispatcher) => {
@@ -362,6 +364,7 @@ impl Dealer {
         let given = |(nth, domain): (usize, &SharedDomain)| Given {
             domain: domain.spec.name.clone(),
             share: domain.weight_or_ordinary().share(),
+            limit: domain.limit.map(Limit::processors),
             wanted_percent: 100.0 * weight(domain) / shares[nth],
             given_percent: ran[nth].filter(|_| all[nth] > 0.0).map(|_| 100.0 * seconds(nth) / all[nth]),
             ran_ns: ran[nth].map(|ran| u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)),
@@ -459,6 +462,18 @@ impl fmt::Display for Dealer {
     }
 }
 
+/// Groups that are not there yet are known by their paths only.
+fn check_groups_to_be(domains: &[SharedDomain]) -> Result<(), DealError> {
+    for (nth, domain) in domains.iter().enumerate().filter(|(_, domain)| is_missing(domain)) {
+        let same = |other: &&SharedDomain| control_group(other) == control_group(domain);
+        if let Some(other) = domains[..nth].iter().find(same) {
+            let [one, other] = [other, domain].map(|domain| domain.spec.name.clone());
+            return Err(DealError::Twice { one, other });
+        }
+    }
+    Ok(())
+}
+
 /// Whether a domain is a control group that is not there: a service may be down at the moment.
 fn is_missing(domain: &SharedDomain) -> bool {
     control_group(domain).is_some_and(|group| identity(group).is_none())
@@ -477,12 +492,22 @@ fn means_of(
     are_groups: bool,
 ) -> Result<(Means, Option<String>), DealError> {
     let is_apart = by == By::Pauses || by == By::SchedExt || (by == By::Auto && are_groups);
-    if !is_apart {
-        check_kernel_rules()?;
+    if !is_apart && let Err(taken) = check_kernel_rules() {
+        // Signals do not depend on who schedules.
+        let may_pause = by == By::Auto && domains.iter().all(|domain| domain.limit.is_none());
+        return if may_pause {
+            pauses_instead(policy, domains, std::iter::once(taken.to_string()))
+        } else {
+            Err(taken.into())
+        };
     }
     Ok(match (by, policy) {
         (By::Dispatcher, _) => (Means::dispatcher(policy.entry()?, domains)?, None),
         (By::Pauses, _) => (Means::pauses(policy.entry()?, domains)?, None),
+        (By::Auto, _) if domains.iter().any(|domain| domain.limit.is_some()) => {
+            let why = "limits are kept by the kernel's own scheduler only";
+            (Means::weights(&present(domains))?, Some(why.into()))
+        }
         (By::Auto, _) if !are_groups => dispatcher_or_pauses(policy, domains, None)?,
         (By::Cgroup, _) => (Means::weights(&present(domains))?, None),
         (By::SchedExt | By::Auto, _) => match Means::sched_ext(policy, &present(domains)) {
@@ -516,10 +541,22 @@ fn dispatcher_or_pauses(
 ) -> Result<(Means, Option<String>), DealError> {
     match Means::dispatcher(policy.entry()?, domains) {
         Err(DealError::Dispatcher(missing)) if missing.lies_in_the_machine() => {
-            let why = before.into_iter().chain([missing.to_string()]).collect::<Vec<_>>().join(". And ");
-            Ok((Means::pauses(policy.entry()?, domains)?, Some(why)))
+            pauses_instead(policy, domains, before.into_iter().chain([missing.to_string()]))
         }
         means => Ok((means?, before)),
+    }
+}
+
+/// Pauses, because of what others lack.
+fn pauses_instead(
+    policy: SharePolicy,
+    domains: &[SharedDomain],
+    missing: impl Iterator<Item = String>,
+) -> Result<(Means, Option<String>), DealError> {
+    let missing = missing.collect::<Vec<_>>().join(". And ");
+    match Means::pauses(policy.entry()?, domains) {
+        Err(DealError::Pausing(source)) => Err(DealError::Neither { missing, source }),
+        means => Ok((means?, Some(missing))),
     }
 }
 

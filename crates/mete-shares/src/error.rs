@@ -21,6 +21,14 @@ pub enum DealError {
     /// By pauses.
     #[error(transparent)]
     Pausing(#[from] PausingError),
+    /// Neither by the dispatcher nor by pauses.
+    #[error("{missing}. And {source}")]
+    Neither {
+        /// What the dispatcher lacks.
+        missing: String,
+        /// Why pauses do not serve in its place.
+        source: PausingError,
+    },
     /// By sched_ext or by weights, which serve control groups only.
     #[error(
         "sched_ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher and pauses give shares to others, too"
@@ -36,6 +44,16 @@ pub enum DealError {
     NotByWeights {
         /// The policy.
         policy: &'static str,
+    },
+    /// A limit, by other means than weights.
+    #[error(
+        "limit={processors} of {name} is kept by the kernel's own scheduler only: by --policy vtrr --by cgroup"
+    )]
+    NoLimit {
+        /// The domain.
+        name: String,
+        /// The limit.
+        processors: f64,
     },
     /// Two domains are the same control group.
     #[error("{one} and {other} are the same control group, which has one share only")]

@@ -13,6 +13,8 @@ pub struct Given {
     pub domain: String,
     /// Its share, of which 1 is ordinary.
     pub share: f64,
+    /// What it may have at most, in processors.
+    pub limit: Option<f64>,
     /// Its part of the shares of all domains, in percent.
     pub wanted_percent: f64,
     /// Its part of the processor time of all domains; `None` if they had none, or the kernel does not say.
@@ -53,7 +55,8 @@ pub struct Did {
     pub found: Option<u64>,
     /// Tasks that gave way at once to one that woke. By the dispatcher, and by policies outside the kernel.
     pub preempted: Option<u64>,
-    /// By how much the end of a slice came late, at most, in nanoseconds. By the dispatcher.
+    /// By how much the end of a slice, or a look at the processes, came late, at most, in nanoseconds. By the dispatcher, and by
+    /// pauses.
     pub late_ns: Option<u64>,
     /// Threads of domains that are not dispatched, see [`mete_dispatch::Dispatcher::left_out`]; or processes that are not
     /// paused, see [`mete_pausing::PausingDispatcher::left_out`].
@@ -64,7 +67,7 @@ pub struct Did {
     pub late: Option<u64>,
     /// Tasks that ran by turn, because the policy had not decided in time. By a policy outside the kernel, by sched_ext.
     pub undecided: Option<u64>,
-    /// What the dispatcher, or the thread in which a policy decides, has used itself, in nanoseconds.
+    /// What the dispatcher, the looks of pauses, or the thread in which a policy decides, has used itself, in nanoseconds.
     pub own_ns: Option<u64>,
     /// The processor time that the process has used since then, in nanoseconds, with all that it does besides.
     pub process_ns: u64,

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use mete_ext::Weight;
+use mete_kernel::Limit;
 use mete_sched::domains::{Selector, SharedDomain};
 
 use crate::error::DealError;
@@ -18,10 +19,11 @@ pub fn control_group(domain: &SharedDomain) -> Option<&Path> {
     }
 }
 
-/// A control group, and the weight that it is to have.
+/// A control group, and the weight and the limit that it is to have.
 pub(crate) struct Group<'a> {
     pub path: &'a Path,
     pub weight: Weight,
+    pub limit: Option<Limit>,
 }
 
 impl<'a> Group<'a> {
@@ -29,7 +31,7 @@ impl<'a> Group<'a> {
     pub fn of(domain: &'a SharedDomain) -> Result<Group<'a>, DealError> {
         let path =
             control_group(domain).ok_or_else(|| DealError::NoGroup { name: domain.spec.name.clone() })?;
-        Ok(Group { path, weight: domain.weight_or_ordinary() })
+        Ok(Group { path, weight: domain.weight_or_ordinary(), limit: domain.limit })
     }
 
     /// The control groups that domains are.

@@ -64,7 +64,7 @@ impl Means {
     pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let mut weights = Weights::start()?;
-        groups.iter().try_for_each(|group| weights.set(group.path, group.weight))?;
+        groups.iter().try_for_each(|group| weigh(&mut weights, group))?;
         Ok(Means::Weights(weights))
     }
 
@@ -124,7 +124,7 @@ impl Means {
         match self {
             Means::Ext(scheduler) => Ok(scheduler.set_weight(group()?.path, Some(group()?.weight))?),
             Means::Outside(scheduler) => Ok(scheduler.set_weight(group()?.path, Some(group()?.weight))?),
-            Means::Weights(weights) => Ok(weights.set(group()?.path, group()?.weight)?),
+            Means::Weights(weights) => weigh(weights, &group()?),
             Means::Dispatcher(dispatcher) => {
                 dispatcher.set_weight(nth, domain.weight_or_ordinary());
                 Ok(())
@@ -192,7 +192,11 @@ impl Means {
             Means::Ext(_) | Means::Outside(_) | Means::Kernel => None,
             Means::Weights(weights) => {
                 let restored = weights.finish();
-                Some(PutBack { what: "weights of control groups", see: "cpu.weight or cpu.shares", restored })
+                Some(PutBack {
+                    what: "weights of control groups",
+                    see: "cpu.weight, cpu.shares, cpu.max or cpu.cfs_quota_us",
+                    restored,
+                })
             }
             Means::Dispatcher(dispatcher) => {
                 let restored = dispatcher.finish();
@@ -246,6 +250,11 @@ impl Means {
             Means::Kernel => f.write_str("the kernel's own scheduler rules, without shares"),
         }
     }
+}
+
+fn weigh(weights: &mut Weights, group: &Group<'_>) -> Result<(), DealError> {
+    weights.set(group.path, group.weight)?;
+    group.limit.map_or(Ok(()), |limit| Ok(weights.set_limit(group.path, limit)?))
 }
 
 /// What a share is under a policy that does not know domains.

@@ -131,7 +131,7 @@ fn share_of(dealer: &Dealer, domain: &str) -> Result<String, Refusal> {
 }
 
 fn in_words(given: &Given) -> String {
-    let Given { share, wanted_percent, given_percent, ran_ns, .. } = given;
+    let Given { share, limit, wanted_percent, given_percent, ran_ns, .. } = given;
     let given = match (given_percent, ran_ns) {
         (Some(percent), Some(ran)) => format!("{percent:.2} % given, ran {:.3} s", *ran as f64 / 1e9),
         (_, Some(_)) => "none ran yet".into(),
@@ -139,7 +139,8 @@ fn in_words(given: &Given) -> String {
             "what it ran is not known: the group is gone, or the kernel does not account for it".into()
         }
     };
-    format!("share {share}, {wanted_percent:.2} % wanted, {given}")
+    let limit = limit.map_or_else(String::new, |limit| format!(", at most {limit} processors"));
+    format!("share {share}{limit}, {wanted_percent:.2} % wanted, {given}")
 }
 
 /// What was counted, as far as the means counts it.

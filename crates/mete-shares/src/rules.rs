@@ -17,6 +17,13 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
     if is_outside && by == By::Cgroup {
         return Err(DealError::NotByWeights { policy: policy.name() });
     }
+    let limited = domains.iter().find_map(|domain| Some((domain, domain.limit?)));
+    if let Some((domain, limit)) = limited
+        && (is_outside || !matches!(by, By::Auto | By::Cgroup) || domains.iter().any(is_no_group))
+    {
+        let (name, processors) = (domain.spec.name.clone(), limit.processors());
+        return Err(DealError::NoLimit { name, processors });
+    }
     if let Some(other) = domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none()) {
         return Err(DealError::NoGroup { name: other.spec.name.clone() });
     }
@@ -25,6 +32,10 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
         return Err(DealError::NoDomains);
     }
     Ok(())
+}
+
+fn is_no_group(domain: &SharedDomain) -> bool {
+    control_group(domain).is_none()
 }
 
 #[cfg(test)]
@@ -65,6 +76,21 @@ mod tests {
         ] {
             assert_eq!(said(policy, domains), expected, "{policy} {domains:?}");
         }
+    }
+
+    #[test]
+    fn vtrr_7_a_limit_goes_with_weights_only() {
+        let said = |policy: &str, domains: &[&str]| {
+            let policy = SharePolicy::named(policy).unwrap();
+            let domains: Vec<_> =
+                domains.iter().map(|text| SharedDomain::parse(text.as_ref()).unwrap()).collect();
+            By::ALL.map(|by| !matches!(check(by, policy, &domains), Err(DealError::NoLimit { .. })))
+        };
+        // auto, sched_ext, cgroup, dispatcher, pauses
+        let limited = "web=cgroup:/,limit=0.5";
+        assert_eq!(said("vtrr", &[limited]), [true, false, true, false, false]);
+        assert_eq!(said("vtrr", &[limited, PROCESS]), [false; 5]);
+        assert!(!said("stride", &[limited])[0]);
     }
 
     /// What is named is what is wrong, not what comes first.

@@ -64,7 +64,9 @@ impl ScheduleOptions {
                            --client, or more than one --domain";
             return Err((ErrorKind::MissingRequiredArgument, missing.into()));
         }
-        if let Some(shared) = self.domains.iter().find(|domain| domain.weight.is_some()) {
+        if let Some(shared) =
+            self.domains.iter().find(|domain| domain.weight.is_some() || domain.limit.is_some())
+        {
             let mistake = format!(
                 "shares are dealt out by --policy vtrr: affinity moves {}, and does not hold it to a share",
                 shared.spec.name

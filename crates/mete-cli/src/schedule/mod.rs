@@ -50,9 +50,10 @@ pub struct ScheduleOptions {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
     /// A domain. With affinity it is a driver if its own probes report requests of others, and otherwise a
-    /// client. With vtrr it has a share: 1, if none is given, is what other control groups have. Repeat the
+    /// client. With vtrr it has a share: 1, if none is given, is what other control groups have. By cgroup it may
+    /// have a limit, too: the most processors, such as 0.5, also while they are idle. Repeat the
     /// option for more domains, as the two below
-    #[arg(long = "domain", value_name = "NAME=SELECTOR[,share=NUMBER]", value_parser = shared_domain())]
+    #[arg(long = "domain", value_name = "NAME=SELECTOR[,share=NUMBER][,limit=NUMBER]", value_parser = shared_domain())]
     domains: Vec<SharedDomain>,
     /// A domain that serves others; selectors as for mete log. Mete neither moves it nor holds it: the kernel
     /// may move it, and its clients follow
@@ -133,7 +134,7 @@ vtrr: A domain has the part of the processors that its share says beside the oth
 number of its tasks. With --by sched_ext, group virtual-time round robin schedules all ordinary tasks of the
 machine, inside the kernel, by sched_ext (Linux 6.12); domains are control groups, and a group without
 --domain has its cpu.weight, of which 100 are a share of 1. With --by cgroup, the kernel's own scheduler
-does, told by the groups' weights. With --by dispatcher, the same policy outside the kernel puts threads
+does, told by the groups' weights and limits. With --by dispatcher, the same policy outside the kernel puts threads
 of any processes in front of all others. With --by pauses, which needs no rights, it has processes of this user
 run in turn, and pauses the others. Everything is as before at the end, also after kill -9.
 

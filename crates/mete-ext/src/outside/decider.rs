@@ -315,6 +315,8 @@ impl Decider {
         let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
         let Some(client) = self.clients.get(number) else { return };
         (client.domain, client.share) = (domain, share);
+        // What it has used is the former domain's.
+        client.told = client.used;
         let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
         client.processor = None;
         memory.set_ahead(number, None);
@@ -427,9 +429,11 @@ impl Decider {
     }
 
     /// Who alone may run on a processor, while the policy, which knows no bounds, may choose others for it. They would lose their
-    /// turns.
+    /// turns. A policy by which clients displace others has to know who runs: it would take the processor for idle, and have a
+    /// client that wakes wait for it.
     fn alone_on(&self, processor: usize) -> Option<ClientId> {
-        if self.policy.knows_bounds() { None } else { self.waiting.alone_on(processor) }
+        let is_to_know = self.policy.knows_bounds() || !self.policy.keeps(ProcessorId::at(processor));
+        if is_to_know { None } else { self.waiting.alone_on(processor) }
     }
 
     /// A client has a processor without the policy's having been asked. The policy takes it for one that waits, and charges it when it
@@ -437,7 +441,7 @@ impl Decider {
     fn put_alone(&mut self, processor: usize, number: ClientId, time: Nanoseconds) {
         self.set_can_run(number, false);
         let Some(client) = self.clients.get(number) else { return };
-        client.processor = None;
+        (client.processor, client.barred_since) = (None, None);
         let generation = client.generation;
         self.chosen[processor] =
             Some(Chosen { client: number, generation, at: time, by: processor, is_alone: true });
@@ -569,10 +573,13 @@ impl Decider {
             self.join(memory, number, now, true);
         }
         self.change(memory, number, now);
+        let is_alone = self.alone_at(number).is_some();
         let Some(client) = self.clients.get(number) else { return };
         let used = client.used;
         let row = Row { time: now, used, number: number.get(), generation, kind: RowKind::Unknown };
         match activity {
+            // One that is to run alone has not begun yet.
+            Activity::Waiting if generation == client.generation && is_alone => {}
             Activity::Waiting if generation != client.generation || !client.can_run => {
                 self.wait(memory, number, row, Stop::Preempted);
             }

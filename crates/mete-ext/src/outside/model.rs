@@ -1,6 +1,6 @@
 //! A machine for the decider: random histories of tasks, as the kernel's side tells them.
 
-use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, ProcessorId, Setup};
 
 use crate::outside::answer::Answer;
 use crate::outside::client::share_in;
@@ -520,6 +520,31 @@ fn new_1_who_alone_may_run_on_a_processor_takes_no_turns_from_others() {
         }
         assert!(machine.tasks[sleeper].runs > 1000, "{name}: {:?}", machine.tasks[sleeper]);
         assert_eq!(longest, 12, "{name}: one of twelve waits for so many turns");
+    }
+}
+
+/// A policy by which those that wake displace others would take the processor for idle.
+#[test]
+fn new_1_the_policy_is_asked_about_everyone_if_it_knows_bounds_or_has_clients_displace_others() {
+    for policy in CATALOG {
+        let mut machine = Machine::new(policy, 4, 2, 2);
+        for task in 0..4 {
+            machine.join(task);
+            machine.tasks[task].view.allowed = if task == 0 { 0b01 } else { 0b10 };
+            machine.tell(row_kind::ROW_CHANGED, task);
+            machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        }
+        let mut was_alone = false;
+        for nth in 0..50 {
+            machine.round();
+            (0..2).for_each(|processor| machine.dispatch(processor));
+            was_alone |= machine.decider.about(ClientId::at(0)).contains("is_alone: true");
+            machine.stop_waiting(nth % 2, row_kind::ROW_EXPIRED);
+        }
+        let made = make(policy, 2, 2, &machine.told);
+        let is_told = made.knows_bounds() || !made.keeps(ProcessorId::at(0));
+        assert_eq!(was_alone, !is_told, "{}", policy.name);
+        assert!(machine.tasks[0].runs > 20, "{}", policy.name);
     }
 }
 

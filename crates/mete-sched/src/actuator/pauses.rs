@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
 use rustix::io::Errno;
@@ -41,6 +41,23 @@ impl Pausable {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Whether it is still there: another process may have its number by now.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        // Without a signal, which rustix does not send by such a handle.
+        // SAFETY: a system call with a descriptor that lives through it, and no memory.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                self.handle.as_raw_fd(),
+                0,
+                std::ptr::null::<libc::siginfo_t>(),
+                0,
+            )
+        };
+        sent == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
     }
 
     /// A process, to which this one may send signals.
@@ -100,17 +117,19 @@ impl Pauses {
         self.undoing.unnamed()
     }
 
-    /// Has a process wait. One that has ended is no error.
+    /// Has a process wait. `false` if it has ended, or has another user by now, and goes on.
     ///
     /// # Errors
     ///
     /// [`ActuatorError::NotNoted`], [`ActuatorError::WatcherGone`]; it goes on then.
-    pub fn pause(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
+    pub fn pause(&mut self, process: &Pausable) -> Result<bool, ActuatorError> {
         self.undoing.be_watched()?;
         self.undoing.note(process.record(true))?;
-        // An error means that it has ended, or has another user now. Either is found out at the next look.
-        let _ = pidfd_send_signal(&process.handle, Signal::STOP);
-        Ok(())
+        let is_paused = pidfd_send_signal(&process.handle, Signal::STOP).is_ok();
+        if !is_paused {
+            self.undoing.note(process.record(false))?;
+        }
+        Ok(is_paused)
     }
 
     /// Has a process go on.

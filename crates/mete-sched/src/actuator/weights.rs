@@ -1,4 +1,4 @@
-//! Shares by the kernel's own scheduler: control groups get weights, of either version.
+//! Shares by the kernel's own scheduler: control groups get weights and limits, of either version.
 
 mod file;
 mod ledger;
@@ -7,9 +7,9 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use mete_kernel::Weight;
+use mete_kernel::{Limit, Weight};
 
-use self::file::WeightFile;
+use self::file::GroupFile;
 pub(super) use self::ledger::WeightLedger;
 use self::ledger::WeightRecord;
 use super::ledger::Restored;
@@ -20,8 +20,8 @@ use super::{ActuatorError, launch};
 pub const ENFORCES: &str = "\
 weights: control groups that compete have processor time in the proportion of their weights, as the kernel's own \
 scheduler deals it out: within some tenths of a point over seconds on one processor, some points on several, because \
-the kernel divides a group's weight among the processors that it runs on. It makes no task run sooner. Each group's \
-former weight is put back at the end, also after a crash or kill -9, unless another program has changed it meanwhile; \
+the kernel divides a group's weight among the processors that it runs on. It makes no task run sooner. A limit is kept in \
+each period of the kernel's (a tenth of a second, as a rule). Each group's former weight and limit is put back at the end, also after a crash or kill -9, unless another program has changed it meanwhile; \
 if the two processes that do this are killed at the same moment, the next start of this program by the same user does.";
 
 /// The actuator of weights. When it is dropped, it puts back what it changed.
@@ -58,29 +58,46 @@ impl Weights {
     /// [`ActuatorError::Group`] if it can have none, and why. Nothing has changed then.
     pub fn set(&mut self, group: &Path, weight: Weight) -> Result<(), ActuatorError> {
         let failed = |why| ActuatorError::Group { path: group.into(), why };
-        let file = WeightFile::of(group).map_err(failed)?;
-        let is_new = !self.undoing.ledger().knows(&file);
+        let file = GroupFile::of_weight(group).map_err(failed)?;
+        let told = file.weight(weight);
+        self.change(group, &file, told)
+    }
+
+    /// Gives a control group a limit: it has no more than that, also while processors are idle.
+    ///
+    /// # Errors
+    ///
+    /// As [`Weights::set`].
+    pub fn set_limit(&mut self, group: &Path, limit: Limit) -> Result<(), ActuatorError> {
+        let failed = |why| ActuatorError::Group { path: group.into(), why };
+        let file = GroupFile::of_limit(group).map_err(failed)?;
+        let told = file.limit(limit).map_err(|error| failed(file.refused("read", &error)))?;
+        self.change(group, &file, told)
+    }
+
+    fn change(&mut self, group: &Path, file: &GroupFile, told: u64) -> Result<(), ActuatorError> {
+        let failed = |why| ActuatorError::Group { path: group.into(), why };
+        let is_new = !self.undoing.ledger().knows(file);
         if is_new {
-            self.refuse_taken(&file).map_err(failed)?;
+            self.refuse_taken(file).map_err(failed)?;
         }
-        let told = file.value_of(weight);
         let present = file.read().map_err(|error| failed(file.refused("read", &error)))?;
-        let original = self.undoing.ledger().original(&file, present);
+        let original = self.undoing.ledger().original(file, present);
         self.undoing.be_watched()?;
-        let record = WeightRecord::new(&file, original, told).map_err(failed)?;
+        let record = WeightRecord::new(file, original, told).map_err(failed)?;
         self.undoing.note(record)?;
         // Again, behind the note: of two that begin at the same moment, one sees the other's.
         if is_new {
-            self.refuse_taken(&file).map_err(failed)?;
+            self.refuse_taken(file).map_err(failed)?;
         }
         file.write(told).map_err(|error| failed(file.refused("written", &error)))
     }
 
-    /// An error if another scheduler of this user gives this group a weight: that weight would be taken for
+    /// An error if another scheduler of this user gives this group a weight or a limit: that would be taken for
     /// the owner's, and would stay.
-    fn refuse_taken(&self, file: &WeightFile) -> Result<(), String> {
+    fn refuse_taken(&self, file: &GroupFile) -> Result<(), String> {
         match self.undoing.other(|ledger| ledger.knows(file)) {
-            Some(pid) => Err(format!("process {pid} gives it a weight already; end that one first")),
+            Some(pid) => Err(format!("process {pid} has given it one already; end that one first")),
             None => Ok(()),
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn expected(path: &Path) -> Option<PathBuf> {
     let mountinfo = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     let is_one = Glob::of_paths(path.as_os_str().as_bytes()).literal().is_some();
-    if !path.is_absolute() || !is_plain || !is_one {
+    if !is_plain || !is_one {
         return None;
     }
     let mounts = cgroup_mounts(&mountinfo);
@@ -106,7 +106,7 @@ pub(super) fn expected(path: &Path) -> Option<PathBuf> {
     }
     // Where both versions are mounted, the one that deals out processor time has the groups that may have shares.
     let first = mount_of_controller(&mountinfo, b"cpu").or_else(|| mounts.into_iter().next())?;
-    Some(first.join(path.strip_prefix("/").ok()?))
+    Some(first.join(path.strip_prefix("/").unwrap_or(path)))
 }
 
 /// A hint that names groups with nearly this name, or with its last part elsewhere.

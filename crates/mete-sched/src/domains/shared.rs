@@ -1,10 +1,11 @@
-//! A domain with the share of processor time that it is to have: `web=cgroup:/web,share=3`.
+//! A domain with the share of processor time that it is to have, and with what it may have at most:
+//! `web=cgroup:/web,share=3,limit=1.5`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use mete_base::nearest::nearest;
-use mete_kernel::Weight;
+use mete_kernel::{Limit, Weight};
 use mete_policy::Share;
 
 use super::{DomainError, DomainSpec};
@@ -16,6 +17,8 @@ pub struct SharedDomain {
     pub spec: DomainSpec,
     /// Its share as a weight; `None` if none is said.
     pub weight: Option<Weight>,
+    /// What it may have at most, also while processors are idle; `None` if none is said.
+    pub limit: Option<Limit>,
 }
 
 /// What is wrong with a domain or with its share.
@@ -30,13 +33,17 @@ pub enum ShareError {
     /// What stands behind the selectors is nearly a share.
     #[error("{0:?} selects nothing; did you mean share=NUMBER?")]
     Misspelt(String),
+    /// The limit.
+    #[error("{0:?} is no limit: write a number of processors from 0.01 to 10000, such as 0.5 or 2")]
+    Limit(String),
     /// There is more than one.
-    #[error("a domain has one share: write share=NUMBER once, behind its selectors")]
-    Twice,
+    #[error("a domain has one {0}: write {0}=NUMBER once, behind its selectors")]
+    Twice(&'static str),
 }
 
-/// What stands in front of a share, behind the selectors of its domain.
-const SHARE: &[u8] = b",share=";
+/// What stands behind the selectors of a domain, in any order.
+const SHARE: &[u8] = b"share=";
+const LIMIT: &[u8] = b"limit=";
 
 impl SharedDomain {
     /// Its weight, or that of a domain of which none is said.
@@ -45,7 +52,7 @@ impl SharedDomain {
         self.weight.unwrap_or(Weight::ORDINARY)
     }
 
-    /// A domain with what these select, and with a share if one is said. Control groups need not be there yet.
+    /// A domain with what these select, and with a share and a limit if they are said. Control groups need not be there yet.
     ///
     /// # Errors
     ///
@@ -54,11 +61,14 @@ impl SharedDomain {
         name: &str,
         selectors: impl IntoIterator<Item = &'a str>,
         share: Option<f64>,
+        limit: Option<f64>,
     ) -> Result<SharedDomain, ShareError> {
         let spec = DomainSpec::ahead(name.as_ref(), selectors.into_iter().map(OsStr::new))?;
         let weight =
             share.map(|share| Weight::of_share(share).ok_or_else(|| ShareError::Number(share.to_string())));
-        Ok(SharedDomain { spec, weight: weight.transpose()? })
+        let limit = limit
+            .map(|limit| Limit::of_processors(limit).ok_or_else(|| ShareError::Limit(limit.to_string())));
+        Ok(SharedDomain { spec, weight: weight.transpose()?, limit: limit.transpose()? })
     }
 
     /// The weight of a share.
@@ -73,24 +83,42 @@ impl SharedDomain {
             .ok_or_else(|| ShareError::Number(share.to_string_lossy().into_owned()))
     }
 
-    /// Reads a domain with a share or without one. Its selectors may contain any bytes.
+    /// The limit that a number of processors is.
+    ///
+    /// # Errors
+    ///
+    /// [`ShareError::Limit`]
+    pub fn limit_of(processors: &OsStr) -> Result<Limit, ShareError> {
+        let number = processors.to_str().and_then(|processors| processors.parse().ok());
+        number
+            .and_then(Limit::of_processors)
+            .ok_or_else(|| ShareError::Limit(processors.to_string_lossy().into_owned()))
+    }
+
+    /// Reads a domain, with a share and a limit or without. Its selectors may contain any bytes.
     ///
     /// # Errors
     ///
     /// [`ShareError`] says what was expected.
     pub fn parse(text: &OsStr) -> Result<SharedDomain, ShareError> {
-        let bytes = text.as_bytes();
-        let found = bytes.windows(SHARE.len()).rposition(|part| part == SHARE);
-        let Some(at) = found else {
-            let spec = DomainSpec::parse(text).map_err(misspelt)?;
-            return Ok(SharedDomain { spec, weight: None });
-        };
-        if bytes[..at].windows(SHARE.len()).any(|part| part == SHARE) {
-            return Err(ShareError::Twice);
+        let (mut bytes, mut weight, mut limit) = (text.as_bytes(), None, None);
+        while let Some(at) = bytes.iter().rposition(|byte| *byte == b',') {
+            let last = &bytes[at + 1..];
+            if let Some(share) = last.strip_prefix(SHARE) {
+                let share = SharedDomain::weight_of(OsStr::from_bytes(share))?;
+                weight.replace(share).map_or(Ok(()), |_| Err(ShareError::Twice("share")))?;
+            } else if let Some(processors) = last.strip_prefix(LIMIT) {
+                let processors = SharedDomain::limit_of(OsStr::from_bytes(processors))?;
+                limit.replace(processors).map_or(Ok(()), |_| Err(ShareError::Twice("limit")))?;
+            } else {
+                break;
+            }
+            bytes = &bytes[..at];
         }
-        let number = OsStr::from_bytes(&bytes[at + SHARE.len()..]);
-        let weight = SharedDomain::weight_of(number)?;
-        Ok(SharedDomain { spec: DomainSpec::parse(OsStr::from_bytes(&bytes[..at]))?, weight: Some(weight) })
+        let spec = DomainSpec::parse(OsStr::from_bytes(bytes));
+        // Behind a share, all that is before it is meant to select.
+        let spec = if weight.is_none() { spec.map_err(misspelt)? } else { spec? };
+        Ok(SharedDomain { spec, weight, limit })
     }
 }
 
@@ -116,6 +144,7 @@ fn misspelt(error: DomainError) -> ShareError {
     match error {
         DomainError::Selector(text)
             if !text.starts_with("share=")
+                && !text.starts_with("limit=")
                 && text.split_once(['=', ':']).is_some_and(|(key, _)| is_near_share(key)) =>
         {
             ShareError::Misspelt(text)
@@ -159,6 +188,17 @@ mod tests {
         }
         assert!(weight_of("web=pid:1,share=3,share=4").unwrap_err().contains("has one share"));
         assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing: write"));
+        let limit_of = |text: &str| {
+            SharedDomain::parse(text.as_ref())
+                .map(|domain| domain.limit.map(Limit::processors))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(limit_of("web=pid:1,share=3"), Ok(None));
+        assert_eq!(limit_of("web=pid:1,share=3,limit=1.5"), Ok(Some(1.5)));
+        assert_eq!(limit_of("web=pid:1,limit=0.25,share=3"), Ok(Some(0.25)));
+        assert_eq!(weight_of("web=pid:1,limit=0.25,share=3"), Ok(Some(300)));
+        assert!(limit_of("web=pid:1,limit=1,limit=2").unwrap_err().contains("has one limit"));
+        assert!(limit_of("web=pid:1,limit=0").unwrap_err().contains("is no limit"));
         for near in ["shar=3", "shares=3", "weight=3", "share:3"] {
             let said = weight_of(&format!("web=pid:1,{near}")).unwrap_err();
             assert!(said.contains(near) && said.contains("did you mean share=NUMBER?"), "{said}");

@@ -296,6 +296,7 @@ fn frames_picture(of_means: &OfMeans) -> Option<StudyFile> {
     let name = match of_means.means {
         Means::Kernel => "kernel",
         Means::Dispatcher(policy) => policy,
+        Means::Pauses(_) => "pauses",
         Means::Dealt(..) | Means::Empty => "sched-ext",
     };
     Some((format!("frames-{name}.svg"), plot::lines(&title, &x, &y, &series.collect::<Vec<_>>())))

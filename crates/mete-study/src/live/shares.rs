@@ -22,9 +22,13 @@ const WINDOW: Duration = Duration::from_secs(1);
 const DISPATCHER: Means = Means::Dispatcher("distributed-vtrr");
 const INSIDE: Means = Means::Dealt(By::SchedExt, "vtrr");
 const OUTSIDE: Means = Means::Dealt(By::SchedExt, "distributed-vtrr-kernel");
-const MEANS: [Means; 5] = [Means::Kernel, DISPATCHER, Means::Dispatcher("group-vtrr"), INSIDE, OUTSIDE];
+const PAUSES: Means = Means::Pauses("distributed-vtrr");
+const MEANS: [Means; 6] =
+    [Means::Kernel, DISPATCHER, Means::Dispatcher("group-vtrr"), PAUSES, INSIDE, OUTSIDE];
 /// The least throughput, in percent of that under the kernel's own scheduler: by the dispatcher, and by sched_ext.
 const LEAST_PERCENT: [f64; 2] = [98.0, 99.0];
+/// What ALPS reached: an error, in percent of a share, and its own time, in percent of a processor.
+const MOST_OF_ALPS: [f64; 2] = [5.0, 1.0];
 
 pub(crate) struct LiveShares;
 
@@ -52,6 +56,9 @@ impl Study for LiveShares {
             ("window", of(DISPATCHER).and_then(window)),
             ("kernel", beside(DISPATCHER, against)),
             ("throughput", beside(DISPATCHER, throughput)),
+            ("window-pauses", of(PAUSES).and_then(window)),
+            ("pauses", of(PAUSES).and_then(like_alps)),
+            ("throughput-pauses", beside(PAUSES, throughput)),
             ("window-inside", of(INSIDE).and_then(window)),
             ("kernel-inside", beside(INSIDE, against)),
             ("throughput-inside", beside(INSIDE, throughput)),
@@ -84,7 +91,7 @@ fn run(means: Means, time: Duration, progress: &dyn Progress) -> Result<Run, Rea
 pub(super) fn wanted(means: Means) -> Vec<f64> {
     let weights = match means {
         Means::Kernel => WEIGHTS,
-        Means::Dispatcher(_) | Means::Dealt(..) | Means::Empty => SHARES.map(f64::from),
+        Means::Dispatcher(_) | Means::Pauses(_) | Means::Dealt(..) | Means::Empty => SHARES.map(f64::from),
     };
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / all).collect()
@@ -104,6 +111,11 @@ fn throughputs(of_means: &OfMeans) -> Vec<f64> {
     of_means.each(|run| run.whole().map(|(used, time)| 100.0 * used.iter().sum::<f64>() / time))
 }
 
+/// What the scheduler has used itself, in percent of a processor.
+fn owns(of_means: &OfMeans) -> Vec<f64> {
+    of_means.each(|run| Some(100.0 * run.work?.own_ns as f64 / run.whole()?.1))
+}
+
 fn rows(of_means: &OfMeans) -> Vec<Row> {
     let name = of_means.means.name();
     let mut rows = vec![
@@ -111,7 +123,7 @@ fn rows(of_means: &OfMeans) -> Vec<Row> {
         Row::new(format!("{name}: worst error of a share"), "points", Ok(points(of_means))),
         Row::new(format!("{name}: the hogs had the processor"), "%", Ok(throughputs(of_means))),
     ];
-    let own = of_means.each(|run| Some(100.0 * run.work?.own_ns as f64 / run.whole()?.1));
+    let own = owns(of_means);
     if !own.is_empty() {
         rows.push(Row::new(format!("{name}: its own time"), "%", Ok(own)));
     }
@@ -122,6 +134,7 @@ fn line(of_means: &OfMeans) -> Value {
     json!({
         "means": of_means.means.name(), "error_ms": median(&errors_ms(of_means)),
         "points": median(&points(of_means)), "throughput": median(&throughputs(of_means)),
+        "own": median(&owns(of_means)).filter(|own| *own > 0.0),
     })
 }
 
@@ -148,6 +161,7 @@ fn file_of(means: Means) -> &'static str {
         Means::Kernel => "kernel.svg",
         Means::Dispatcher("group-vtrr") => "group-vtrr.svg",
         Means::Dispatcher(_) => "distributed-vtrr.svg",
+        Means::Pauses(_) => "pauses.svg",
         Means::Dealt(_, "vtrr") => "inside.svg",
         Means::Dealt(..) | Means::Empty => "outside.svg",
     }
@@ -159,6 +173,19 @@ fn window(dealt: &OfMeans) -> Option<Finding> {
     let quantum_ms = dealt.runs.first()?.quantum?.get() as f64 / 1e6;
     let values = json!({ "worst_ms": worst, "median_ms": median(&errors)?, "quantum_ms": quantum_ms });
     Some(Finding::new(values, worst < 2.0 * quantum_ms))
+}
+
+/// The error is the greatest of any share, in percent of that share, in the middle of the runs.
+fn like_alps(dealt: &OfMeans) -> Option<Finding> {
+    let wanted = wanted(dealt.means);
+    let errors = dealt.each(|run| {
+        let parts = run.parts()?;
+        let errors = parts.iter().zip(&wanted).map(|(part, wanted)| 100.0 * (part / wanted - 1.0).abs());
+        errors.max_by(f64::total_cmp)
+    });
+    let (error, own) = (median(&errors)?, median(&owns(dealt))?);
+    let holds = error <= MOST_OF_ALPS[0] && own <= MOST_OF_ALPS[1];
+    Some(Finding::new(json!({ "error": error, "own": own }), holds))
 }
 
 /// The bar is a number; what the kernel reaches is told beside it.

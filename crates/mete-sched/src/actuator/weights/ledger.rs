@@ -1,4 +1,4 @@
-//! Which control groups' weights were changed.
+//! Which control groups' weights and limits were changed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -6,14 +6,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::file::WeightFile;
+use super::file::GroupFile;
 use crate::actuator::Restored;
 use crate::actuator::ledger::{Ledger, Record};
 
 /// One change that is about to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::actuator) struct WeightRecord {
-    file: WeightFile,
+    file: GroupFile,
     /// What the file said before, and what it is about to say.
     original: u64,
     told: u64,
@@ -24,7 +24,7 @@ const LONGEST: usize = 4096;
 const PATH: usize = 32;
 
 impl WeightRecord {
-    pub(super) fn new(file: &WeightFile, original: u64, told: u64) -> Result<WeightRecord, String> {
+    pub(super) fn new(file: &GroupFile, original: u64, told: u64) -> Result<WeightRecord, String> {
         let is_short = file.path.as_os_str().len() < LONGEST;
         is_short
             .then(|| WeightRecord { file: file.clone(), original, told })
@@ -50,7 +50,7 @@ impl Record for WeightRecord {
             |nth: usize| bytes[8 * nth..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let path = bytes[PATH..].split(|&byte| byte == 0).next().unwrap_or_default();
         let file =
-            WeightFile { path: PathBuf::from(OsStr::from_bytes(path)), device: number(0), inode: number(1) };
+            GroupFile { path: PathBuf::from(OsStr::from_bytes(path)), device: number(0), inode: number(1) };
         WeightRecord { file, original: number(2), told: number(3) }
     }
 }
@@ -58,7 +58,7 @@ impl Record for WeightRecord {
 /// A file whose value was changed.
 #[derive(Debug)]
 struct Changed {
-    file: WeightFile,
+    file: GroupFile,
     original: u64,
     /// Every value that it was to get. If it has another one, another program has changed it since.
     told: Vec<u64>,
@@ -72,12 +72,12 @@ pub(in crate::actuator) struct WeightLedger {
 
 impl WeightLedger {
     /// Whether this file was changed, or is about to be.
-    pub(super) fn knows(&self, file: &WeightFile) -> bool {
+    pub(super) fn knows(&self, file: &GroupFile) -> bool {
         self.files.contains_key(&(file.device, file.inode))
     }
 
     /// What its owner has given the group: what it has now, unless that is ours.
-    pub(super) fn original(&self, file: &WeightFile, present: u64) -> u64 {
+    pub(super) fn original(&self, file: &GroupFile, present: u64) -> u64 {
         let changed = self.files.get(&(file.device, file.inode));
         changed.filter(|changed| changed.told.contains(&present)).map_or(present, |changed| changed.original)
     }
@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn records_survive_the_way_through_the_file() {
-        let file = WeightFile { path: "/a/b\n c/cpu.weight".into(), device: u64::MAX, inode: 7 };
+        let file = GroupFile { path: "/a/b\n c/cpu.weight".into(), device: u64::MAX, inode: 7 };
         let record = WeightRecord::new(&file, 100, 10_000).unwrap();
         assert_eq!(WeightRecord::from_bytes(&record.to_bytes()), record);
         let path = "x".repeat(LONGEST).into();
-        assert!(WeightRecord::new(&WeightFile { path, ..file }, 1, 2).unwrap_err().contains("longer"));
+        assert!(WeightRecord::new(&GroupFile { path, ..file }, 1, 2).unwrap_err().contains("longer"));
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         fs::write(&own, "300").unwrap();
         for path in [Some(own.clone()), other].into_iter().flatten() {
             let found = fs::metadata(&path).unwrap();
-            let file = WeightFile { path, device: found.dev(), inode: found.ino() };
+            let file = GroupFile { path, device: found.dev(), inode: found.ino() };
             assert!(file.read().is_err() && file.write(100).is_err() && !file.is_there(), "{file:?}");
             let mut ledger = WeightLedger::default();
             ledger.note(WeightRecord::new(&file, 100, 300).unwrap());

@@ -12,7 +12,8 @@ use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::EmptyScheduler;
 use mete_measure::statistics::Summary;
 use mete_measure::{Reason, Report, Row, processor};
-use mete_policy::{Nanoseconds, by_name};
+use mete_pausing::PausingDispatcher;
+use mete_policy::{Entry, Nanoseconds, by_name};
 use mete_sched::domains::SharedDomain;
 use mete_shares::{By, Dealer, SharePolicy};
 
@@ -70,6 +71,8 @@ pub(crate) enum Means {
     Kernel,
     /// The dispatcher, with this policy.
     Dispatcher(&'static str),
+    /// Pauses, with this policy.
+    Pauses(&'static str),
     /// A dealer to control groups, with this policy.
     Dealt(By, &'static str),
     /// A scheduler of sched_ext that decides nothing.
@@ -81,6 +84,7 @@ impl Means {
         match self {
             Means::Kernel => "the kernel's own scheduler".into(),
             Means::Dispatcher(policy) => format!("the dispatcher, {policy}"),
+            Means::Pauses(policy) => format!("pauses, {policy}"),
             Means::Empty => "sched_ext, a scheduler that decides nothing".into(),
             Means::Dealt(By::Cgroup, _) => "the kernel's own scheduler, by weights".into(),
             Means::Dealt(_, "vtrr") => "sched_ext, group VTRR inside the kernel".into(),
@@ -194,6 +198,7 @@ pub(crate) fn available(all: &[Means], report: &mut Report) -> Vec<Means> {
 enum Ruler {
     Kernel,
     Dispatcher(Box<Dispatcher>),
+    Pauses(Box<PausingDispatcher>),
     Dealer(Box<Dealer>),
     Empty(#[expect(dead_code, reason = "it rules while it lives")] Box<EmptyScheduler>),
 }
@@ -207,6 +212,7 @@ impl Ruler {
     ) -> Result<Ruler, Reason> {
         Ok(match (means, groups) {
             (Means::Dispatcher(policy), _) => Ruler::Dispatcher(Box::new(dispatcher(policy, crew, setting)?)),
+            (Means::Pauses(policy), _) => Ruler::Pauses(Box::new(pauses(policy, crew, setting)?)),
             (Means::Dealt(by, policy), Some(groups)) => {
                 Ruler::Dealer(Box::new(dealer(by, policy, groups, setting)?))
             }
@@ -222,6 +228,7 @@ impl Ruler {
         match self {
             Ruler::Kernel | Ruler::Empty(_) => Ok(()),
             Ruler::Dispatcher(dispatcher) => dispatcher.look().map_err(reason),
+            Ruler::Pauses(dispatcher) => dispatcher.look().map_err(reason),
             Ruler::Dealer(dealer) => {
                 dealer.look().map_err(reason)?;
                 let ended = dealer.ended().map(|ended| ended.to_string());
@@ -234,6 +241,7 @@ impl Ruler {
         match self {
             Ruler::Kernel | Ruler::Empty(_) => None,
             Ruler::Dispatcher(_) => Some(Setup::default().quantum),
+            Ruler::Pauses(_) => Some(mete_pausing::Setup::default().quantum),
             Ruler::Dealer(dealer) => {
                 dealer.quantum_ms().map(|ms| Nanoseconds::new((ms * 1e6).round() as u64))
             }
@@ -244,6 +252,10 @@ impl Ruler {
         match self {
             Ruler::Kernel | Ruler::Empty(_) => None,
             Ruler::Dispatcher(dispatcher) => {
+                let counts = dispatcher.counts();
+                Some(Work { decisions: counts.decisions, own_ns: counts.own_ns.get() })
+            }
+            Ruler::Pauses(dispatcher) => {
                 let counts = dispatcher.counts();
                 Some(Work { decisions: counts.decisions, own_ns: counts.own_ns.get() })
             }
@@ -315,7 +327,7 @@ impl Run {
         // Before the crew: the groups go when their members have ended.
         let groups = match means {
             Means::Dealt(..) | Means::Empty => Some(Groups::make(setting.shares.len(), setting.depth)?),
-            Means::Kernel | Means::Dispatcher(_) => None,
+            Means::Kernel | Means::Dispatcher(_) | Means::Pauses(_) => None,
         };
         let crew = start(parts, groups.as_ref(), (!setting.is_wide).then_some(place))?;
         let mut ruler = Ruler::start(means, groups.as_ref(), &crew, setting)?;
@@ -429,23 +441,40 @@ fn difference(before: &[u64], after: &[u64]) -> Vec<f64> {
 }
 
 fn dispatcher(policy: &str, crew: &Crew, setting: &Setting<'_>) -> Result<Dispatcher, Reason> {
-    let entry = by_name(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
+    let domains = domains_of_processes(crew, setting)?;
+    Dispatcher::start(entry(policy)?, domains, Setup::default()).map_err(reason)
+}
+
+fn pauses(policy: &str, crew: &Crew, setting: &Setting<'_>) -> Result<PausingDispatcher, Reason> {
+    let domains = domains_of_processes(crew, setting)?;
+    PausingDispatcher::start(entry(policy)?, domains, mete_pausing::Setup::default()).map_err(reason)
+}
+
+fn entry(policy: &str) -> Result<&'static Entry, Reason> {
+    by_name(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))
+}
+
+fn domains_of_processes(crew: &Crew, setting: &Setting<'_>) -> Result<Vec<SharedDomain>, Reason> {
     let pids = crew.pids();
     let domains = setting.shares.iter().enumerate().map(|(domain, share)| {
         let members = pids.iter().zip(setting.parts).filter(|(_, part)| part.domain == domain);
         let members: Vec<_> = members.map(|(pid, _)| format!("pid:{pid}")).collect();
         let members = members.iter().map(String::as_str);
-        SharedDomain::new(&format!("d{domain}"), members, Some(f64::from(*share)))
+        SharedDomain::new(&format!("d{domain}"), members, Some(f64::from(*share)), None)
     });
-    let domains = domains.collect::<Result<Vec<_>, _>>().map_err(reason)?;
-    Dispatcher::start(entry, domains, Setup::default()).map_err(reason)
+    domains.collect::<Result<Vec<_>, _>>().map_err(reason)
 }
 
 fn dealer(by: By, policy: &str, groups: &Groups, setting: &Setting<'_>) -> Result<Dealer, Reason> {
     let policy =
         SharePolicy::named(policy).ok_or_else(|| Reason::new(format!("there is no policy {policy}")))?;
     let domain = |(domain, share): (usize, &u32)| {
-        SharedDomain::new(&format!("d{domain}"), [groups.selector(domain).as_str()], Some(f64::from(*share)))
+        SharedDomain::new(
+            &format!("d{domain}"),
+            [groups.selector(domain).as_str()],
+            Some(f64::from(*share)),
+            None,
+        )
     };
     let domains =
         setting.shares.iter().enumerate().map(domain).collect::<Result<Vec<_>, _>>().map_err(reason)?;

@@ -200,7 +200,7 @@ fn policy_of(means: Means) -> Option<&'static str> {
     match means {
         Means::Kernel | Means::Empty => None,
         Means::Dealt(By::SchedExt, "vtrr") => Some("distributed-vtrr-kernel"),
-        Means::Dealt(_, policy) | Means::Dispatcher(policy) => Some(policy),
+        Means::Dealt(_, policy) | Means::Dispatcher(policy) | Means::Pauses(policy) => Some(policy),
     }
 }
 
