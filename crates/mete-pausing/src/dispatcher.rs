@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use mete_base::processors;
 use mete_kernel::Weight;
@@ -29,6 +30,10 @@ use crate::thread::{Shared, run};
 /// The most clients at a time, each of which takes a descriptor; so many others are left for everything else.
 const MOST_CLIENTS: usize = 4096;
 const OTHER_DESCRIPTORS: u64 = 128;
+/// How often it is asked whether a process has begun, and how often all processes are looked at in any case: one may come to a
+/// domain, or leave it, without that.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
+const BETWEEN_SCANS: Duration = Duration::from_millis(250);
 /// The most processors that a policy is asked for.
 const MOST_PROCESSORS: usize = 64;
 
@@ -62,6 +67,10 @@ pub struct PausingDispatcher {
     processors: u64,
     unnamed: Option<io::Error>,
     shared: Arc<Mutex<Shared>>,
+    /// When it was looked last, and at all processes; and the newest of them then.
+    looked: Instant,
+    scanned: Instant,
+    newest: Option<u32>,
     /// What looks for processes have taken.
     own: Nanoseconds,
     /// `None`: the manager is to end.
@@ -122,6 +131,9 @@ impl PausingDispatcher {
             processors: u64::MAX,
             unnamed,
             shared,
+            looked: Instant::now(),
+            scanned: Instant::now(),
+            newest: process::newest(),
             own: Nanoseconds::ZERO,
             tells: Some(tells),
             thread: Some(thread),
@@ -130,7 +142,8 @@ impl PausingDispatcher {
         Ok(dispatcher)
     }
 
-    /// Looks which processes have begun or ended. To be called some times each second.
+    /// Looks which processes have begun or ended. To be called some times each second; it does not look more often than 25
+    /// times.
     ///
     /// # Errors
     ///
@@ -141,9 +154,18 @@ impl PausingDispatcher {
             ended?;
             return Err(PausingError::Over);
         }
+        if self.looked.elapsed() < BETWEEN_LOOKS {
+            return Ok(());
+        }
         let begin = used_by_thread();
-        self.domains.scan();
-        self.take_up();
+        self.looked = Instant::now();
+        let newest = process::newest();
+        let has_begun = std::mem::replace(&mut self.newest, newest) != newest;
+        if has_begun || self.scanned.elapsed() >= BETWEEN_SCANS {
+            self.scanned = self.looked;
+            self.domains.scan();
+            self.take_up();
+        }
         self.own += used_by_thread().saturating_sub(begin);
         Ok(())
     }
