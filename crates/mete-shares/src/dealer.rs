@@ -241,10 +241,28 @@ impl Dealer {
     /// [`DealError::NoDomain`], [`DealError::NoShare`], or what the means answers; it has the share that it
     /// had then.
     pub fn set_share(&mut self, domain: &str, share: &str) -> Result<(), DealError> {
-        let nth = self.domains.iter().position(|known| known.spec.name == domain);
-        let nth = nth.ok_or_else(|| DealError::NoDomain { name: domain.into(), known: self.listed() })?;
+        let nth = self.place_of(domain)?;
         let weight = SharedDomain::weight_of(share.as_ref()).map_err(DealError::NoShare)?;
-        let changed = SharedDomain { weight: Some(weight), ..self.domains[nth].clone() };
+        self.change(nth, SharedDomain { weight: Some(weight), ..self.domains[nth].clone() })
+    }
+
+    /// Gives a domain that has a limit another one. What domains are given counts from here.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_share`](Dealer::set_share).
+    pub fn set_limit(&mut self, domain: &str, processors: &str) -> Result<(), DealError> {
+        let nth = self.place_of(domain)?;
+        let limit = SharedDomain::limit_of(processors.as_ref()).map_err(DealError::NoShare)?;
+        self.change(nth, SharedDomain { limit: Some(limit), ..self.domains[nth].clone() })
+    }
+
+    fn place_of(&self, domain: &str) -> Result<usize, DealError> {
+        let place = self.domains.iter().position(|known| known.spec.name == domain);
+        place.ok_or_else(|| DealError::NoDomain { name: domain.into(), known: self.listed() })
+    }
+
+    fn change(&mut self, nth: usize, changed: SharedDomain) -> Result<(), DealError> {
         // A control group that is not there at the moment gets it when it is.
         if !is_missing(&changed) || self.means.is_dispatcher() {
             self.means.set_share(nth, &changed)?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   shares/web    the share of the domain web: read, or set
+//!   limits/web    what it may have at most, in processors, if it has a limit: read, or set
 //!   policy        the policy that rules: read, and set where another one can take over
 //!   quantum_ms    how long a task runs at a time: read and set, by sched_ext
 //!   status        what each domain was to have and has, what was done, in words
@@ -20,6 +21,8 @@ use crate::{Dealer, Did, Given};
 
 /// The folder of the domains' shares.
 const SHARES: &str = "shares/";
+/// And of the limits of those that have one.
+const LIMITS: &str = "limits/";
 /// The file with the policy.
 const POLICY: &str = "policy";
 /// The file with the quantum.
@@ -40,7 +43,9 @@ pub fn mount(at: &Path, dealer: &Dealer, asker: Asker) -> Result<Mounted, MountE
     // Without that directory nothing is noted; the parameters work all the same.
     let notes = directory::prepare(&notes).is_ok().then_some(notes);
     let shares = dealer.domains().iter().map(|domain| format!("{SHARES}{}", domain.spec.name));
-    let files = shares.map(|path| File::new(path, Access::Both));
+    let limited = dealer.domains().iter().filter(|domain| domain.limit.is_some());
+    let limits = limited.map(|domain| format!("{LIMITS}{}", domain.spec.name));
+    let files = shares.chain(limits).map(|path| File::new(path, Access::Both));
     let policy = if dealer.can_replace_policy() { Access::Both } else { Access::Read };
     let quantum = dealer.quantum_ms().map(|_| File::new(QUANTUM_FILE, Access::Both));
     let files = files.chain([File::new(POLICY, policy)]).chain(quantum);
@@ -62,6 +67,9 @@ impl ShareParameters {
     ///
     /// [`Refusal`], which becomes the error of the system call on the file.
     pub fn answer(&mut self, dealer: &mut Dealer, request: &Request) -> Result<String, Refusal> {
+        if let Some(domain) = request.path.strip_prefix(LIMITS) {
+            return self.answer_limit(dealer, domain, request);
+        }
         let domain = request.path.strip_prefix(SHARES);
         match (domain, &request.value, request.path.as_str()) {
             (Some(domain), Some(share), _) => {
@@ -84,6 +92,26 @@ impl ShareParameters {
             (None, None, STATUS) => Ok(self.status(dealer)),
             (None, None, REPORT) => Ok(report(dealer)),
             _ => Err(Refusal::value("there is no such file")),
+        }
+    }
+
+    fn answer_limit(
+        &mut self,
+        dealer: &mut Dealer,
+        domain: &str,
+        request: &Request,
+    ) -> Result<String, Refusal> {
+        match &request.value {
+            Some(processors) => {
+                let set = dealer.set_limit(domain, processors).map(|()| String::new());
+                set.map_err(|error| self.refuse(&request.path, processors, error.to_string()))
+            }
+            None => {
+                let found = dealer.domains().iter().find(|known| known.spec.name == domain);
+                let limit = found.and_then(|domain| domain.limit);
+                let limit = limit.ok_or_else(|| Refusal::value("there is no such domain with a limit"))?;
+                Ok(format!("{}\n", limit.processors()))
+            }
         }
     }
 

@@ -283,6 +283,41 @@ fn vtrr_7_shares_from_a_file_are_shown_and_set_while_they_are_dealt() {
     assert!(!dealing.file("").exists());
 }
 
+/// What a group of either version may have in a tenth of a second, in microseconds; `None`: there is no limit.
+fn limit(group: &Group) -> Option<u64> {
+    let read = |name: &str| std::fs::read_to_string(group.0.join(name)).ok();
+    let text = read("cpu.max").or_else(|| read("cpu.cfs_quota_us")).unwrap();
+    text.split_whitespace().next().unwrap().parse().ok()
+}
+
+#[test]
+fn vtrr_7_a_limit_is_set_beside_a_share_and_while_it_is_kept() {
+    if !common::fuse_is_there() {
+        return;
+    }
+    let Some(group) = Group::with_weight("limited") else { return };
+    let place = tempfile::tempdir().unwrap();
+    let tree = place.path().join("tree");
+    let domain = format!("web=cgroup:{},limit=0.5,share=3", group.0.display());
+    let mut command =
+        program(&["schedule", "--policy", "vtrr", "--json", "--domain", &domain, "--parameters"]);
+    let mut process = Running::start(command.arg(&tree).stdout(Stdio::null()));
+    let file = tree.join("limits/web");
+    wait_until("its parameters are there", || file.exists());
+    assert_eq!((group.weight(), limit(&group)), (300, Some(50_000)));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "0.5\n");
+    std::fs::write(&file, "1.25").unwrap();
+    assert_eq!((group.weight(), limit(&group)), (300, Some(125_000)));
+    assert_eq!(std::fs::write(&file, "0").unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    let status = std::fs::read_to_string(tree.join("status")).unwrap();
+    for line in ["domain web: share 3, at most 1.25 processors", "is no limit", "because: limits are kept"] {
+        assert!(status.contains(line), "{status}");
+    }
+    process.signal(Signal::INT);
+    process.wait();
+    assert_eq!((group.weight(), limit(&group).filter(|limit| *limit > 0)), (100, None));
+}
+
 /// The file is read when the machine starts, and its services may start later.
 #[test]
 fn vtrr_7_a_group_in_a_file_that_is_not_there_yet_has_its_share_when_it_is() {
