@@ -119,7 +119,7 @@ Examples:
   sudo mete schedule --policy vtrr --domain web=cgroup:/web,share=3
   sudo mete schedule --config shares.toml --parameters /run/mete-shares
   sudo mete schedule --policy vtrr --domain a=pid:12,share=3 --domain b=pid:13
-  mete schedule --policy vtrr --by pauses --domain a=pid:12,share=3 --domain b=pid:13
+  mete schedule --policy vtrr --by pauses --domain a=pid:12 --domain b=pid:13
 
 affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
 put back at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
