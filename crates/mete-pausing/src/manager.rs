@@ -7,8 +7,8 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// How many looks there are in a quantum, or half as many while all that are chosen compute. A client that goes to sleep leaves
-/// a hole until the next one.
+/// How many looks there are in a quantum; half as many while all that are chosen compute, and one if nobody can run. A client that goes
+/// to sleep leaves a hole until the next one.
 const LOOKS_IN_QUANTUM: u64 = 4;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;
@@ -126,7 +126,14 @@ impl<W: Processes> Manager<W> {
 
     /// How long it is until the next look.
     pub fn next(&self) -> Nanoseconds {
-        if self.are_busy { self.period * 2 } else { self.period }
+        // Where nobody is to wait, those that wake do no harm until then.
+        let is_idle = self.slots.iter().all(Option::is_none);
+        let times = match (is_idle, self.are_busy) {
+            (true, _) => LOOKS_IN_QUANTUM,
+            (false, true) => 2,
+            (false, false) => 1,
+        };
+        self.period * times
     }
 
     pub fn tell(&mut self, message: Message<W::Process>, now: Nanoseconds) -> Result<(), ActuatorError> {

@@ -135,6 +135,29 @@ fn vtrr_7_limits_are_set_and_put_back_in_the_end_and_after_a_kill() {
     assert_eq!(limit(&limited), Some(70_000));
 }
 
+/// A group's limit is at most that of the group above it, so they are put back in an order that depends on both.
+#[test]
+fn vtrr_7_limits_of_groups_in_each_other_are_put_back_whether_they_were_raised_or_lowered() {
+    let Some(outer) = Group::new("outer") else { return };
+    let _ = fs::write(outer.0.join("cgroup.subtree_control"), "+cpu");
+    let inner = Group(outer.0.join("inner"));
+    fs::create_dir(&inner.0).unwrap();
+    let own = |group: &Group| {
+        let files = ["cpu.max", "cpu.cfs_quota_us"].map(|name| group.0.join(name));
+        fs::write(files.iter().find(|path| path.exists()).unwrap(), "80000").unwrap();
+    };
+    [&outer, &inner].into_iter().for_each(own);
+    for (processors, order) in [(1.5, [&outer, &inner]), (0.5, [&inner, &outer])] {
+        let mut weights = start();
+        for group in order {
+            weights.set_limit(&group.0, Limit::of_processors(processors).unwrap()).unwrap();
+        }
+        assert_eq!(weights.finish(), Restored { restored: 2, ..Restored::default() });
+        assert_eq!([limit(&outer), limit(&inner)], [Some(80_000); 2]);
+    }
+    drop(inner);
+}
+
 #[test]
 fn vtrr_7_what_another_program_has_changed_or_removed_meanwhile_is_left_alone() {
     let (Some(changed), Some(removed)) = (Group::new("changed"), Group::new("removed")) else { return };

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use mete_ext::{Ended, ExtError, Failure, check_kernel_rules, check_quantum};
 use mete_kernel::Limit;
 use mete_policy::Nanoseconds;
+use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::SharedDomain;
 use mete_sched::notice::not_for_the_next_start;
+use rustix::process::geteuid;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::account::Account;
@@ -546,7 +548,13 @@ fn means_instead(
     let why = missing.to_string();
     match policy {
         _ if domains.is_empty() => Err(DealError::NothingNamed(why)),
-        SharePolicy::GroupVtrr => Ok((Means::weights(&present(domains))?, Some(why))),
+        SharePolicy::GroupVtrr => match Means::weights(&present(domains)) {
+            // A user may give weights to delegated groups only.
+            Err(refused @ DealError::Weights(ActuatorError::Group { .. })) if !geteuid().is_root() => {
+                pauses_instead(policy, domains, [why, refused.to_string()].into_iter())
+            }
+            means => Ok((means?, Some(why))),
+        },
         SharePolicy::Outside(_) => dispatcher_or_pauses(policy, domains, Some(why)),
     }
 }

@@ -31,7 +31,7 @@ pub enum DealError {
     },
     /// By sched_ext or by weights, which serve control groups only.
     #[error(
-        "sched_ext and cgroup give shares to control groups: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher and pauses give shares to others, too"
+        "sched_ext and cgroup give shares to control groups, and limits are for these only: {name} has to be just one of them, {name}=cgroup:/PATH,share=NUMBER; the dispatcher and pauses give shares to others, too"
     )]
     NoGroup {
         /// The domain.

@@ -7,6 +7,7 @@ use mete_dispatch::{Dispatcher, Setup};
 use mete_ext::{Ended, GroupScheduler, PolicyScheduler, QUANTUM, quantum_inside};
 use mete_pausing::PausingDispatcher;
 use mete_policy::{Entry, Nanoseconds};
+use mete_sched::actuator::weights::in_any_order;
 use mete_sched::actuator::{Restored, Weights};
 use mete_sched::domains::SharedDomain;
 
@@ -64,7 +65,9 @@ impl Means {
     pub fn weights(domains: &[SharedDomain]) -> Result<Means, DealError> {
         let groups = Group::all(domains)?;
         let mut weights = Weights::start()?;
-        groups.iter().try_for_each(|group| weigh(&mut weights, group))?;
+        // Limits of groups in each other have to be set in an order.
+        let failed = in_any_order(groups.iter().collect(), |group| weigh(&mut weights, group));
+        failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
         Ok(Means::Weights(weights))
     }
 

@@ -19,12 +19,14 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
     }
     let limited = domains.iter().find_map(|domain| Some((domain, domain.limit?)));
     if let Some((domain, limit)) = limited
-        && (is_outside || !matches!(by, By::Auto | By::Cgroup) || domains.iter().any(is_no_group))
+        && (is_outside || !matches!(by, By::Auto | By::Cgroup))
     {
         let (name, processors) = (domain.spec.name.clone(), limit.processors());
         return Err(DealError::NoLimit { name, processors });
     }
-    if let Some(other) = domains.iter().find(|domain| by.is_for_groups() && control_group(domain).is_none()) {
+    // Limits are for control groups, too.
+    let are_for_groups = by.is_for_groups() || limited.is_some();
+    if let Some(other) = domains.iter().find(|domain| are_for_groups && control_group(domain).is_none()) {
         return Err(DealError::NoGroup { name: other.spec.name.clone() });
     }
     // Weights and the dispatchers serve named domains only. Where sched_ext is found missing, the start says so.
@@ -32,10 +34,6 @@ pub fn check(by: By, policy: SharePolicy, domains: &[SharedDomain]) -> Result<()
         return Err(DealError::NoDomains);
     }
     Ok(())
-}
-
-fn is_no_group(domain: &SharedDomain) -> bool {
-    control_group(domain).is_none()
 }
 
 #[cfg(test)]
@@ -84,7 +82,7 @@ mod tests {
             let policy = SharePolicy::named(policy).unwrap();
             let domains: Vec<_> =
                 domains.iter().map(|text| SharedDomain::parse(text.as_ref()).unwrap()).collect();
-            By::ALL.map(|by| !matches!(check(by, policy, &domains), Err(DealError::NoLimit { .. })))
+            By::ALL.map(|by| check(by, policy, &domains).is_ok())
         };
         // auto, sched_ext, cgroup, dispatcher, pauses
         let limited = "web=cgroup:/,limit=0.5";

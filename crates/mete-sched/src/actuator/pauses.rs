@@ -214,8 +214,7 @@ impl Ledger for PauseLedger {
         let mut result = Restored::default();
         for (&pid, &start) in &self.0 {
             let count = match go_on(pid, start) {
-                Ok(Ok(true)) => &mut result.restored,
-                Ok(Ok(false)) => &mut result.left_alone,
+                Ok(Ok(())) => &mut result.restored,
                 Ok(Err(Errno::SRCH)) => &mut result.ended,
                 Ok(Err(_)) => &mut result.failed,
                 Err(CannotLook) => &mut result.left,
@@ -226,19 +225,15 @@ impl Ledger for PauseLedger {
     }
 }
 
-/// Has a process go on that is paused. Returns whether it was.
-fn go_on(pid: u32, start: u64) -> Result<Result<bool, Errno>, CannotLook> {
+/// Has a process go on that is paused, or is about to be.
+fn go_on(pid: u32, start: u64) -> Result<Result<(), Errno>, CannotLook> {
     // If this process could not even find itself, it would take all other processes for ended.
     process::check_sight()?;
     let Some(found) = Process::find(pid)?.filter(|found| found.start == start) else {
         return Ok(Err(Errno::SRCH));
     };
-    let go_on = |process: Pausable| {
-        // A signal that has not arrived yet, because the process is just being paused, is taken back, too.
-        let was_stopped = process::is_stopped(pid);
-        pidfd_send_signal(&process.handle, Signal::CONT).map(|()| was_stopped)
-    };
-    Ok(Pausable::of(&found).and_then(go_on))
+    // A signal that has not arrived yet, because the process is just being paused, is taken back, too.
+    Ok(Pausable::of(&found).and_then(|process| pidfd_send_signal(&process.handle, Signal::CONT)))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use mete_kernel::{Limit, Weight};
 use self::file::GroupFile;
 pub(super) use self::ledger::WeightLedger;
 use self::ledger::WeightRecord;
+pub use self::ledger::in_any_order;
 use super::ledger::Restored;
 use super::undoing::Undoing;
 use super::{ActuatorError, launch};

@@ -97,7 +97,9 @@ pub(super) fn expected(path: &Path) -> Option<PathBuf> {
     let mountinfo = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     let is_one = Glob::of_paths(path.as_os_str().as_bytes()).literal().is_some();
-    if !is_plain || !is_one {
+    // What stands behind selectors on a command line is no name of a group to be.
+    let is_meant = |what: &&str| path.to_string_lossy().contains(what);
+    if !is_plain || !is_one || [",share=", ",limit="].iter().any(is_meant) {
         return None;
     }
     let mounts = cgroup_mounts(&mountinfo);

@@ -31,8 +31,8 @@ pub enum ShareError {
     #[error("{0:?} is no share: write a number from 0.01 to 100; 1 is what other control groups have")]
     Number(String),
     /// What stands behind the selectors is nearly a share.
-    #[error("{0:?} selects nothing; did you mean share=NUMBER?")]
-    Misspelt(String),
+    #[error("{0:?} selects nothing; did you mean {1}=NUMBER, behind the selectors?")]
+    Misspelt(String, &'static str),
     /// The limit.
     #[error("{0:?} is no limit: write a number of processors from 0.01 to 10000, such as 0.5 or 2")]
     Limit(String),
@@ -116,9 +116,7 @@ impl SharedDomain {
             bytes = &bytes[..at];
         }
         let spec = DomainSpec::parse(OsStr::from_bytes(bytes));
-        // Behind a share, all that is before it is meant to select.
-        let spec = if weight.is_none() { spec.map_err(misspelt)? } else { spec? };
-        Ok(SharedDomain { spec, weight, limit })
+        Ok(SharedDomain { spec: spec.map_err(misspelt)?, weight, limit })
     }
 }
 
@@ -139,22 +137,21 @@ fn common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
-/// An error about a domain, or about the share that may have been meant.
+/// An error about a domain, or about the share or the limit that may have been meant.
 fn misspelt(error: DomainError) -> ShareError {
     match error {
-        DomainError::Selector(text)
-            if !text.starts_with("share=")
-                && !text.starts_with("limit=")
-                && text.split_once(['=', ':']).is_some_and(|(key, _)| is_near_share(key)) =>
-        {
-            ShareError::Misspelt(text)
-        }
+        DomainError::Selector(text) => match text.split_once(['=', ':']).and_then(|(key, _)| meant(key)) {
+            Some(meant) => ShareError::Misspelt(text, meant),
+            None => ShareError::Domain(DomainError::Selector(text)),
+        },
         error => ShareError::Domain(error),
     }
 }
 
-fn is_near_share(key: &str) -> bool {
-    nearest(key, ["share", "weight"]).is_some()
+/// What a word may mean that stands where a selector should. One that is written right stands in the wrong place.
+fn meant(key: &str) -> Option<&'static str> {
+    let near = nearest(key, ["share", "weight", "limit", "quota"])?;
+    Some(if matches!(near, "share" | "weight") { "share" } else { "limit" })
 }
 
 #[cfg(test)]
@@ -187,7 +184,12 @@ mod tests {
             );
         }
         assert!(weight_of("web=pid:1,share=3,share=4").unwrap_err().contains("has one share"));
-        assert!(weight_of("web=share=3").unwrap_err().contains("selects nothing: write"));
+        for misplaced in ["web=share=3", "web=share=3,pid:1", "web=pid:1,share=3,pid:2"] {
+            assert!(weight_of(misplaced).unwrap_err().contains("share=NUMBER, behind the selectors"));
+        }
+        for near in ["web=pid:1,limt=1", "web=limit=1,pid:1", "web=pid:1,Limit=1"] {
+            assert!(weight_of(near).unwrap_err().contains("did you mean limit=NUMBER"), "{near}");
+        }
         let limit_of = |text: &str| {
             SharedDomain::parse(text.as_ref())
                 .map(|domain| domain.limit.map(Limit::processors))
@@ -201,7 +203,7 @@ mod tests {
         assert!(limit_of("web=pid:1,limit=0").unwrap_err().contains("is no limit"));
         for near in ["shar=3", "shares=3", "weight=3", "share:3"] {
             let said = weight_of(&format!("web=pid:1,{near}")).unwrap_err();
-            assert!(said.contains(near) && said.contains("did you mean share=NUMBER?"), "{said}");
+            assert!(said.contains(near) && said.contains("did you mean share=NUMBER"), "{said}");
         }
     }
 }

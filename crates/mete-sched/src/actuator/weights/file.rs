@@ -183,7 +183,8 @@ impl GroupFile {
                 "; this needs root, or a group that was delegated to this user"
             }
             io::ErrorKind::InvalidInput if self.is_limit() => {
-                "; a limit is at least a millisecond of a period, and at most that of the group above"
+                "; a limit is at least a millisecond of a period (and cpu.cfs_burst_us), at most that of the group above, and at least those \
+                 of the groups in it"
             }
             io::ErrorKind::InvalidInput if self.is_idle() => {
                 "; an idle group has no weight: write 0 into its cpu.idle first"

@@ -118,16 +118,35 @@ impl Ledger for WeightLedger {
 
     fn restore(&self) -> Restored {
         let mut result = Restored::default();
-        for changed in self.files.values() {
+        let failed = in_any_order(self.files.values().collect(), |changed| {
             let count = match changed.put_back() {
                 Ok(true) => &mut result.restored,
                 Ok(false) => &mut result.left_alone,
                 Err(_) if !changed.file.is_there() => &mut result.ended,
-                Err(_) => &mut result.failed,
+                Err(error) => return Err(error),
             };
             *count += 1;
-        }
+            Ok(())
+        });
+        result.failed = failed.len();
         result
+    }
+}
+
+/// Does this with each, and again with those that fail, as long as one succeeds: a group's limit is at most that of the group
+/// above, so which of them has to be changed first depends on both. Those that fail in the end, with their errors.
+pub fn in_any_order<T, E>(mut all: Vec<T>, mut act: impl FnMut(&T) -> Result<(), E>) -> Vec<(T, E)> {
+    loop {
+        let many = all.len();
+        let tried = all.into_iter().filter_map(|each| {
+            let error = act(&each).err()?;
+            Some((each, error))
+        });
+        let failed: Vec<_> = tried.collect();
+        if failed.is_empty() || failed.len() == many {
+            return failed;
+        }
+        all = failed.into_iter().map(|(each, _)| each).collect();
     }
 }
 
