@@ -1,12 +1,12 @@
 //! The dispatcher as a value: it acts as long as it lives.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use mete_base::processors;
 use mete_kernel::Weight;
@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use crate::clock::used_by_thread;
 use crate::error::PausingError;
 use crate::manager::{Counts, Manager, Message};
-use crate::members::{Members, candidates};
+use crate::members::{Candidates, Members, candidates};
 use crate::thread::{Shared, run};
 
 /// The most clients at a time, each of which takes a descriptor; so many others are left for everything else.
@@ -51,14 +51,52 @@ impl Default for Setup {
     }
 }
 
+/// How many processes of domains are not paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Jobs of a shell.
+    pub jobs: usize,
+    /// Of other users.
+    pub of_others: usize,
+    /// Those beyond 4,096, or for which there is no descriptor.
+    pub without_room: usize,
+}
+
+impl LeftOut {
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> usize {
+        self.jobs + self.of_others + self.without_room
+    }
+}
+
+/// For people, with what to do.
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { jobs, of_others, without_room } = *self;
+        let parts = [
+            (
+                jobs,
+                "that are jobs of a shell, which would see them stop: start such by setsid or as services",
+            ),
+            (of_others, "of other users"),
+            (without_room, "for which there is no room or no descriptor (ulimit -n)"),
+        ];
+        let parts = parts.iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = parts.map(|(number, why)| format!("{number} {why}")).collect();
+        write!(f, "processes that are not paused: {}", parts.join("; "))
+    }
+}
+
 type Ended = (Pauses, Result<(), ActuatorError>);
 
 /// See the [crate](crate).
 pub struct PausingDispatcher {
     domains: Domains,
     members: Members,
-    /// Processes of domains that are no clients: in the foreground of a terminal, of other users, or too many.
-    left_out: BTreeSet<u32>,
+    left_out: LeftOut,
+    /// The process groups that there are, and whether each is a job of a shell.
+    groups: BTreeMap<u32, bool>,
     /// What each domain has.
     shares: Vec<Share>,
     /// Which domains had no process when they were looked at first, in sentences.
@@ -125,7 +163,8 @@ impl PausingDispatcher {
         let mut dispatcher = PausingDispatcher {
             domains,
             members: Members::with_room(room()),
-            left_out: BTreeSet::new(),
+            left_out: LeftOut::default(),
+            groups: BTreeMap::new(),
             shares,
             empty_domains,
             processors: u64::MAX,
@@ -138,6 +177,7 @@ impl PausingDispatcher {
             tells: Some(tells),
             thread: Some(thread),
         };
+        dispatcher.look_at_groups();
         dispatcher.take_up();
         Ok(dispatcher)
     }
@@ -161,13 +201,25 @@ impl PausingDispatcher {
         self.looked = Instant::now();
         let newest = process::newest();
         let has_begun = std::mem::replace(&mut self.newest, newest) != newest;
-        if has_begun || self.scanned.elapsed() >= BETWEEN_SCANS {
-            self.scanned = self.looked;
+        let is_due = self.scanned.elapsed() >= BETWEEN_SCANS;
+        if has_begun || is_due {
             self.domains.scan();
+            if is_due {
+                self.scanned = self.looked;
+                self.look_at_groups();
+            }
             self.take_up();
         }
         self.own += used_by_thread().saturating_sub(begin);
         Ok(())
+    }
+
+    /// All processes are read for that, so it is done seldom; what a process starts is in a known group, as a rule.
+    fn look_at_groups(&mut self) {
+        // If nobody can be looked at now, all stay what they are.
+        if let Ok(groups) = process::groups() {
+            self.groups = groups;
+        }
     }
 
     /// Processes of domains are clients, and those that belong to none are not.
@@ -175,11 +227,11 @@ impl PausingDispatcher {
         let refused = std::mem::take(&mut self.shared().refused);
         refused.into_iter().for_each(|number| self.members.remove(number));
         // If nobody can be looked at now, all stay what they are.
-        let Ok((there, in_foreground)) = candidates(&self.domains) else { return };
+        let Ok(Candidates { there, jobs }) = candidates(&self.domains, &self.groups) else { return };
         for member in self.members.gone(&there) {
             self.tell(Message::Leave(member.number));
         }
-        self.left_out = in_foreground;
+        self.left_out = LeftOut { jobs, ..LeftOut::default() };
         let of_clients = smallest_shares(&self.shares);
         for (pid, (process, domain)) in there {
             if self.members.has(pid) {
@@ -194,11 +246,12 @@ impl PausingDispatcher {
                         share: of_clients[domain.index() - FIRST.index()],
                         allowed: member.allowed,
                     }),
-                    None => drop(self.left_out.insert(pid)),
+                    None => self.left_out.without_room += 1,
                 },
                 // It has ended.
                 Err(Errno::SRCH) => {}
-                Err(_) => drop(self.left_out.insert(pid)),
+                Err(Errno::PERM) => self.left_out.of_others += 1,
+                Err(_) => self.left_out.without_room += 1,
             }
         }
         let (changed, processors) = self.members.look_at_masks();
@@ -248,11 +301,10 @@ impl PausingDispatcher {
         &self.empty_domains
     }
 
-    /// How many processes of domains are not paused: those in the foreground of a terminal, those of other users, and
-    /// those beyond 4,096, or for which there is no descriptor.
+    /// How many processes of domains are not paused, and why.
     #[must_use]
-    pub fn left_out(&self) -> usize {
-        self.left_out.len()
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// What the dispatcher has done since it started.
@@ -332,7 +384,9 @@ fn refuse_first_process(domains: &Domains) -> Result<(), PausingError> {
 
 /// An error if this user may pause none of the processes that there are.
 fn check_rights(domains: &Domains) -> Result<(), PausingError> {
-    let Ok((there, _)) = candidates(domains) else { return Ok(()) };
+    // Whether they are jobs may change; whose they are, hardly.
+    let groups = process::groups().unwrap_or_default().into_keys().map(|group| (group, false)).collect();
+    let Ok(Candidates { there, .. }) = candidates(domains, &groups) else { return Ok(()) };
     let mut refused = None;
     for (process, domain) in there.values() {
         match Pausable::of(process) {

@@ -22,7 +22,8 @@
 //!    [`ENFORCES`](mete_sched::actuator::pauses::ENFORCES) says.
 //!
 //! What it cannot do: keep others from the processor, as `mete-dispatch` can; and it has whole processes wait, not
-//! threads. Processes in the foreground of a terminal are left alone: their shell would take it back.
+//! threads. Jobs of a shell are left alone: it sees them stop, and the kernel hangs a group of them up that has lost what ties it to
+//! the shell while one of them is stopped.
 //!
 //! ```no_run
 //! use mete_pausing::{PausingDispatcher, Setup};
@@ -57,6 +58,6 @@ mod model;
 mod processes;
 mod thread;
 
-pub use dispatcher::{PausingDispatcher, Setup};
+pub use dispatcher::{LeftOut, PausingDispatcher, Setup};
 pub use error::PausingError;
 pub use manager::Counts;

@@ -1,12 +1,12 @@
 //! Which processes are clients: those of domains that this user may pause.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use mete_log::DomainId;
 use mete_policy::ClientId;
 use mete_sched::actuator::Mask;
 use mete_sched::domains::ours::{FIRST_PROCESS, is_ours};
-use mete_sched::domains::process::{self, CannotLook, Process};
+use mete_sched::domains::process::{CannotLook, Process};
 use mete_sched::domains::{Domains, FIRST};
 
 /// A process that is a client.
@@ -94,26 +94,35 @@ fn allowed(pid: u32) -> u64 {
     if bits == 0 { u64::MAX } else { bits }
 }
 
-/// The processes that belong to domains and may be paused as far as it is known, and the numbers of those that are left alone
-/// because a shell would take the terminal from them.
+/// The processes of domains, by what may be done with them.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    /// Those that may be paused, as far as it is known.
+    pub there: BTreeMap<u32, (Process, DomainId)>,
+    /// Jobs of a shell, which sees when they are stopped; with the last one that ties them to it, the kernel would end them.
+    pub jobs: usize,
+}
+
+/// All processes of domains. Of a group that is not among the known ones, it is not known yet whether it is a job: its processes are
+/// neither.
 ///
 /// # Errors
 ///
 /// [`CannotLook`]: those that are there cannot be told from those that have ended.
-#[expect(clippy::type_complexity, reason = "two tables of processes")]
-pub(crate) fn candidates(
-    domains: &Domains,
-) -> Result<(BTreeMap<u32, (Process, DomainId)>, BTreeSet<u32>), CannotLook> {
+pub(crate) fn candidates(domains: &Domains, groups: &BTreeMap<u32, bool>) -> Result<Candidates, CannotLook> {
     let users = domains.numbers().filter(|domain| *domain >= FIRST);
     let members = users.flat_map(|domain| domains.members(domain).map(move |pid| (domain, pid)));
     let found = members.map(|(domain, pid)| Ok(Process::find(pid)?.map(|process| (process, domain))));
     let processes = found.collect::<Result<Vec<_>, CannotLook>>()?;
-    let ordinary = processes
-        .into_iter()
-        .flatten()
-        .filter(|(process, _)| !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours(process));
-    let (left, there): (Vec<_>, Vec<_>) =
-        ordinary.partition(|(process, _)| process::is_in_foreground(process.pid));
-    let there = there.into_iter().map(|(process, domain)| (process.pid, (process, domain))).collect();
-    Ok((there, left.into_iter().map(|(process, _)| process.pid).collect()))
+    let is_ordinary =
+        |process: &Process| !process.is_kernel && process.pid != FIRST_PROCESS && !is_ours(process);
+    let mut candidates = Candidates::default();
+    for (process, domain) in processes.into_iter().flatten().filter(|(process, _)| is_ordinary(process)) {
+        match groups.get(&process.group) {
+            Some(false) => drop(candidates.there.insert(process.pid, (process, domain))),
+            Some(true) => candidates.jobs += 1,
+            None => {}
+        }
+    }
+    Ok(candidates)
 }

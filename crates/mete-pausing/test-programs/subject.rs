@@ -75,11 +75,17 @@ fn dispatch(policy: &str, domains: &[&str]) -> Outcome {
                 }
                 let used: Vec<_> =
                     dispatcher.used().iter().map(|used| (used.get() / 1000).to_string()).collect();
-                say(&format!("{} {:?} {}", used.join(","), dispatcher.counts(), dispatcher.left_out()))?;
+                say(&format!(
+                    "{} {:?} {}",
+                    used.join(","),
+                    dispatcher.counts(),
+                    dispatcher.left_out().all()
+                ))?;
             }
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => dispatcher.look()?,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
         }
+        dispatcher.look()?;
     }
     say(&format!("{:?}", dispatcher.finish()))
 }

@@ -39,17 +39,14 @@ impl Place {
         self.directory.path().join("runtime")
     }
 
-    /// The program, by an ordinary user.
+    /// The program, by an ordinary user, and no job of a shell: in a session of its own.
     fn subject(&self, arguments: &[&str]) -> Command {
-        let subject = self.directory.path().join("subject");
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
+        let mut command = Command::new("setsid");
+        if is_root() {
             let user = USER.to_string();
-            command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(subject);
-            command
-        } else {
-            Command::new(subject)
-        };
+            command.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"]);
+        }
+        command.arg(self.directory.path().join("subject"));
         command.args(arguments).env("METE_RUNTIME_DIR", self.runtime());
         command
     }
@@ -336,6 +333,46 @@ fn vtrr_6_who_sleeps_is_not_paused_and_who_may_not_be_is_left_out() {
     let said = dispatching.ask("");
     let left_out = said.rsplit(' ').next().unwrap();
     assert_eq!(left_out, if is_root() { "1" } else { "0" }, "{said}");
+}
+
+/// If what ties a group to its shell ends while one of the group is stopped, the kernel ends them all.
+#[test]
+fn log_16_jobs_of_a_shell_are_left_alone_and_live_on_when_it_has_gone() {
+    let place = Place::new();
+    // A shell with job control, and a job that starts two and then ends, as a wrapper does.
+    let script = r#"exec 3<&0; set -m
+        sh -c '"$0" hog & "$0" hog & read line' "$0" <&3 & echo $!; wait; sleep 200"#;
+    let mut shell = Command::new("setsid");
+    if is_root() {
+        let user = USER.to_string();
+        shell.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"]);
+    }
+    shell.args(["bash", "-c", script]).arg(place.directory.path().join("subject"));
+    let mut shell = Hog(shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(shell.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let group: u32 = line.trim().parse().unwrap();
+    let jobs = || -> Vec<u32> {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let of_group = |pid: &u32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            text.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(2)?.parse().ok()) == Some(group)
+        };
+        numbers.filter(|pid| of_group(pid) && name(*pid) == "subject").collect()
+    };
+    wait_until("both are there", || jobs().len() == 2);
+    let both = jobs();
+    let domains = [format!("a=pid:{}", both[0]), format!("b=pid:{}", both[1])];
+    let mut dispatching = Dispatching::of(&place, "distributed-vtrr", &domains);
+    let said = dispatching.ask("");
+    assert!(said.ends_with(" 2"), "left out: {said}");
+    // Now the one ends that ties the two to the shell.
+    writeln!(shell.0.stdin.as_ref().unwrap(), "end").unwrap();
+    wait_until("they are ruled", || dispatching.used().iter().all(|used| *used > 100_000));
+    dispatching.finish();
+    assert_eq!(jobs(), both, "both live");
+    both.iter().for_each(|pid| signal(*pid, "-KILL"));
 }
 
 #[test]

@@ -156,7 +156,8 @@ mod tests {
     fn log_13_a_process_that_does_nothing_is_looked_at_less_often_and_nothing_it_does_is_missed() {
         let mut rest =
             OtherPrograms { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
-        let process = |ran| Process { pid: 1, comm: "x".into(), parent: 1, is_kernel: false, start: 10, ran };
+        let process =
+            |ran| Process { pid: 1, comm: "x".into(), parent: 1, group: 1, is_kernel: false, start: 10, ran };
         let looks = |rest: &mut OtherPrograms, ran: u64, times: usize| {
             (0..times)
                 .filter(|_| {
@@ -179,6 +180,7 @@ mod tests {
             pid,
             comm: comm.into(),
             parent: 1,
+            group: 1,
             is_kernel: comm.contains('/'),
             start,
             ran,

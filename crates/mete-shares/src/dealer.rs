@@ -8,6 +8,7 @@ use mete_kernel::Limit;
 use mete_policy::Nanoseconds;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::SharedDomain;
+use mete_sched::domains::process::shown;
 use mete_sched::notice::not_for_the_next_start;
 use rustix::process::geteuid;
 use rustix::time::{ClockId, clock_gettime};
@@ -176,7 +177,7 @@ impl Dealer {
             self.accounts.get_mut(nth).iter_mut().for_each(|account| account.go_on(path));
         }
         if self.groups.is_to_be_told(nth) {
-            let (path, name) = (path.display(), &domain.spec.name);
+            let (path, name) = (shown(path.as_os_str()), &domain.spec.name);
             let made = if was_there { "was made anew" } else { "is there now" };
             self.fallback.tell(match dealt {
                 Ok(()) => format!("{path} {made}: {name} has its share there"),
@@ -443,7 +444,7 @@ impl Dealer {
         let unnamed = self.means.unnamed().map(|why| not_for_the_next_start(&why.to_string()));
         let missing = self.domains.iter().filter(|domain| is_missing(domain));
         let missing = missing.filter(|_| !self.means.is_dispatcher()).map(|domain| {
-            let path = control_group(domain).unwrap_or("".as_ref()).display();
+            let path = shown(control_group(domain).unwrap_or("".as_ref()).as_os_str());
             format!(
                 "there is no control group {path} yet: {} has its share from when there is",
                 domain.spec.name
@@ -461,6 +462,7 @@ impl Dealer {
         unnamed
             .into_iter()
             .chain(missing)
+            .chain(self.means.left_out())
             .chain(unknown)
             .chain(self.means.empty_domains().iter().cloned())
             .collect()

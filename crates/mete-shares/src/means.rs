@@ -117,7 +117,7 @@ impl Means {
             Means::Outside(scheduler) => Work::Outside(scheduler.status()),
             Means::Weights(_) | Means::Kernel => Work::Kernels,
             Means::Dispatcher(dispatcher) => Work::Dispatcher(dispatcher.counts(), dispatcher.left_out()),
-            Means::Pauses(dispatcher) => Work::Pauses(dispatcher.counts(), dispatcher.left_out()),
+            Means::Pauses(dispatcher) => Work::Pauses(dispatcher.counts(), dispatcher.left_out().all()),
         }
     }
 
@@ -175,6 +175,16 @@ impl Means {
             Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => &[],
             Means::Dispatcher(dispatcher) => dispatcher.empty_domains(),
             Means::Pauses(dispatcher) => dispatcher.empty_domains(),
+        }
+    }
+
+    /// Which processes of domains it does not rule, in a sentence, if there are any.
+    pub fn left_out(&self) -> Option<String> {
+        match self {
+            Means::Pauses(dispatcher) => {
+                Some(dispatcher.left_out()).filter(|it| it.all() > 0).map(|it| it.to_string())
+            }
+            _ => None,
         }
     }
 

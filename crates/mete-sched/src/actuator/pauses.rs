@@ -15,8 +15,7 @@ use crate::domains::process::{self, CannotLook, Process};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
-pauses: a process that is paused is stopped (SIGSTOP) until it goes on (SIGCONT): who waits for it sees that, as a shell \
-does that keeps a list of its jobs. Every process that is paused goes on at the end, also after a crash or kill -9, and \
+pauses: a process that is paused is stopped (SIGSTOP) until it goes on (SIGCONT), and its parent sees that. Every process that is paused goes on at the end, also after a crash or kill -9, and \
 while this program is stopped itself; if the two processes that do this are killed at the same moment, the next start of \
 this program by the same user does. A process that its user has stopped is left alone, but not one that the user stops \
 while it is paused.";
@@ -138,7 +137,11 @@ impl Pauses {
     ///
     /// [`ActuatorError::NotNoted`]; it goes on all the same.
     pub fn resume(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
-        let _ = pidfd_send_signal(&process.handle, Signal::CONT);
+        let sent = pidfd_send_signal(&process.handle, Signal::CONT);
+        // It has another user now. What is noted is tried again at the end, and reported.
+        if sent == Err(Errno::PERM) {
+            return Ok(());
+        }
         // Behind the signal: what is noted goes on once too often rather than never.
         self.undoing.note(process.record(false))
     }

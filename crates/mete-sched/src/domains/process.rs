@@ -1,6 +1,7 @@
 //! What `/proc` says about processes and threads. Each of them may be gone the next moment, so absence is an
 //! answer and no error.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -26,6 +27,8 @@ pub struct Process {
     pub comm: OsString,
     /// Its parent.
     pub parent: u32,
+    /// Its process group.
+    pub group: u32,
     /// Whether it belongs to the kernel.
     pub is_kernel: bool,
     /// When it began, in ticks since boot. Together with the number, this identifies the process.
@@ -137,6 +140,7 @@ impl<'a> Stat<'a> {
             pid: self.pid.parse().ok()?,
             comm: OsString::from_vec(self.comm.to_vec()),
             parent: self.field(4)? as u32,
+            group: self.field(5)? as u32,
             is_kernel: self.field(9)? & KERNEL_THREAD != 0,
             start: self.field(22)?,
             // The time in user mode plus the time in the kernel.
@@ -160,6 +164,31 @@ pub fn all() -> Result<Vec<u32>, CannotLook> {
     check_sight()?;
     let entries = fs::read_dir("/proc").map_err(|_| CannotLook)?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// All process groups, and whether each is a job: a process in it has a parent in another group of the same session, as a
+/// shell is. If the last such parent or process ends while one of the group is stopped, the kernel hangs all of them up
+/// (`SIGHUP`; "orphaned process groups", man 2 setpgid).
+///
+/// # Errors
+///
+/// [`CannotLook`]
+pub fn groups() -> Result<BTreeMap<u32, bool>, CannotLook> {
+    let mut all = BTreeMap::new();
+    for pid in self::all()? {
+        let Some(text) = look(&format!("/proc/{pid}/stat"))? else { continue };
+        let Some(stat) = Stat::parse(&text).filter(Stat::is_process_there) else { continue };
+        let fields = [4, 5, 6].map(|number| stat.field(number));
+        if let [Some(parent), Some(group), Some(session)] = fields {
+            all.insert(u64::from(pid), (parent, group, session));
+        }
+    }
+    let mut groups = BTreeMap::new();
+    for (parent, group, session) in all.values() {
+        let is_job = all.get(parent).is_some_and(|(_, others, of)| others != group && of == session);
+        *groups.entry(*group as u32).or_default() |= is_job;
+    }
+    Ok(groups)
 }
 
 /// The number of the calling thread.
@@ -285,7 +314,15 @@ mod tests {
         let process = Stat::parse(text).unwrap().process().unwrap();
         assert_eq!(
             process,
-            Process { pid: 42, comm: "a) b (c".into(), parent: 7, is_kernel: false, start: 9001, ran: 42 }
+            Process {
+                pid: 42,
+                comm: "a) b (c".into(),
+                parent: 7,
+                group: 42,
+                is_kernel: false,
+                start: 9001,
+                ran: 42
+            }
         );
     }
 

@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     fn process(comm: &str) -> Process {
-        Process { pid: 77, comm: comm.into(), parent: 7, is_kernel: false, start: 1, ran: 0 }
+        Process { pid: 77, comm: comm.into(), parent: 7, group: 7, is_kernel: false, start: 1, ran: 0 }
     }
 
     #[test]
