@@ -1,5 +1,7 @@
 //! What the manager knows of a client.
 
+use std::collections::BTreeMap;
+
 use mete_policy::{ClientId, DomainIndex, Nanoseconds};
 
 /// What the policy takes a client for.
@@ -21,6 +23,8 @@ pub(crate) struct Client<P> {
     pub state: State,
     /// Whether it waits because it was told to.
     pub is_paused: bool,
+    /// What it had used when it was told so.
+    pub paused_at: Nanoseconds,
     /// What it had used when it was looked at last, and up to where the policy was told.
     pub used: Nanoseconds,
     pub told: Nanoseconds,
@@ -41,30 +45,28 @@ impl<P> Client<P> {
 
 /// All clients, by number.
 #[derive(Debug)]
-pub(crate) struct Clients<P>(Vec<Option<Client<P>>>);
+pub(crate) struct Clients<P>(BTreeMap<u32, Client<P>>);
 
 impl<P> Clients<P> {
-    pub fn with_room(most: usize) -> Clients<P> {
-        Clients((0..most).map(|_| None).collect())
+    pub fn new() -> Clients<P> {
+        Clients(BTreeMap::new())
     }
 
     pub fn get(&mut self, number: ClientId) -> Option<&mut Client<P>> {
-        self.0.get_mut(number.index())?.as_mut()
+        self.0.get_mut(&number.get())
     }
 
     pub fn put(&mut self, number: ClientId, client: Client<P>) {
-        if let Some(place) = self.0.get_mut(number.index()) {
-            *place = Some(client);
-        }
+        self.0.insert(number.get(), client);
     }
 
     pub fn take(&mut self, number: ClientId) -> Option<Client<P>> {
-        self.0.get_mut(number.index())?.take()
+        self.0.remove(&number.get())
     }
 
     /// The numbers of all clients of which this is true.
     pub fn numbers_that(&self, is_one: impl Fn(&Client<P>) -> bool) -> Vec<ClientId> {
-        let there = self.0.iter().enumerate().filter(|(_, client)| client.as_ref().is_some_and(&is_one));
-        there.map(|(number, _)| ClientId::at(number)).collect()
+        let there = self.0.iter().filter(|(_, client)| is_one(client));
+        there.map(|(number, _)| ClientId::new(*number)).collect()
     }
 }

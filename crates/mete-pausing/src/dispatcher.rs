@@ -152,7 +152,7 @@ impl PausingDispatcher {
         let pauses = Pauses::start_with(program)?;
         let unnamed = pauses.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
         let policy = make_policy(policy, &shares, online, setup.quantum);
-        let manager = Manager::new(policy, pauses, (MOST_CLIENTS, shares.len(), online), setup.quantum);
+        let manager = Manager::new(policy, pauses, (shares.len(), online), setup.quantum);
         let (tells, told) = channel();
         let shared = Arc::new(Mutex::new(Shared::default()));
         let of_manager = Arc::clone(&shared);

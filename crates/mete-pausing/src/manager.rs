@@ -98,17 +98,17 @@ pub(crate) struct Manager<W: Processes> {
 }
 
 impl<W: Processes> Manager<W> {
-    /// With room for that many clients, and a policy that knows this number of domains below its root.
+    /// With a policy that knows this number of domains below its root.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         processes: W,
-        (clients, domains, processors): (usize, usize, usize),
+        (domains, processors): (usize, usize),
         quantum: Nanoseconds,
     ) -> Manager<W> {
         Manager {
             processes,
             policy,
-            clients: Clients::with_room(clients),
+            clients: Clients::new(),
             slots: vec![None; processors],
             processors: u64::MAX,
             period: (quantum / LOOKS_IN_QUANTUM).max(Nanoseconds::new(1)),
@@ -176,7 +176,15 @@ impl<W: Processes> Manager<W> {
     ) {
         let Some(used) = self.processes.used(&process) else { return };
         let can_run = self.processes.can_run(&process);
-        let client = Client { process, domain, state: State::Away, is_paused: false, used, told: used };
+        let client = Client {
+            process,
+            domain,
+            state: State::Away,
+            is_paused: false,
+            paused_at: used,
+            used,
+            told: used,
+        };
         self.clients.put(number, client);
         self.policy.add(number, domain, share, now);
         self.policy.set_allowed(number, allowed);
@@ -276,7 +284,11 @@ impl<W: Processes> Manager<W> {
                 }
                 // It is paused again below, unless it sleeps, or a shell waits for it now.
                 State::Ready if !client.is_paused && !ran.is_zero() => self.changed.push(number),
-                State::Ready if client.is_paused && ran > self.period => {
+                // A signal may reach a process that computes with the kernel's next tick only.
+                State::Ready
+                    if client.is_paused
+                        && client.used.saturating_sub(client.paused_at) > self.period * LOOKS_IN_QUANTUM =>
+                {
                     self.counts.found_running += 1;
                     client.is_paused = false;
                     self.processes.resume(&client.process)?;
@@ -364,9 +376,10 @@ impl<W: Processes> Manager<W> {
                 continue;
             }
             // Looked at in this very moment: one that sleeps, or that its user has stopped, is not to be paused.
-            if !self.processes.may_be_paused(&client.process) {
+            if !self.processes.can_run(&client.process) {
                 continue;
             }
+            client.paused_at = client.used;
             client.is_paused = self.processes.pause(&client.process)?;
             self.counts.pauses += 1;
             if !client.is_paused {

@@ -55,10 +55,6 @@ impl Processes for World {
         found.is_there && found.can_run && !found.is_paused
     }
 
-    fn may_be_paused(&mut self, process: &usize) -> bool {
-        self.can_run(process)
-    }
-
     fn is_there(&mut self, process: &usize) -> bool {
         self.of(*process).is_there
     }
@@ -101,7 +97,7 @@ impl Machine {
         let world = World::default();
         let process = Process { is_there: true, can_run: true, ..Process::default() };
         world.0.borrow_mut().resize(shares.len(), process);
-        let sizes = (64, shares.len(), processors as usize);
+        let sizes = (shares.len(), processors as usize);
         let manager = Manager::new(made, world.clone(), sizes, QUANTUM);
         let mut machine = Machine { world, manager, processors, now: Nanoseconds::from_secs(1), dice: 7 };
         for nth in 0..shares.len() {

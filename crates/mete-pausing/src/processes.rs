@@ -18,10 +18,6 @@ pub(crate) trait Processes {
     /// Whether any of its threads runs or waits for a processor.
     fn can_run(&mut self, process: &Self::Process) -> bool;
 
-    /// Whether it computes at this moment, and nobody else waits for it: it is paused neither asleep nor stopped, nor in the
-    /// foreground of a terminal.
-    fn may_be_paused(&mut self, process: &Self::Process) -> bool;
-
     /// Whether it is there, and no other one has its number.
     fn is_there(&mut self, process: &Self::Process) -> bool;
 
@@ -53,10 +49,6 @@ impl Processes for Pauses {
             let threads = process::threads(process.pid());
             threads.len() > 1 && threads.into_iter().any(process::is_runnable)
         }
-    }
-
-    fn may_be_paused(&mut self, process: &Pausable) -> bool {
-        !process::is_in_foreground(process.pid()) && self.can_run(process)
     }
 
     fn is_there(&mut self, process: &Pausable) -> bool {

@@ -201,16 +201,6 @@ pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, &['T', 't'])
 }
 
-/// Whether a process is in the foreground of a terminal: a shell waits for it.
-pub fn is_in_foreground(pid: u32) -> bool {
-    stat_says(pid, |stat| {
-        let has = |number| stat.field(number);
-        // A process without a terminal has a negative number for its foreground, which is no field of this kind.
-        let fields = has(5).zip(has(7)).zip(has(8));
-        fields.is_some_and(|((group, terminal), foreground)| terminal != 0 && group == foreground)
-    })
-}
-
 /// Whether a process has been killed or ends by itself. Its threads may still need processors to do so, and
 /// get none.
 pub fn is_ending(pid: u32) -> bool {
@@ -228,15 +218,11 @@ pub fn is_runnable(thread: u32) -> bool {
 }
 
 fn is_in_state(thread: u32, states: &[char]) -> bool {
-    stat_says(thread, |stat| stat.fields.starts_with(states))
-}
-
-fn stat_says(thread: u32, is_so: impl Fn(&Stat<'_>) -> bool) -> bool {
     // In one piece: who asks does so hundreds of times a second.
     let mut text = [0; 1024];
     let read = File::open(format!("/proc/{thread}/stat")).and_then(|mut file| file.read(&mut text));
     let read = read.unwrap_or(0);
-    Stat::parse(&text[..read]).is_some_and(|stat| is_so(&stat))
+    Stat::parse(&text[..read]).is_some_and(|stat| stat.fields.starts_with(states))
 }
 
 /// The present time, as that at which processes begin: in ticks since boot.
