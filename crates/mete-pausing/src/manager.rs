@@ -282,7 +282,7 @@ impl<W: Processes> Manager<W> {
                         self.wake(number, now);
                     }
                 }
-                // It is paused again below, unless it sleeps, or a shell waits for it now.
+                // It is paused below, unless it sleeps.
                 State::Ready if !client.is_paused && !ran.is_zero() => self.changed.push(number),
                 // A signal may reach a process that computes with the kernel's next tick only.
                 State::Ready
