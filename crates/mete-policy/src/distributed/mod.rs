@@ -375,10 +375,6 @@ impl Policy for DistributedVtrr {
         }
     }
 
-    fn knows_bounds(&self) -> bool {
-        true
-    }
-
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         if !self.roster.wake(client) {
             return None;

@@ -6,7 +6,6 @@ mod reference;
 
 mod affinity;
 mod allocation;
-mod bounds;
 mod bvt;
 mod contract;
 mod credit;
