@@ -35,8 +35,8 @@ may be.
 
 Exit status: 0 all is done; 1 it failed, and the last line on stderr says why; 2 the command line is
 mistyped, or names what is not there; 3 something is missing from the results; 126, 127 a command that
-was to be started cannot be run, or does not exist; 130 stopped before its end; 141 nobody reads the
-results. What runs a command ends with the command's own status.";
+was to be started cannot be run, or does not exist; 130 stopped before its end; 141 the reader of the
+results has gone. What runs a command ends with the command's own status.";
 
 /// The subcommands.
 #[derive(Debug, clap::Subcommand)]

@@ -12,10 +12,10 @@ use mete_base::locked::LockedMemory;
 use mete_base::processors;
 use mete_kernel::{Weight, check_capabilities, load_skeleton};
 use mete_log::DomainId;
-use mete_policy::{DomainIndex, Entry, Nanoseconds, Setup as PolicySetup, Share};
+use mete_policy::{Entry, Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Restored, watcher};
-use mete_sched::domains::ours::FIRST_PROCESS;
+use mete_sched::domains::dealt::{holder_of_first_process, make_policy};
 use mete_sched::domains::shared::{share_of, smallest_shares};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 
@@ -30,7 +30,7 @@ use crate::members::candidates;
 use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::now;
 use crate::midwife::Midwife;
-use crate::register::{ClientLinks, Register, policy_domain};
+use crate::register::{ClientLinks, Register};
 use crate::rest::{PPM, Rest};
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
@@ -130,7 +130,7 @@ impl Dispatcher {
         let links = client_links(&skeleton, &memory, &channels)?;
         let register = Register::new(domains.len(), smallest_shares(&shares), classes, links);
         let manager = Manager::new(
-            make_policy(policy, &shares, processors, setup.quantum),
+            make_policy(policy, &shares, (MOST_CLIENTS, processors), setup.quantum),
             memory,
             KernelThreads::new(),
             channels.clone(),
@@ -336,9 +336,8 @@ fn client_links(
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.
 fn refuse_first_process(domains: &Domains) -> Result<(), DispatchError> {
-    let mut users = domains.numbers().filter(|domain| *domain >= FIRST);
-    match users.find(|&domain| domains.members(domain).any(|process| process == FIRST_PROCESS)) {
-        Some(domain) => Err(DispatchError::FirstProcess { name: domains.name(domain).to_owned() }),
+    match holder_of_first_process(domains) {
+        Some(name) => Err(DispatchError::FirstProcess { name: name.to_owned() }),
         None => Ok(()),
     }
 }
@@ -346,27 +345,6 @@ fn refuse_first_process(domains: &Domains) -> Result<(), DispatchError> {
 /// Which domains have no member yet; an error if one can never have any.
 fn empty_domains(domains: &Domains) -> Result<Vec<String>, DomainError> {
     Ok(domains.empty_so_far()?.iter().map(ToString::to_string).collect())
-}
-
-/// The policy, which knows the domains.
-fn make_policy(
-    policy: &Entry,
-    shares: &[Share],
-    processors: usize,
-    quantum_ns: Nanoseconds,
-) -> Box<dyn mete_policy::Policy + Send> {
-    let setup = PolicySetup {
-        clients: MOST_CLIENTS as u32,
-        domains: shares.len() as u16 + 1,
-        processors: processors as u16,
-        quantum_ns,
-        seed: 0,
-    };
-    let mut policy = (policy.make)(&setup);
-    for (number, share) in (FIRST.index()..).zip(shares) {
-        policy.add_domain(policy_domain(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
-    }
-    policy
 }
 
 /// The rest's part of all shares, in millionths.

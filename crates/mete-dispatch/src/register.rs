@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use mete_log::DomainId;
-use mete_policy::{DomainIndex, Nanoseconds, Share};
+use mete_policy::{Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Mask, Restored};
 use mete_sched::domains::FIRST;
+use mete_sched::domains::dealt::policy_domain;
 use mete_sched::domains::process::is_runnable;
 
 use crate::bandwidth::Bandwidth;
@@ -252,10 +253,4 @@ impl ClientLinks {
     pub fn tell(&self, message: Message<Adopted>) {
         self.channels.messages.put(message);
     }
-}
-
-/// The number by which the policy knows a domain of the user's. Those that are in every table come before
-/// them; to the policy, only its root does.
-pub(crate) fn policy_domain(domain: DomainId) -> DomainIndex {
-    DomainIndex::new(domain.get() + 1 - FIRST.get())
 }

@@ -11,10 +11,10 @@ use std::{fmt, io};
 use mete_base::processors;
 use mete_kernel::Weight;
 use mete_log::DomainId;
-use mete_policy::{DomainIndex, Entry, Nanoseconds, Policy, Setup as PolicySetup, Share};
+use mete_policy::{Entry, Nanoseconds, Share};
 use mete_sched::actuator::pauses::Pausable;
 use mete_sched::actuator::{ActuatorError, Pauses, Restored, watcher};
-use mete_sched::domains::ours::FIRST_PROCESS;
+use mete_sched::domains::dealt::{holder_of_first_process, make_policy, policy_domain};
 use mete_sched::domains::process::{self, Process};
 use mete_sched::domains::selector::user_name;
 use mete_sched::domains::shared::{share_of, smallest_shares};
@@ -27,7 +27,7 @@ use crate::manager::{Counts, Manager, Message};
 use crate::members::{Candidates, Members, candidates};
 use crate::thread::{Shared, run};
 
-/// The most clients at a time, each of which takes a descriptor; so many others are left for everything else.
+/// The largest number of clients. Each takes a descriptor, and this number of descriptors is left for everything else.
 const MOST_CLIENTS: usize = 4096;
 const OTHER_DESCRIPTORS: u64 = 128;
 /// How often it is asked whether a process has begun, and how often all processes are looked at in any case: one may come to a
@@ -151,7 +151,7 @@ impl PausingDispatcher {
         let online = processors::online(MOST_PROCESSORS).into_iter().max().unwrap_or(0) + 1;
         let pauses = Pauses::start_with(program)?;
         let unnamed = pauses.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
-        let policy = make_policy(policy, &shares, online, setup.quantum);
+        let policy = make_policy(policy, &shares, (MOST_CLIENTS, online), setup.quantum);
         let manager = Manager::new(policy, pauses, (shares.len(), online), setup.quantum);
         let (tells, told) = channel();
         let shared = Arc::new(Mutex::new(Shared::default()));
@@ -216,7 +216,7 @@ impl PausingDispatcher {
 
     /// All processes are read for that, so it is done seldom; what a process starts is in a known group, as a rule.
     fn look_at_groups(&mut self) {
-        // If nobody can be looked at now, all stay what they are.
+        // Where `/proc` cannot be read at the moment, all stay what they are.
         if let Ok(groups) = process::groups() {
             self.groups = groups;
         }
@@ -226,7 +226,7 @@ impl PausingDispatcher {
     fn take_up(&mut self) {
         let refused = std::mem::take(&mut self.shared().refused);
         refused.into_iter().for_each(|number| self.members.remove(number));
-        // If nobody can be looked at now, all stay what they are.
+        // Where `/proc` cannot be read at the moment, all stay what they are.
         let Ok(Candidates { there, jobs }) = candidates(&self.domains, &self.groups) else { return };
         for member in self.members.gone(&there) {
             self.tell(Message::Leave(member.number));
@@ -347,37 +347,10 @@ fn room() -> usize {
     usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX).clamp(1, MOST_CLIENTS)
 }
 
-/// The policy, which knows the domains.
-fn make_policy(
-    policy: &Entry,
-    shares: &[Share],
-    processors: usize,
-    quantum_ns: Nanoseconds,
-) -> Box<dyn Policy + Send> {
-    let setup = PolicySetup {
-        clients: MOST_CLIENTS as u32,
-        domains: shares.len() as u16 + 1,
-        processors: processors as u16,
-        quantum_ns,
-        seed: 0,
-    };
-    let mut policy = (policy.make)(&setup);
-    for (number, share) in (FIRST.index()..).zip(shares) {
-        policy.add_domain(policy_domain(DomainId::new(number as u16)), DomainIndex::ROOT, *share);
-    }
-    policy
-}
-
-/// A domain, as the policy knows it: behind the root.
-fn policy_domain(domain: DomainId) -> DomainIndex {
-    DomainIndex::new(domain.get() + 1 - FIRST.get())
-}
-
 /// With the first process, all that it has started would belong to its domain: the whole machine.
 fn refuse_first_process(domains: &Domains) -> Result<(), PausingError> {
-    let mut users = domains.numbers().filter(|domain| *domain >= FIRST);
-    match users.find(|&domain| domains.members(domain).any(|process| process == FIRST_PROCESS)) {
-        Some(domain) => Err(PausingError::FirstProcess { name: domains.name(domain).to_owned() }),
+    match holder_of_first_process(domains) {
+        Some(name) => Err(PausingError::FirstProcess { name: name.to_owned() }),
         None => Ok(()),
     }
 }

@@ -7,12 +7,12 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// How many looks there are in a quantum; half as many while all that are chosen compute, and one if nobody can run. A client that goes
-/// to sleep leaves a hole until the next one.
+/// The number of looks in a quantum; half of it while all chosen clients compute, and one look where no client can run. A client that
+/// goes to sleep leaves a hole until the next look.
 const LOOKS_IN_QUANTUM: u64 = 4;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;
-/// In one of so many looks, also those that are paused: somebody may have had them go on.
+/// Every eighth look is also at the paused clients: another program may have continued them.
 const LOOKS_AT_PAUSED: u64 = 8;
 /// One that has used this much since it was looked at last may be another process, which has the number by now.
 const MUCH: Nanoseconds = Nanoseconds::from_secs(1);

@@ -5,6 +5,7 @@
 //! selects it. If there is none, it belongs to the domain that its parent had when the process was first
 //! seen: the kernel lets children inherit in the same way.
 
+pub mod dealt;
 mod divide;
 mod empty;
 mod error;
