@@ -167,6 +167,12 @@ pub trait Policy {
         let _ = (client, processors);
     }
 
+    /// Whether [`set_allowed`](Policy::set_allowed) bounds what is [picked](Policy::pick) for a processor. The owner of a policy
+    /// that knows no bounds sees to them.
+    fn knows_bounds(&self) -> bool {
+        false
+    }
+
     /// A client became runnable. `Some(processor)`: the client that runs there should give way at once. The
     /// owner stops it, reports that by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. Until
     /// then the processor is promised: another client that wakes gets the same answer only if it is better
@@ -260,6 +266,10 @@ macro_rules! boxed {
 
             fn keeps(&self, processor: ProcessorId) -> bool {
                 (**self).keeps(processor)
+            }
+
+            fn knows_bounds(&self) -> bool {
+                (**self).knows_bounds()
             }
 
             fn goes_ahead(&self, client: ClientId) -> bool {

@@ -135,6 +135,10 @@ impl Policy for KernelVtrr {
         unsafe { mete_dvtrr_set_allowed(self.state(), client.get(), processors) };
     }
 
+    fn knows_bounds(&self) -> bool {
+        true
+    }
+
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         // SAFETY: see above.
         let processor = unsafe { mete_dvtrr_wake(self.state(), client.get()) };

@@ -20,7 +20,7 @@ pub(crate) struct Client {
     /// The processors that it may run on, a bit each.
     pub allowed: u64,
     /// Whether it wants a processor. The policy may take a client for ready that does not: one that ran by
-    /// turn and blocked. It is told when it chooses the client.
+    /// turn and blocked, or one that runs without its having been asked. It is told when it chooses the client.
     pub can_run: bool,
     /// Whether the policy takes it for blocked.
     pub is_away: bool,
@@ -59,6 +59,11 @@ impl Client {
     pub fn has_been_barred(&mut self, now: Nanoseconds) -> bool {
         let since = *self.barred_since.get_or_insert(now);
         now.saturating_sub(since) >= LONG_BARRED
+    }
+
+    /// It wants a processor, and the policy may choose it: the processors that it may run on.
+    pub fn waits_for(&self) -> Option<u64> {
+        (self.is_ready && self.can_run).then_some(self.allowed)
     }
 
     pub fn may_run_on(&self, processor: usize) -> bool {

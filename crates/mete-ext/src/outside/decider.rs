@@ -39,7 +39,10 @@ pub(crate) struct Decider {
     policy: Owned,
     clients: Clients,
     reader: Reader,
+    /// Those that the policy takes for ready.
     ready: Ready,
+    /// Those of them that want a processor.
+    waiting: Ready,
     /// For each processor.
     chosen: Vec<Option<Chosen>>,
     /// The processors that do not carry out what is decided for them, a bit each: a task of a higher class has them.
@@ -69,6 +72,7 @@ impl Decider {
             clients: Clients::with_room(CLIENTS),
             reader: Reader::of(processors),
             ready: Ready::of(processors),
+            waiting: Ready::of(processors),
             chosen: vec![None; processors],
             absent: 0,
             aside: Aside::with_room(CLIENTS),
@@ -128,7 +132,7 @@ impl Decider {
         self.aside.clear();
         self.ahead.clear();
         self.preempts = 0;
-        self.ready = Ready::of(processors);
+        (self.ready, self.waiting) = (Ready::of(processors), Ready::of(processors));
         self.next_tick = None;
         self.weights.fill(0);
         self.look_at_domains(memory, now);
@@ -232,14 +236,29 @@ impl Decider {
         self.chosen.iter().position(|chosen| chosen.is_some_and(|chosen| chosen.client == number))
     }
 
-    fn set_ready(&mut self, number: ClientId, is_ready: bool) {
+    /// Whoever changes whether a client is ready or can run, or where, does it by this: they are counted.
+    fn alter(&mut self, number: ClientId, change: impl FnOnce(&mut Client)) {
         let Some(client) = self.clients.get(number) else { return };
-        match (client.is_ready, is_ready) {
-            (false, true) => self.ready.add(client.allowed),
-            (true, false) => self.ready.remove(client.allowed),
-            (true, true) | (false, false) => {}
+        let states = |client: &Client| (client.is_ready.then_some(client.allowed), client.waits_for());
+        let before = states(client);
+        change(client);
+        let after = states(client);
+        for (crowds, before, after) in
+            [(&mut self.ready, before.0, after.0), (&mut self.waiting, before.1, after.1)]
+        {
+            if before != after {
+                before.iter().for_each(|allowed| crowds.remove(number, *allowed));
+                after.iter().for_each(|allowed| crowds.add(number, *allowed));
+            }
         }
-        client.is_ready = is_ready;
+    }
+
+    fn set_ready(&mut self, number: ClientId, is_ready: bool) {
+        self.alter(number, |client| client.is_ready = is_ready);
+    }
+
+    fn set_can_run(&mut self, number: ClientId, can_run: bool) {
+        self.alter(number, |client| client.can_run = can_run);
     }
 
     /// The policy is told that a client that it had chosen stops, after it has used this.
@@ -290,9 +309,14 @@ impl Decider {
         share: Share,
         time: Nanoseconds,
     ) {
+        if let Some(processor) = self.alone_at(number) {
+            self.take_back(memory, processor, time);
+        }
         let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
         let Some(client) = self.clients.get(number) else { return };
         (client.domain, client.share) = (domain, share);
+        // What it has used is the former domain's.
+        client.told = client.used;
         let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
         client.processor = None;
         memory.set_ahead(number, None);
@@ -310,13 +334,7 @@ impl Decider {
         if self.aside.has(number) {
             self.stop(number, Stop::Preempted, time);
         }
-        let Some(client) = self.clients.get(number) else { return };
-        let was_ready = client.is_ready;
-        self.set_ready(number, false);
-        if let Some(client) = self.clients.get(number) {
-            client.allowed = allowed;
-        }
-        self.set_ready(number, was_ready);
+        self.alter(number, |client| client.allowed = allowed);
         self.policy.set_allowed(number, allowed);
     }
 
@@ -365,18 +383,21 @@ impl Decider {
     fn wait(&mut self, memory: &Memory, number: ClientId, row: Row, stop: Stop) {
         let Some(client) = self.clients.get(number) else { return };
         client.generation = row.generation;
-        client.can_run = true;
-        let is_away = client.is_away;
         self.stop(number, stop, row.time);
-        if is_away {
-            self.wake(memory, number, row.time);
+        self.resume(memory, number, row.time);
+    }
+
+    /// A client wants a processor that the policy may take for blocked.
+    fn resume(&mut self, memory: &Memory, number: ClientId, time: Nanoseconds) {
+        self.set_can_run(number, true);
+        if self.clients.get(number).is_some_and(|client| client.is_away) {
+            self.wake(memory, number, time);
         }
     }
 
     /// If a client is not chosen, the policy takes it for one that waits, and is told when it chooses it.
     fn block(&mut self, number: ClientId, row: Row) {
-        let Some(client) = self.clients.get(number) else { return };
-        client.can_run = false;
+        self.set_can_run(number, false);
         self.stop(number, Stop::Blocked, row.time);
     }
 
@@ -387,6 +408,9 @@ impl Decider {
         let is_ready = self.clients.get(number).is_some_and(|client| client.is_ready);
         if !is_ready || !self.is_empty(processor) {
             return;
+        }
+        if self.alone_on(processor) == Some(number) {
+            return self.put_alone(processor, number, time);
         }
         let Some(decision) = self.pick(processor, time) else { return };
         if decision.client != number {
@@ -401,7 +425,32 @@ impl Decider {
         client.processor = Some(processor).filter(|processor| *processor == by);
         client.barred_since = None;
         let generation = client.generation;
-        self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by });
+        self.chosen[processor] = Some(Chosen { client: number, generation, at: time, by, is_alone: false });
+    }
+
+    /// Who alone may run on a processor, while the policy, which knows no bounds, may choose others for it. They would lose their
+    /// turns. A policy by which clients displace others has to know who runs: it would take the processor for idle, and have a
+    /// client that wakes wait for it.
+    fn alone_on(&self, processor: usize) -> Option<ClientId> {
+        let is_to_know = self.policy.knows_bounds() || !self.policy.keeps(ProcessorId::at(processor));
+        if is_to_know { None } else { self.waiting.alone_on(processor) }
+    }
+
+    /// A client has a processor without the policy's having been asked. The policy takes it for one that waits, and charges it when it
+    /// chooses it.
+    fn put_alone(&mut self, processor: usize, number: ClientId, time: Nanoseconds) {
+        self.set_can_run(number, false);
+        let Some(client) = self.clients.get(number) else { return };
+        (client.processor, client.barred_since) = (None, None);
+        let generation = client.generation;
+        self.chosen[processor] =
+            Some(Chosen { client: number, generation, at: time, by: processor, is_alone: true });
+    }
+
+    /// The processor that a client has, or is to have, without the policy's having been asked.
+    fn alone_at(&self, number: ClientId) -> Option<usize> {
+        let is_alone = |chosen: Chosen| chosen.client == number && chosen.is_alone;
+        self.chosen.iter().position(|chosen| chosen.is_some_and(is_alone))
     }
 
     /// A decision came late: the client waits again, has left, or runs without a decision. That it stops will
@@ -409,12 +458,21 @@ impl Decider {
     fn miss(&mut self, memory: &Memory, number: ClientId, row: Row) {
         if self.chosen.iter().flatten().any(|chosen| chosen.is_about(number, row.generation)) {
             let waits = memory.task(number).is_some_and(|task| task.activity == Activity::Waiting);
+            let was_alone = self.alone_at(number).is_some();
             self.stop(number, if waits { Stop::Preempted } else { Stop::Blocked }, row.time);
+            if was_alone && waits {
+                self.resume(memory, number, row.time);
+            }
         }
     }
 
     /// A client is chosen no more, if it was.
     fn stop(&mut self, number: ClientId, stop: Stop, time: Nanoseconds) {
+        if let Some(processor) = self.alone_at(number) {
+            // The policy has not chosen it.
+            self.chosen[processor] = None;
+            return;
+        }
         if self.processor_of(number).is_none() && !self.aside.has(number) {
             return;
         }
@@ -474,7 +532,7 @@ impl Decider {
         if (memory.online() & !self.absent) >> (processor & 63) & 1 == 1 {
             return Some(processor);
         }
-        self.chosen.iter().position(|chosen| chosen.is_some_and(|chosen| chosen.by == processor))
+        self.chosen.iter().position(|chosen| chosen.is_some_and(|chosen| chosen.is_for(processor)))
     }
 
     /// Takes the answer of a processor back, unless it is carried out already.
@@ -484,7 +542,11 @@ impl Decider {
             return false;
         }
         self.chosen[processor] = None;
-        self.ran(chosen.client, Nanoseconds::ZERO, Stop::Preempted, time);
+        if chosen.is_alone {
+            self.resume(memory, chosen.client, time);
+        } else {
+            self.ran(chosen.client, Nanoseconds::ZERO, Stop::Preempted, time);
+        }
         true
     }
 
@@ -511,10 +573,13 @@ impl Decider {
             self.join(memory, number, now, true);
         }
         self.change(memory, number, now);
+        let is_alone = self.alone_at(number).is_some();
         let Some(client) = self.clients.get(number) else { return };
         let used = client.used;
         let row = Row { time: now, used, number: number.get(), generation, kind: RowKind::Unknown };
         match activity {
+            // One that is to run alone has not begun yet.
+            Activity::Waiting if generation == client.generation && is_alone => {}
             Activity::Waiting if generation != client.generation || !client.can_run => {
                 self.wait(memory, number, row, Stop::Preempted);
             }
@@ -600,10 +665,21 @@ impl Decider {
     /// Finds clients for these processors, where there is none.
     fn fill(&mut self, memory: &Memory, now: Nanoseconds, mask: u64) {
         for processor in processors(mask) {
+            if self.is_alone_no_more(processor) && !self.take_back(memory, processor, now) {
+                // It runs on as one that the kernel's side took by turn, until its slice ends: to have it give way each time that another
+                // one comes would leave a processor that has little time with nothing but that.
+                self.chosen[processor] = None;
+            }
             if self.is_empty(processor) {
                 self.choose(memory, now, processor);
             }
         }
+    }
+
+    /// Whether one that has a processor alone finds others waiting that may run there: now the policy is asked.
+    fn is_alone_no_more(&self, processor: usize) -> bool {
+        let chosen = self.chosen.get(processor).copied().flatten();
+        chosen.is_some_and(|chosen| chosen.is_alone) && self.waiting.any_on(processor)
     }
 
     /// A processor has nothing to run: what others have not begun yet, because something else runs there, is
@@ -624,6 +700,8 @@ impl Decider {
         if let Some(next) = self.take_aside(processor) {
             // The policy has another one in its place meanwhile.
             self.answer(memory, processor, next, false, now);
+        } else if let Some(alone) = self.alone_on(processor) {
+            self.have_run_alone(memory, processor, alone, now);
         } else if let Some(next) = self.ask_policy(processor, now) {
             let keeps = self.policy.keeps(ProcessorId::at(processor));
             self.answer(memory, processor, next, keeps, now);
@@ -646,7 +724,7 @@ impl Decider {
     fn ask_policy(&mut self, processor: usize, now: Nanoseconds) -> Option<PutAside> {
         let before = self.aside.len();
         for _ in 0..MOST_ASIDE {
-            if !self.ready.any_on(processor) {
+            if !self.is_to_ask(processor) {
                 return None;
             }
             let decision = self.pick(processor, now)?;
@@ -659,6 +737,11 @@ impl Decider {
             self.aside.put(decision, processor);
         }
         None
+    }
+
+    /// Whether the policy has one for a processor. If it knows bounds, it is also to learn there who does not want it any more.
+    fn is_to_ask(&self, processor: usize) -> bool {
+        if self.policy.knows_bounds() { &self.ready } else { &self.waiting }.any_on(processor)
     }
 
     /// Gives those back that were put aside last, so that this number is left. One that has waited for long stays: the policy may never
@@ -689,7 +772,7 @@ impl Decider {
 
     /// The client that the policy has chosen for this processor, wherever it runs or is to run, of these.
     fn client_by(&mut self, processor: usize, present: u64) -> Option<ClientId> {
-        let chosen = self.chosen.iter().flatten().find(|chosen| chosen.by == processor);
+        let chosen = self.chosen.iter().flatten().find(|chosen| chosen.is_for(processor));
         let clients = &mut self.clients;
         let may = |number| clients.get(number).is_some_and(|client| client.allowed & present != 0);
         chosen.map(|chosen| chosen.client).or_else(|| self.aside.find(processor, may))
@@ -713,6 +796,14 @@ impl Decider {
             let ran = client.charge();
             self.ran(decision.client, ran, Stop::Blocked, now);
         }
+    }
+
+    /// Tells the kernel's side of one that the policy has not chosen.
+    fn have_run_alone(&mut self, memory: &Memory, processor: usize, number: ClientId, now: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        let answer = Answer { client: number, generation: client.generation, slice: QUANTUM, keeps: false };
+        memory.put_answer(processor, answer.to_bits());
+        self.put_alone(processor, number, now);
     }
 
     /// Tells the kernel's side.

@@ -1,6 +1,6 @@
 //! A machine for the decider: random histories of tasks, as the kernel's side tells them.
 
-use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, Setup};
+use mete_policy::{CATALOG, ClientId, DomainIndex, Entry, Nanoseconds, ProcessorId, Setup};
 
 use crate::outside::answer::Answer;
 use crate::outside::client::share_in;
@@ -484,6 +484,67 @@ fn new_1_shares_of_bound_tasks_hold_beside_one_that_wakes_elsewhere() {
         for (had, due) in permille.iter().zip([166, 333, 500]) {
             assert!(had.abs_diff(due) <= 5, "{name}: {permille:?}");
         }
+    }
+}
+
+/// Twelve that compute on the second processor alone, each in turn, and one that wakes again and again and may run on the first one
+/// alone: it takes no turn from the others.
+#[test]
+fn new_1_who_alone_may_run_on_a_processor_takes_no_turns_from_others() {
+    for name in ["group-vtrr", "vtrr", "drr", "rr", "wrr"] {
+        let policy = CATALOG.iter().find(|policy| policy.name == name).unwrap();
+        let mut machine = Machine::new(policy, 13, 2, 2);
+        let sleeper = 12;
+        for task in 0..13 {
+            machine.join(task);
+            let view = &mut machine.tasks[task].view;
+            (view.allowed, view.domain) = (if task == sleeper { 0b01 } else { 0b10 }, DomainIndex::ROOT);
+            machine.tell(row_kind::ROW_CHANGED, task);
+            machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        }
+        let (mut last, mut longest) = ([0; 12], 0);
+        for nth in 0..3000 {
+            if machine.running[0] == Some(sleeper) {
+                machine.stop(sleeper, row_kind::ROW_BLOCKED);
+                machine.set(sleeper, Activity::Away, row_kind::ROW_BLOCKED);
+            } else if machine.tasks[sleeper].view.activity == Activity::Away {
+                machine.set(sleeper, Activity::Waiting, row_kind::ROW_WOKE);
+            }
+            machine.round();
+            (0..2).for_each(|processor| machine.dispatch(processor));
+            if let Some(hog) = machine.running[1] {
+                longest = longest.max(nth - last[hog]);
+                last[hog] = nth;
+            }
+            machine.stop_waiting(1, row_kind::ROW_EXPIRED);
+        }
+        assert!(machine.tasks[sleeper].runs > 1000, "{name}: {:?}", machine.tasks[sleeper]);
+        assert_eq!(longest, 12, "{name}: one of twelve waits for so many turns");
+    }
+}
+
+/// A policy by which those that wake displace others would take the processor for idle.
+#[test]
+fn new_1_the_policy_is_asked_about_everyone_if_it_knows_bounds_or_has_clients_displace_others() {
+    for policy in CATALOG {
+        let mut machine = Machine::new(policy, 4, 2, 2);
+        for task in 0..4 {
+            machine.join(task);
+            machine.tasks[task].view.allowed = if task == 0 { 0b01 } else { 0b10 };
+            machine.tell(row_kind::ROW_CHANGED, task);
+            machine.set(task, Activity::Waiting, row_kind::ROW_WOKE);
+        }
+        let mut was_alone = false;
+        for nth in 0..50 {
+            machine.round();
+            (0..2).for_each(|processor| machine.dispatch(processor));
+            was_alone |= machine.decider.about(ClientId::at(0)).contains("is_alone: true");
+            machine.stop_waiting(nth % 2, row_kind::ROW_EXPIRED);
+        }
+        let made = make(policy, 2, 2, &machine.told);
+        let is_told = made.knows_bounds() || !made.keeps(ProcessorId::at(0));
+        assert_eq!(was_alone, !is_told, "{}", policy.name);
+        assert!(machine.tasks[0].runs > 20, "{}", policy.name);
     }
 }
 

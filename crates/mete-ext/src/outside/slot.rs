@@ -16,9 +16,16 @@ pub(crate) struct Chosen {
     pub at: Nanoseconds,
     /// The processor for which the policy has chosen it: another one, if the client was put aside.
     pub by: usize,
+    /// The policy was not asked: no other client may run there.
+    pub is_alone: bool,
 }
 
 impl Chosen {
+    /// Whether the policy has chosen it for this processor.
+    pub fn is_for(&self, processor: usize) -> bool {
+        self.by == processor && !self.is_alone
+    }
+
     /// Whether a decision about this generation of the client is this one.
     pub fn is_about(&self, client: ClientId, generation: u32) -> bool {
         self.client == client && generation_bits(self.generation) == generation_bits(generation)

@@ -97,6 +97,10 @@ impl Policy for Strict {
         self.inner.set_allowed(client, processors);
     }
 
+    fn knows_bounds(&self) -> bool {
+        self.inner.knows_bounds()
+    }
+
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         self.turn(client, State::Blocked, State::Ready);
         self.inner.wake(client, now)

@@ -375,6 +375,10 @@ impl Policy for DistributedVtrr {
         }
     }
 
+    fn knows_bounds(&self) -> bool {
+        true
+    }
+
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
         if !self.roster.wake(client) {
             return None;

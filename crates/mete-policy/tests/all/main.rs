@@ -6,6 +6,7 @@ mod reference;
 
 mod affinity;
 mod allocation;
+mod bounds;
 mod bvt;
 mod contract;
 mod credit;
