@@ -272,9 +272,15 @@ fn log_16_if_all_three_are_killed_the_next_start_has_all_go_on_but_those_that_th
     dispatching.used();
     let all = watchers(dispatching.process.id());
     assert_eq!(all.len(), 2, "{all:?}");
-    signal(dispatching.process.id(), "-STOP");
-    // Stopped, they do nothing while the others are killed.
-    all.iter().for_each(|pid| signal(*pid, "-STOP"));
+    // Stopped, they do nothing while the others are stopped and killed: who watches a dispatcher that
+    // is stopped has all go on. A signal has arrived when its process is seen stopped.
+    let stop = |pid: u32| {
+        signal(pid, "-STOP");
+        wait_until("it is stopped", || state(pid) == 'T');
+    };
+    all.iter().for_each(|pid| stop(*pid));
+    wait_until("some wait", || [&a, &b, &stopped].iter().any(|hog| state(hog.pid()) == 'T'));
+    stop(dispatching.process.id());
     let waits = || [&a, &b, &stopped].map(|hog| state(hog.pid()) == 'T');
     let are_paused = waits();
     all.iter().for_each(|pid| signal(*pid, "-KILL"));
