@@ -9,6 +9,7 @@
  *
  * A chosen task that is not in its dispatch queue was dequeued at that moment, or is not there yet: see missed().
  */
+#include "causes.bpf.h"
 #include "sweep.bpf.h"
 #include "dump.bpf.h"
 #include "ending.bpf.h"
@@ -38,6 +39,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
+	struct dvtrr_client *wakes = policy_client(client);
 	int answer;
 
 	/*
@@ -53,6 +55,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->queued_in = seconds;
 	/* Some begin as the kernel's and become programs. */
 	task->is_kernel = !!(p->flags & PF_KTHREAD);
+	if (wakes && enq_flags & SCX_ENQ_WAKEUP)
+		wakes->cause = cause_here();
 	answer = queues_wake(client, processor, 1);
 	if (answer & QUEUES_CHOSEN) {
 		if (answer & QUEUES_ASKS) {
@@ -260,7 +264,7 @@ void OPERATION(enable, struct task_struct *p)
 	 */
 	client = policy_client(number);
 	if (client && p->flags & PF_KTHREAD)
-		client->belief = DVTRR_MOST_BELIEF;
+		dvtrr_believe(client, DVTRR_MOST_BELIEF);
 }
 
 /* Its counterpart: another class schedules the task. */

@@ -27,6 +27,8 @@ enum {
 /* The queue of tasks that a processor runs next, in the order of their arrival. */
 #define SCX_DSQ_LOCAL (1ull << 63 | 2)
 #define SCX_SLICE_DFL (20ull * 1000 * 1000)
+/* A task is queued because it wakes. */
+#define SCX_ENQ_WAKEUP 1ull
 /* Puts a task into a processor's queue in front of all others, and has the one that runs there stop. */
 #define SCX_ENQ_PREEMPT (1ull << 32)
 /* In the flags of a wake-up: the task that wakes it is about to wait. */

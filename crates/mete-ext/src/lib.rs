@@ -36,6 +36,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod causes;
 mod check;
 mod empty;
 mod ended;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Link;
+use libbpf_rs::skel::{OpenSkel, Skel};
 use mete_kernel::{SharedNumbers, Weight, load_skeleton, mirror};
 use mete_policy::Nanoseconds;
 use rustix::time::{ClockId, clock_getres};
@@ -13,13 +14,14 @@ use rustix::time::{ClockId, clock_getres};
 use crate::check::check;
 use crate::ended::{Ended, Ending};
 use crate::skeleton::ext::{ExtSkel, ExtSkelBuilder, types};
-use crate::{ExtError, flags, group};
+use crate::{ExtError, causes, flags, group};
 
 /// Distributed group virtual-time round robin, which rules all ordinary tasks while this lives.
 pub struct GroupScheduler {
     // Fields are dropped in this order: first the kernel takes its tasks back, then nothing is loaded any
     // more.
     _link: Link,
+    _causes: Vec<Link>,
     skeleton: ExtSkel<'static>,
     settings: SharedNumbers<Settings>,
     counted: Counted,
@@ -132,15 +134,16 @@ impl GroupScheduler {
             }
             let operations = open.struct_ops.mete_mut();
             operations.flags = flags::taken(operations.flags)?;
-            Ok(())
+            causes::choose(open.open_object_mut())
         })?;
         let counted = Counted::of(&skeleton).map_err(ExtError::Memory)?;
         let ending = Ending::of(&skeleton.maps.bss_ending).map_err(ExtError::Memory)?;
         let settings = SharedNumbers::of(&skeleton.maps.bss_settings, 1).map_err(ExtError::Memory)?;
         store_quantum(&settings, quantum_inside());
+        let causes = causes::watch(skeleton.object_mut()).map_err(ExtError::Refused)?;
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ended::check(ending.read())?;
-        Ok(GroupScheduler { _link: link, skeleton, settings, counted, ending })
+        Ok(GroupScheduler { _link: link, _causes: causes, skeleton, settings, counted, ending })
     }
 
     /// Sets the weight of a cgroup. It takes the place of the cgroup's `cpu.weight` until the cgroup is

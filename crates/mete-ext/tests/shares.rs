@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{
     Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, lateness_of,
-    ruling, sleeper_in, start, wait_for_hogs, within,
+    lateness_of_requests, ruling, sleeper_in, start, wait_for_hogs, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight, quantum_inside};
 use mete_policy::Nanoseconds;
@@ -193,6 +193,18 @@ fn tavs_9_a_sleeper_among_hogs_runs_at_once_and_every_group_has_its_share() {
     assert!(within(5, &found, &[166; 6]), "{found:?}, {:?}", scheduler.status());
     // In its turn it would wait for 6 quanta at least, and for 60 as a rule.
     assert!(median < 1000 && most < 2000, "{median} us, {most} us, {:?}", scheduler.status());
+}
+
+#[test]
+fn tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_when_a_timer_does() {
+    let test =
+        "tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_when_a_timer_does";
+    let Some(scheduler) = ruling(test) else { return };
+    let [median, most, requests] = lateness_of_requests();
+    println!("{requests} requests to a server that computes for long, too: {median} us, {most} us");
+    assert!(requests > 300, "{requests}, {:?}", scheduler.status());
+    // In its turn it would wait for some of the four quanta of a round.
+    assert!(median < 500 && most < 1500, "{median} us, {most} us, {:?}", scheduler.status());
 }
 
 #[test]

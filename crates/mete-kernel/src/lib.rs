@@ -71,6 +71,7 @@ pub use error::KernelError;
 pub use glob::Glob;
 pub use kernel::{
     Bound, DividedBy, Division, DomainTable, Kernel, Principal, ProcessKind, Rule, Selects, ThreadName,
+    has_hook,
 };
 pub use limit::Limit;
 pub use load::load_skeleton;

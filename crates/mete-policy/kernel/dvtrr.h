@@ -206,7 +206,8 @@ static __always_inline void dvtrr_add_client(struct dvtrr *p, __u32 number, __u3
 	account->share = share;
 	/* As one that was away: it has a quantum due when it comes. */
 	account->used = (domain ? domain->limit : 0) - dvtrr_virtual(p->quantum_ns, share);
-	client->belief = 0;
+	dvtrr_believe(client, 0);
+	client->cause = DVTRR_BY_CLIENT;
 	client->ran_ns = 0;
 	client->is_ahead = 0;
 }

@@ -8,7 +8,10 @@
 
 #include "dvtrr_state.h"
 
-/* What a short run and a long run add to the belief that a client runs briefly, what it has to exceed, and its range. */
+/*
+ * What a short run and a long run add to the belief that a client runs briefly when what woke it wakes it, what it has to exceed, and
+ * its range.
+ */
 #define DVTRR_POSITIVE 5
 #define DVTRR_NEGATIVE 20
 #define DVTRR_THRESHOLD 20
@@ -25,12 +28,28 @@
 /* More time than any run takes, and little enough for the sums. */
 #define DVTRR_MOST_RAN_NS (1ull << 40)
 
+/* What is believed of a client as far as that wakes it which does. */
+static __always_inline __s16 *dvtrr_belief(struct dvtrr_client *client)
+{
+	return &client->beliefs[client->cause & (DVTRR_CAUSES - 1)];
+}
+
+/* Whatever wakes it. */
+static __always_inline void dvtrr_believe(struct dvtrr_client *client, __s16 belief)
+{
+	__u32 cause;
+
+	for (cause = 0; cause < DVTRR_CAUSES; cause++)
+		client->beliefs[cause] = belief;
+}
+
 /* Judges a run, and the one ahead of its turn ends unless it was only interrupted. */
 static __always_inline void dvtrr_judge(struct dvtrr_client *client, __u64 ran_ns, __u64 quantum_ns,
 					enum dvtrr_stop stop)
 {
 	__u64 ran = client->ran_ns + ran_ns;
-	__s32 belief = client->belief;
+	__s16 *believed = dvtrr_belief(client);
+	__s32 belief = *believed;
 	int is_long;
 
 	if (ran < ran_ns)
@@ -44,10 +63,12 @@ static __always_inline void dvtrr_judge(struct dvtrr_client *client, __u64 ran_n
 		belief = DVTRR_LEAST_BELIEF;
 	if (belief > DVTRR_MOST_BELIEF)
 		belief = DVTRR_MOST_BELIEF;
-	client->belief = belief;
+	*believed = belief;
 	if (stop != DVTRR_PREEMPTED || is_long)
 		client->is_ahead = 0;
 	client->ran_ns = stop == DVTRR_STOP_BLOCKED ? 0 : ran;
+	if (stop == DVTRR_STOP_BLOCKED)
+		client->cause = DVTRR_BY_CLIENT;
 }
 
 /* All time that a domain uses widens its allowance, and what is used ahead takes it up. */

@@ -4,6 +4,7 @@ typedef unsigned char __u8;
 typedef unsigned short __u16;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
+typedef signed short __s16;
 typedef signed int __s32;
 typedef signed long long __s64;
 
@@ -225,6 +226,7 @@ __s64 mete_dvtrr_constant(__u32 nth)
 		DVTRR_LAG,       DVTRR_PASSED_OVER,   DVTRR_POSITIVE,    DVTRR_NEGATIVE,
 		DVTRR_THRESHOLD, DVTRR_LEAST_BELIEF,  DVTRR_MOST_BELIEF, DVTRR_LONG_RUN,
 		DVTRR_RATIO,     DVTRR_SAVED,         DVTRR_MOST_DEBT,   DVTRR_MOST_RAN_NS,
+		DVTRR_CAUSES,    DVTRR_PORTS,
 	};
 
 	return nth < sizeof(all) / sizeof(*all) ? all[nth] : 0;
@@ -256,6 +258,15 @@ static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 	while (barred >> first & 1)
 		first++;
 	return first < p->processors ? first : placed;
+}
+
+/* An event is to wake a blocked client: a packet to a port, or one with the number of another cause. */
+void mete_dvtrr_expect(struct dvtrr *p, __u32 number, __u32 cause, __u32 port)
+{
+	struct dvtrr_client *client = dvtrr_client_at(p, number);
+
+	if (client && client->state == DVTRR_BLOCKED)
+		client->cause = cause == DVTRR_BY_PORT ? dvtrr_by_port(port) : cause;
 }
 
 /* Whether a blocked client would go ahead if it woke now. */

@@ -285,7 +285,7 @@ static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32
 	struct dvtrr_domain *domain;
 	__u32 member;
 
-	if (!client || client->belief <= DVTRR_THRESHOLD)
+	if (!client || *dvtrr_belief(client) <= DVTRR_THRESHOLD)
 		return 0;
 	domain = dvtrr_domain_at(p, client->home);
 	if (!domain || (client->home != DVTRR_ROOT && !is_alone && (__s64)domain->allowance_ns <= 0))

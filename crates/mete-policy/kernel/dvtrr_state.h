@@ -3,7 +3,7 @@
  * Distributed group virtual-time round robin in C: the twin of src/distributed, written once and compiled twice, to eBPF
  * and natively behind the trait Policy (design decision D12). What the words mean, and why shares hold, stands there.
  *
- * The including file defines the types of numbers (__u8 to __u64, __s32, __s64), a struct dvtrr with the members clients, domains,
+ * The including file defines the types of numbers (__u8 to __u64, __s16 to __s64), a struct dvtrr with the members clients, domains,
  * processors (of __u32) and quantum_ns (of __u64), and
  *
  *	DVTRR_CAN_LOOP			a condition that is true; in eBPF it is how the verifier knows that loops end
@@ -31,6 +31,8 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+
+#include "dvtrr_causes.h"
 
 /* No client, no member, the end of a line. */
 #define DVTRR_NONE (~0u)
@@ -61,8 +63,10 @@ struct dvtrr_client {
 	__u32 home; /* its domain */
 	__u32 processor; /* in whose queues it stands, stood last, or will stand */
 	__u32 state; /* enum dvtrr_client_state */
-	/* How it runs when it wakes, as far as it was seen, and for how long it has run since it woke. */
-	__s32 belief;
+	/* What woke it last, or will wake it: a number of dvtrr_causes.h. */
+	__u32 cause;
+	/* That it runs briefly when it wakes, as far as it was seen, for each cause, and for how long it has run since it woke. */
+	__s16 beliefs[DVTRR_CAUSES];
 	__u64 ran_ns;
 	/* It runs ahead of its turn, or waits for that. */
 	__u64 is_ahead;

@@ -200,7 +200,7 @@ pub trait Policy {
     /// [keep](Policy::keeps) it, and would then keep it itself. It may be told so ahead, while the client is blocked: an owner
     /// can let the client run at once when it wakes, and tell the policy afterwards of the wake-up, of the client that gave
     /// way, and of its having [picked](Policy::pick) what runs. If the policy picks another one then, because things have
-    /// changed, the owner gives that one back.
+    /// changed, the owner gives that one back. It is said of a wake-up for which no event is [observed](Policy::observe) before.
     fn goes_ahead(&self, client: ClientId) -> bool {
         let _ = client;
         false

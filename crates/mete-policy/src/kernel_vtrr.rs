@@ -9,7 +9,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{
+    ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
+    Share, Stop,
+};
 
 /// The state of the C code. Only that code knows what is in it.
 #[repr(C)]
@@ -30,6 +33,7 @@ unsafe extern "C" {
     fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
     fn mete_dvtrr_hasten(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_is_next(state: *mut State, client: u32) -> u32;
+    fn mete_dvtrr_expect(state: *mut State, client: u32, cause: u32, port: u32);
     fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
@@ -89,6 +93,15 @@ fn stop_number(stop: Stop) -> u32 {
         Stop::Preempted => 1,
         Stop::Yielded => 2,
         Stop::Blocked => 3,
+    }
+}
+
+/// The number of `DVTRR_BY_INTERRUPT` and so on in `kernel/dvtrr_causes.h`, and the port of a packet.
+fn cause_numbers(event: Event) -> (u32, u32) {
+    match event {
+        Event::Other => (1, 0),
+        Event::Block(_) => (2, 0),
+        Event::Packet { port } => (3, port.into()),
     }
 }
 
@@ -168,5 +181,14 @@ impl Policy for KernelVtrr {
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         // SAFETY: see above.
         unsafe { mete_dvtrr_ran(self.state(), client.get(), ran_ns.get(), stop_number(stop)) };
+    }
+
+    fn observe(&mut self, observation: Observation, _now: Nanoseconds) -> Option<ProcessorId> {
+        if let Observation::EventPending { client, event } = observation {
+            let (cause, port) = cause_numbers(event);
+            // SAFETY: as above.
+            unsafe { mete_dvtrr_expect(self.state(), client.get(), cause, port) };
+        }
+        None
     }
 }

@@ -1,4 +1,4 @@
-//! What a host sees of its guests from outside, without their help (TAVS paper, §3.2, §3.5, §4.2).
+//! What a host sees of its guests from outside, without their help (TAVS paper, §3.2, §3.5, §4.2), and a kernel of its tasks.
 
 use crate::{ClientId, RequestId, TaskId};
 
@@ -16,7 +16,7 @@ pub enum Event {
     },
 }
 
-/// One observation. The client in it is always a virtual processor.
+/// One observation. The client in it is a virtual processor; but what wakes a client is seen of any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// The guest loaded another address space: `task` runs on `client` from now on.
@@ -40,9 +40,9 @@ pub enum Observation {
         /// The request.
         request: RequestId,
     },
-    /// An event is pending for a virtual processor; `wake` follows if it was blocked.
+    /// An event is pending for a client; `wake` follows if it was blocked.
     EventPending {
-        /// The virtual processor that the event is for.
+        /// The client that the event is for.
         client: ClientId,
         /// What it is about.
         event: Event,

@@ -23,6 +23,7 @@ use rustix::process::setpriority_process;
 /// A program that computes until it is ended.
 pub const HOG: &str = env!("CARGO_BIN_EXE_mete-ext-hog");
 pub const SLEEPER: &str = env!("CARGO_BIN_EXE_mete-ext-sleeper");
+const SERVER: &str = env!("CARGO_BIN_EXE_mete-ext-server");
 
 /// One scheduler at a time: that of a test of its own, or the one that tests have together.
 static ALONE: Mutex<Option<GroupScheduler>> = Mutex::new(None);
@@ -184,8 +185,25 @@ pub fn lateness_in(group: &Group, rounds: u32) -> (u64, u64) {
 
 /// Starts such a task, with these arguments.
 pub fn sleeper_in(group: &Group, arguments: &str) -> Child {
-    let script =
-        format!("echo $$ >{}/cgroup.procs && exec taskset -c 0 {SLEEPER} {arguments}", group.path.display());
+    start_in(group, &format!("{SLEEPER} {arguments}"))
+}
+
+/// How late a server of a group, with a hog of its own, answers requests that find it asleep, beside three other groups with a hog
+/// each, on the first processor: in the middle, what a twentieth of its waits exceed, in microseconds, and how many they were.
+pub fn lateness_of_requests() -> [u64; 3] {
+    let own = Group::top("mete-server", 100).hogs(1, Some(0));
+    let others: Vec<_> =
+        (0..3).map(|nth| Group::top(&format!("mete-hog-{nth}"), 100).hogs(1, Some(0))).collect();
+    [&own].into_iter().chain(&others).for_each(wait_for_hogs);
+    let server = start_in(&own, &format!("{SERVER} 20"));
+    let said = String::from_utf8(server.wait_with_output().unwrap().stdout).unwrap();
+    let numbers: Vec<_> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
+}
+
+/// Starts a program of a group on the first processor.
+fn start_in(group: &Group, program: &str) -> Child {
+    let script = format!("echo $$ >{}/cgroup.procs && exec taskset -c 0 {program}", group.path.display());
     Command::new("sh").arg("-c").arg(script).stdout(Stdio::piped()).spawn().unwrap()
 }
 

@@ -141,8 +141,8 @@ fn variable_offset(btf: &Btf<'_>, wanted: &str) -> Option<i64> {
     variable.map(|variable| i64::from(variable.offset))
 }
 
-/// Whether the typed tracepoint that a section names exists. Sections of other kinds always load.
-fn has_hook(btf: &Btf<'_>, section: &str) -> bool {
+/// Whether the typed tracepoint that a section of a program names exists in the kernel of these types. Programs of other kinds always load.
+pub fn has_hook(btf: &Btf<'_>, section: &str) -> bool {
     section.strip_prefix("tp_btf/").is_none_or(|tracepoint| {
         btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_some()
     })

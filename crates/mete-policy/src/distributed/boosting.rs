@@ -1,7 +1,11 @@
 //! Clients that go ahead of all others when they wake: those that run briefly each time (TAVS-3, TAVS-4).
 //!
 //! A client gives evidence for itself when it blocks after a short run, and against itself when a run is long
-//! (TAVS paper, §3.3). With enough of it, the client goes ahead when it wakes, within two bounds:
+//! (TAVS paper, §3.3). What woke it matters, too (§3.5): the evidence is about runs after events of one kind, for packets after those
+//! to some ports, see [`Cause`]. So a server that answers requests briefly, and computes for long when a timer wakes it, goes ahead for
+//! the requests alone.
+//!
+//! With enough of it, the client goes ahead when such an event wakes it, within two bounds:
 //!
 //! * Its domain may spend a part of its own processor time on that (PBratio, §3.4). So the other members of
 //!   the domain have the rest, and it is they that pay: such time is charged to the domain, and not to the
@@ -10,7 +14,7 @@
 //!   a slice that ends only at the next tick of the clock takes two quanta.
 
 use super::{DistributedVtrr, Member, ROOT};
-use crate::{ClientId, Nanoseconds, ProcessorId, Stop};
+use crate::{ClientId, Event, Nanoseconds, ProcessorId, Stop};
 
 /// What a short run and a long run add to the belief that a client runs briefly, and what it has to exceed
 /// (§5).
@@ -30,11 +34,36 @@ pub(super) const SAVED: u64 = 10;
 pub(super) const MOST_DEBT: u64 = 4;
 /// More time than any run takes, and little enough for the sums.
 pub(super) const MOST_NS: u64 = 1 << 40;
+/// The kinds of events that wake clients. The ports of packets are divided among what is left of them: few clients serve many, and
+/// those whose ports fall together have one belief for both.
+pub(super) const CAUSES: usize = 8;
+pub(super) const PORTS: u16 = 5;
+
+/// What woke a client. Where no event was seen, it was another client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cause(u8);
+
+impl Cause {
+    const INTERRUPT: Cause = Cause(1);
+    const BLOCK: Cause = Cause(2);
+    const FIRST_PORT: u8 = 3;
+
+    pub(super) fn of(event: Event) -> Cause {
+        match event {
+            Event::Other => Cause::INTERRUPT,
+            Event::Block(_) => Cause::BLOCK,
+            Event::Packet { port } => Cause(Cause::FIRST_PORT + (port % PORTS) as u8),
+        }
+    }
+}
 
 /// How a client runs when it wakes, as far as it was seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Habit {
-    belief: i16,
+    /// That it runs briefly, for each cause.
+    beliefs: [i16; CAUSES],
+    /// What woke it last, or will wake it.
+    cause: Cause,
     /// The time that it has run since it woke.
     ran_ns: u64,
     /// It runs ahead of its turn, or waits for that.
@@ -43,7 +72,12 @@ pub(super) struct Habit {
 
 impl Habit {
     fn is_brief(&self) -> bool {
-        self.belief > THRESHOLD
+        self.beliefs[usize::from(self.cause.0)] > THRESHOLD
+    }
+
+    /// An event is about to wake it.
+    pub(super) fn expect(&mut self, cause: Cause) {
+        self.cause = cause;
     }
 
     pub(super) fn is_ahead(&self) -> bool {
@@ -63,10 +97,11 @@ impl Habit {
             Stop::Blocked | Stop::Expired => -NEGATIVE,
             Stop::Preempted | Stop::Yielded => 0,
         };
-        self.belief = (self.belief + evidence).clamp(RANGE.0, RANGE.1);
+        let belief = &mut self.beliefs[usize::from(self.cause.0)];
+        *belief = (*belief + evidence).clamp(RANGE.0, RANGE.1);
         self.is_ahead &= stop == Stop::Preempted && !is_long;
         if stop == Stop::Blocked {
-            self.ran_ns = 0;
+            (self.ran_ns, self.cause) = (0, Cause::default());
         }
     }
 }

@@ -35,7 +35,7 @@
 //! Where a domain has few members, so that those that are due run on other processors, it leaves its turn to
 //! others: see [`passing`].
 //!
-//! A client that runs briefly each time it wakes goes ahead of all others, and displaces the one that runs:
+//! A client that runs briefly each time an event of one kind wakes it goes ahead of all others then, and displaces the one that runs:
 //! within bounds that keep its domain's share, see [`boosting`].
 //!
 //! Where this comes from: due members in turn, and rounds that end on all processors together, are those of
@@ -57,11 +57,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use self::account::{Account, Virtual};
-use self::boosting::{Allowance, Habit};
+use self::boosting::{Allowance, Cause, Habit};
 use self::line::{Line, Links};
 use self::processor_set::may_run;
 use crate::roster::{ClientState, Roster};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::{
+    ClientId, Decision, DomainIndex, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup, Share, Stop,
+};
 
 const ROOT: DomainIndex = DomainIndex::ROOT;
 
@@ -437,6 +439,16 @@ impl Policy for DistributedVtrr {
         }
     }
 
+    /// An event that is pending for a blocked client will wake it.
+    fn observe(&mut self, observation: Observation, _now: Nanoseconds) -> Option<ProcessorId> {
+        if let Observation::EventPending { client, event } = observation
+            && self.roster.state(client) == ClientState::Blocked
+        {
+            self.habits[client.index()].expect(Cause::of(event));
+        }
+        None
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("clients taken from other processors", self.moves);
         each("limits raised", self.raises);
@@ -481,6 +493,8 @@ mod tests {
             boosting::SAVED as i64,
             boosting::MOST_DEBT as i64,
             boosting::MOST_NS as i64,
+            boosting::CAUSES as i64,
+            boosting::PORTS.into(),
             0,
         ];
         let theirs = (0..).map(|nth| mete_dvtrr_constant(nth));

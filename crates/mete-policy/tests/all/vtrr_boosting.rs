@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use mete_policy::{
-    ClientId, DistributedVtrr, DomainIndex, Grant, KernelVtrr, Nanoseconds, Policy, ProcessorId, Setup,
-    Share, Stop,
+    ClientId, DistributedVtrr, DomainIndex, Event, Grant, KernelVtrr, Nanoseconds, Observation, Policy,
+    ProcessorId, RequestId, Setup, Share, Stop,
 };
 
 const QUANTUM: u64 = 1_000_000;
@@ -321,5 +321,74 @@ fn tavs_9_the_kernels_policy_boosts_as_its_twin_in_rust() {
         let kernel = decisions(|setup| Box::new(KernelVtrr::new(setup)));
         assert!(kernel == decisions(|setup| Box::new(DistributedVtrr::new(setup))));
         assert!(kernel.iter().any(|&(_, grant)| grant == Grant::PartialBoost));
+    }
+}
+
+/// One server with a hog beside it in its domain, and a hog in another one. A packet wakes it for a request, which takes a tenth of a
+/// quantum; every third time it is another event that wakes it, to compute for three quanta. Which of both went ahead, of the last
+/// hundred each.
+fn boosts(policy: &mut dyn Policy, request: Event, other: Option<Event>) -> [usize; 2] {
+    const ZERO: Nanoseconds = Nanoseconds::ZERO;
+    let [server, beside, hog] = [0, 1, 2].map(ClientId::new);
+    for (client, domain) in [(server, 1), (beside, 1), (hog, 2)] {
+        policy.add(client, DomainIndex::new(domain), Share::ONE, ZERO);
+    }
+    let _ = (policy.wake(beside, ZERO), policy.wake(hog, ZERO));
+    let processor = ProcessorId::new(0);
+    let mut ahead = [Vec::new(), Vec::new()];
+    for nth in 0..900 {
+        let is_batch = nth % 3 == 2;
+        let event = if is_batch { other } else { Some(request) };
+        if let Some(event) = event {
+            let _ = policy.observe(Observation::EventPending { client: server, event }, ZERO);
+        }
+        let _ = policy.wake(server, ZERO);
+        let mut left = if is_batch { 3 } else { 0 };
+        let mut was_ahead = None;
+        // Between two wake-ups the others run for long, so that its domain may afford it.
+        for _ in 0..40 {
+            let Some(decision) = policy.pick(processor, ZERO) else { break };
+            let is_server = decision.client == server;
+            if is_server {
+                was_ahead = was_ahead.or(Some(decision.grant == Grant::PartialBoost));
+            }
+            let (used, stop) = match (is_server, left) {
+                (false, _) => (QUANTUM, Stop::Expired),
+                (true, 0) => (QUANTUM / 10, Stop::Blocked),
+                (true, _) => (QUANTUM, Stop::Expired),
+            };
+            left -= u32::from(is_server && left > 0);
+            policy.ran(decision.client, Nanoseconds::new(used), stop, ZERO);
+        }
+        ahead[usize::from(is_batch)].push(was_ahead.expect("it ran"));
+    }
+    ahead.map(|all| all[all.len() - 100..].iter().filter(|is_ahead| **is_ahead).count())
+}
+
+#[test]
+fn tavs_5_what_wakes_a_client_tells_whether_it_runs_briefly() {
+    let packet = |port| Event::Packet { port };
+    let block = Event::Block(RequestId::new(7));
+    let setup = Setup { domains: 3, quantum_ns: Nanoseconds::new(QUANTUM), ..Setup::for_clients(3) };
+    let twins: [fn(&Setup) -> Box<dyn Policy>; 2] =
+        [|setup| Box::new(DistributedVtrr::new(setup)), |setup| Box::new(KernelVtrr::new(setup))];
+    for new in twins {
+        let boosts = |request, other| {
+            let mut policy = new(&setup);
+            for domain in 1..3 {
+                policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::ONE);
+            }
+            boosts(policy.as_mut(), request, other)
+        };
+        // A timer, another client, a block and a packet to another port are other events.
+        for other in [Some(Event::Other), None, Some(block), Some(packet(81))] {
+            let boosted = boosts(packet(80), other);
+            assert!(boosted[0] >= 95 && boosted[1] == 0, "{other:?}: {boosted:?}");
+        }
+        // The same event for both says nothing: as it was without events.
+        assert_eq!(boosts(packet(80), Some(packet(80))), [0, 0]);
+        // As many ports on as there are places, both have one.
+        assert_eq!(boosts(packet(80), Some(packet(85))), [0, 0]);
+        assert_eq!(boosts(block, Some(Event::Block(RequestId::new(8)))), [0, 0]);
     }
 }

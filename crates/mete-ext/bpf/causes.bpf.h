@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * What wakes tasks (TAVS-5), as far as tracepoints show it: what the processor does on which a task is woken.
+ *
+ *	a task				another task wakes it
+ *	an interrupt, a timer		so does that
+ *	in it, a completed request	it has waited for a block device
+ *	in it, data for a socket	it has waited for packets to the socket's port
+ *
+ * An interrupt has the processor until it is over, and what it does first and last is seen. Wake-ups by tasks that work for a device, as
+ * those that decrypt disks do, are those of these tasks.
+ */
+#ifndef METE_CAUSES_BPF_H
+#define METE_CAUSES_BPF_H
+
+#include "numbers.bpf.h"
+#include "dvtrr_causes.h"
+
+#define AF_INET 2
+#define AF_INET6 10
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common {
+	unsigned short skc_family;
+	__u16 skc_num; /* the socket's own port */
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+#pragma clang attribute pop
+
+struct doing {
+	__u32 cause; /* what wakes tasks on this processor now */
+	/* What did before: another interrupt, or that which was interrupted. */
+	__u32 before_interrupt;
+	__u32 before_timer;
+} __attribute__((aligned(64)));
+
+struct doing doings[PROCESSORS] SEC(".bss.doings");
+
+static __always_inline struct doing *doing_here(void)
+{
+	return &doings[masked(bpf_get_smp_processor_id(), PROCESSORS)];
+}
+
+static __always_inline __u32 cause_here(void)
+{
+	return doing_here()->cause;
+}
+
+SEC("tp_btf/softirq_entry")
+int on_softirq(__u64 *ctx)
+{
+	doing_here()->cause = DVTRR_BY_INTERRUPT;
+	return 0;
+}
+
+/* Such work is done while nothing else is interrupted but a task. */
+SEC("tp_btf/softirq_exit")
+int on_softirq_end(__u64 *ctx)
+{
+	doing_here()->cause = DVTRR_BY_CLIENT;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int on_interrupt(__u64 *ctx)
+{
+	struct doing *here = doing_here();
+
+	here->before_interrupt = here->cause;
+	here->cause = DVTRR_BY_INTERRUPT;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int on_interrupt_end(__u64 *ctx)
+{
+	struct doing *here = doing_here();
+
+	here->cause = here->before_interrupt;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int on_timer(__u64 *ctx)
+{
+	struct doing *here = doing_here();
+
+	here->before_timer = here->cause;
+	here->cause = DVTRR_BY_INTERRUPT;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int on_timer_end(__u64 *ctx)
+{
+	struct doing *here = doing_here();
+
+	here->cause = here->before_timer;
+	return 0;
+}
+
+/* What is completed in a task's own time wakes others for that task: nothing says when it is over. */
+SEC("tp_btf/block_rq_complete")
+int on_completion(__u64 *ctx)
+{
+	struct doing *here = doing_here();
+
+	if (here->cause != DVTRR_BY_CLIENT)
+		here->cause = DVTRR_BY_BLOCK;
+	return 0;
+}
+
+SEC("tp_btf/sk_data_ready")
+int on_data(__u64 *ctx)
+{
+	const struct sock *socket = (const struct sock *)ctx[0];
+	unsigned short family = socket->__sk_common.skc_family;
+	struct doing *here = doing_here();
+
+	if (here->cause != DVTRR_BY_CLIENT && (family == AF_INET || family == AF_INET6))
+		here->cause = dvtrr_by_port(socket->__sk_common.skc_num);
+	return 0;
+}
+
+#endif
