@@ -7,37 +7,23 @@
 //! With a period, in milliseconds, it wakes at its multiples, together with all others that have the same one. It computes
 //! for as many milliseconds as it is told.
 
+mod timing;
+
 use std::env;
 
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec};
+use timing::{MILLISECOND_NS, SECOND_NS, compute, exceeded, now};
 
 const SLEEP_NS: i64 = 5_000_000;
 const BURST_NS: i64 = 200_000;
-const MILLISECOND_NS: i64 = 1_000_000;
-const SECOND_NS: i64 = 1_000_000_000;
 const LEARNED: usize = 50;
-
-fn now(clock: ClockId) -> i64 {
-    let time = clock_gettime(clock);
-    time.tv_sec * SECOND_NS + time.tv_nsec
-}
 
 /// Sleeps until a time and answers how much later it is then.
 fn late(until: i64) -> i64 {
     let time = Timespec { tv_sec: until / SECOND_NS, tv_nsec: until % SECOND_NS };
     while clock_nanosleep_absolute(ClockId::Monotonic, &time).is_err() {}
     now(ClockId::Monotonic) - until
-}
-
-fn compute(burst_ns: i64) {
-    let begin = now(ClockId::ThreadCPUTime);
-    while now(ClockId::ThreadCPUTime) - begin < burst_ns {}
-}
-
-/// What this part of the waits, in hundredths, exceeds, in microseconds.
-fn exceeded(sorted: &[i64], percent: usize) -> i64 {
-    sorted.get(sorted.len() * (100 - percent) / 100).map_or(0, |wait| wait / 1000)
 }
 
 fn argument(nth: usize) -> Option<i64> {

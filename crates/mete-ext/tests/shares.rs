@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{
     Group, assert_shares, assert_weights_from_before, at_once, computes, go_ahead, lateness_in, lateness_of,
-    lateness_of_requests, ruling, sleeper_in, start, wait_for_hogs, within,
+    ruling, sleeper_in, start, wait_for_hogs, waits_of_requests, within,
 };
 use mete_ext::{ExtError, GroupScheduler, Weight, quantum_inside};
 use mete_policy::Nanoseconds;
@@ -200,11 +200,65 @@ fn tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_w
     let test =
         "tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_when_a_timer_does";
     let Some(scheduler) = ruling(test) else { return };
-    let [median, most, requests] = lateness_of_requests();
+    let [median, most, requests] = waits_of_requests("");
     println!("{requests} requests to a server that computes for long, too: {median} us, {most} us");
     assert!(requests > 300, "{requests}, {:?}", scheduler.status());
     // In its turn it would wait for some of the four quanta of a round.
     assert!(median < 500 && most < 1500, "{median} us, {most} us, {:?}", scheduler.status());
+}
+
+/// How long the device takes for a block, in microseconds.
+const READS_US: u64 = 200;
+
+/// `/dev/mete`: a block device without a disk, which is as slow as it is told, by interrupts; or why there is none.
+struct SlowDevice(&'static Path);
+
+impl SlowDevice {
+    fn new() -> Result<SlowDevice, String> {
+        let folder = Path::new("/sys/kernel/config");
+        // It may be mounted already.
+        let _ = Command::new("mount")
+            .args(["-t", "configfs", "configfs"])
+            .arg(folder)
+            .stderr(Stdio::null())
+            .status();
+        let own = Path::new("/sys/kernel/config/nullb/mete");
+        fs::create_dir(own).map_err(|error| format!("no null_blk: {}: {error}", own.display()))?;
+        let device = SlowDevice(own);
+        let nanoseconds = (READS_US * 1000).to_string();
+        for (name, value) in
+            [("irqmode", "2"), ("completion_nsec", &nanoseconds), ("size", "16"), ("power", "1")]
+        {
+            fs::write(own.join(name), value).map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(device)
+    }
+}
+
+impl Drop for SlowDevice {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("power"), "0");
+        let _ = fs::remove_dir(self.0);
+    }
+}
+
+#[test]
+fn tavs_5_who_waits_for_a_block_goes_ahead_when_it_is_read_though_it_computes_for_long_when_a_timer_wakes_it()
+{
+    let test = "tavs_5_who_waits_for_a_block_goes_ahead_when_it_is_read_though_it_computes_for_long_when_a_timer_wakes_it";
+    let Some(scheduler) = ruling(test) else { return };
+    let _device = match SlowDevice::new() {
+        Ok(device) => device,
+        Err(why) => return println!("SKIPPED: {test}: {why}"),
+    };
+    let [median, most, reads] = waits_of_requests("/dev/mete");
+    println!("{reads} blocks of a device that takes {READS_US} us: {median} us, {most} us");
+    assert!(reads > 200 && median >= READS_US, "{reads} {median} us, {:?}", scheduler.status());
+    assert!(
+        median < READS_US + 500 && most < READS_US + 1500,
+        "{median} us, {most} us, {:?}",
+        scheduler.status()
+    );
 }
 
 #[test]

@@ -188,14 +188,15 @@ pub fn sleeper_in(group: &Group, arguments: &str) -> Child {
     start_in(group, &format!("{SLEEPER} {arguments}"))
 }
 
-/// How late a server of a group, with a hog of its own, answers requests that find it asleep, beside three other groups with a hog
-/// each, on the first processor: in the middle, what a twentieth of its waits exceed, in microseconds, and how many they were.
-pub fn lateness_of_requests() -> [u64; 3] {
+/// How long requests wait that find a server of a group asleep, or take that read from a device, beside a hog of its own and three
+/// other groups with a hog each, on the first processor: in the middle, what a twentieth of the waits exceed, in microseconds, and how
+/// many they were.
+pub fn waits_of_requests(device: &str) -> [u64; 3] {
     let own = Group::top("mete-server", 100).hogs(1, Some(0));
     let others: Vec<_> =
         (0..3).map(|nth| Group::top(&format!("mete-hog-{nth}"), 100).hogs(1, Some(0))).collect();
     [&own].into_iter().chain(&others).for_each(wait_for_hogs);
-    let server = start_in(&own, &format!("{SERVER} 20"));
+    let server = start_in(&own, &format!("{SERVER} 20 {device}"));
     let said = String::from_utf8(server.wait_with_output().unwrap().stdout).unwrap();
     let numbers: Vec<_> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
     numbers.try_into().unwrap()
