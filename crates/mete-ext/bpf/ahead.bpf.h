@@ -14,14 +14,25 @@
 /* The processors that tasks of higher classes have taken, as far as the kernel has said so. */
 __u64 held;
 
-/* What the policy says of a client: the slice, in microseconds, and above that one more than the number of the processor. */
+/*
+ * What the policy says of a client: the slice, in microseconds, above that one more than the number of the processor, and above that the
+ * causes for which it is so, a bit each.
+ */
 #define AHEAD_PROCESSOR_AT 24
+#define AHEAD_CAUSES_AT 32
 
 enum ahead {
 	NOT_AHEAD, /* the policy is to be asked */
 	AHEAD_NOW,
 	AHEAD_NEXT, /* after another one that goes ahead */
 };
+
+/* Whether the policy has said that a client goes ahead on this processor, woken by what wakes it now. */
+static __always_inline int is_to_go_ahead(const struct task *task, __u32 cpu)
+{
+	return (task->ahead >> AHEAD_PROCESSOR_AT & 0xff) == cpu + 1 &&
+	       task->ahead >> AHEAD_CAUSES_AT >> cause_here() & 1;
+}
 
 /* Whether a client that has begun to wait goes ahead on this processor. */
 static __always_inline enum ahead send_ahead(__u32 client, const struct task *task, __u32 cpu)
@@ -32,8 +43,7 @@ static __always_inline enum ahead send_ahead(__u32 client, const struct task *ta
 	int is_kept = !!(shared.kept & bit_of(cpu));
 
 	/* What the policy decides anyway, it decides about this client, too. */
-	if (task->ahead >> AHEAD_PROCESSOR_AT != cpu + 1 || !(may & bit_of(cpu)) || shared.is_pending ||
-	    shared.is_deciding)
+	if (!is_to_go_ahead(task, cpu) || !(may & bit_of(cpu)) || shared.is_pending || shared.is_deciding)
 		return NOT_AHEAD;
 	/* Kept, but not by one that goes ahead: the policy decides. */
 	if (is_kept && !processor->owes_decision)

@@ -32,11 +32,13 @@ struct sock {
 
 #pragma clang attribute pop
 
+/* What a processor does at this moment: what wakes tasks there. */
 struct doing {
-	__u32 cause; /* what wakes tasks on this processor now */
-	/* What did before: another interrupt, or that which was interrupted. */
-	__u32 before_interrupt;
-	__u32 before_timer;
+	enum dvtrr_event event;
+	/* What it did before: another interrupt, or that which was interrupted. */
+	enum dvtrr_event before_interrupt;
+	enum dvtrr_event before_timer;
+	__u16 port; /* of a packet */
 } __attribute__((aligned(64)));
 
 struct doing doings[PROCESSORS] SEC(".bss.doings");
@@ -48,13 +50,15 @@ static __always_inline struct doing *doing_here(void)
 
 static __always_inline __u32 cause_here(void)
 {
-	return doing_here()->cause;
+	const struct doing *here = doing_here();
+
+	return dvtrr_cause_of(here->event, here->port);
 }
 
 SEC("tp_btf/softirq_entry")
 int on_softirq(__u64 *ctx)
 {
-	doing_here()->cause = DVTRR_BY_INTERRUPT;
+	doing_here()->event = DVTRR_INTERRUPT;
 	return 0;
 }
 
@@ -62,7 +66,7 @@ int on_softirq(__u64 *ctx)
 SEC("tp_btf/softirq_exit")
 int on_softirq_end(__u64 *ctx)
 {
-	doing_here()->cause = DVTRR_BY_CLIENT;
+	doing_here()->event = DVTRR_NO_EVENT;
 	return 0;
 }
 
@@ -71,8 +75,8 @@ int on_interrupt(__u64 *ctx)
 {
 	struct doing *here = doing_here();
 
-	here->before_interrupt = here->cause;
-	here->cause = DVTRR_BY_INTERRUPT;
+	here->before_interrupt = here->event;
+	here->event = DVTRR_INTERRUPT;
 	return 0;
 }
 
@@ -81,7 +85,7 @@ int on_interrupt_end(__u64 *ctx)
 {
 	struct doing *here = doing_here();
 
-	here->cause = here->before_interrupt;
+	here->event = here->before_interrupt;
 	return 0;
 }
 
@@ -90,8 +94,8 @@ int on_timer(__u64 *ctx)
 {
 	struct doing *here = doing_here();
 
-	here->before_timer = here->cause;
-	here->cause = DVTRR_BY_INTERRUPT;
+	here->before_timer = here->event;
+	here->event = DVTRR_INTERRUPT;
 	return 0;
 }
 
@@ -100,7 +104,7 @@ int on_timer_end(__u64 *ctx)
 {
 	struct doing *here = doing_here();
 
-	here->cause = here->before_timer;
+	here->event = here->before_timer;
 	return 0;
 }
 
@@ -110,8 +114,8 @@ int on_completion(__u64 *ctx)
 {
 	struct doing *here = doing_here();
 
-	if (here->cause != DVTRR_BY_CLIENT)
-		here->cause = DVTRR_BY_BLOCK;
+	if (here->event != DVTRR_NO_EVENT)
+		here->event = DVTRR_BLOCK;
 	return 0;
 }
 
@@ -122,8 +126,10 @@ int on_data(__u64 *ctx)
 	unsigned short family = socket->__sk_common.skc_family;
 	struct doing *here = doing_here();
 
-	if (here->cause != DVTRR_BY_CLIENT && (family == AF_INET || family == AF_INET6))
-		here->cause = dvtrr_by_port(socket->__sk_common.skc_num);
+	if (here->event == DVTRR_NO_EVENT || (family != AF_INET && family != AF_INET6))
+		return 0;
+	here->port = socket->__sk_common.skc_num;
+	here->event = DVTRR_PACKET;
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #ifndef METE_ROWS_BPF_H
 #define METE_ROWS_BPF_H
 
-#include "numbers.bpf.h"
+#include "causes.bpf.h"
 
 /* In the ring of one processor; a power of two. */
 #define ROWS 2048u
@@ -27,7 +27,7 @@ enum row_kind {
 	ROW_TAKEN, /* the task runs without a decision; instead of what it has used, the row has the processor */
 	ROW_MISSED, /* a decision about the task came late, or could not be carried out */
 	ROW_DOMAIN, /* a cgroup has come, gone, or has another weight: see struct domain */
-};
+} __attribute__((packed));
 
 struct row {
 	__u64 time_ns;
@@ -35,6 +35,8 @@ struct row {
 	__u32 number; /* the task's, or the domain's */
 	__u32 generation; /* how often the task has begun to wait; in ROW_MISSED, the last bits of that for which it was decided (GENERATION_BITS) */
 	enum row_kind kind;
+	enum dvtrr_event event; /* in ROW_WOKE, what has woken the task, and the port of a packet */
+	__u16 port;
 	__u32 sequence; /* one more than the place of the row among all of its ring */
 };
 
@@ -62,6 +64,7 @@ static __always_inline void tell(enum row_kind kind, __u32 number, __u32 generat
 {
 	__u32 processor = bpf_get_smp_processor_id(), place;
 	struct ring *ring = &rings[masked(processor, PROCESSORS)];
+	const struct doing *here = doing_here();
 	struct row *row;
 
 	if (ring->begun - ring->taken >= ROWS - NESTED) {
@@ -75,6 +78,8 @@ static __always_inline void tell(enum row_kind kind, __u32 number, __u32 generat
 	row->number = number;
 	row->generation = generation;
 	row->kind = kind;
+	row->event = kind == ROW_WOKE ? here->event : DVTRR_NO_EVENT;
+	row->port = here->port;
 	/* An exchange, so that all before it is seen by the one that sees this. */
 	__sync_lock_test_and_set(&row->sequence, place + 1);
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::ruler::{Ruler, wait_until_disabled};
 use common::{
     Group, assert_shares, assert_weights_from_before, lateness_in, lateness_of, sleeper_in, start_with,
-    wait_for_hogs,
+    wait_for_hogs, waits_of_requests,
 };
 use mete_ext::{PolicyScheduler, PolicyStatus, Weight};
 use mete_policy::{
@@ -113,6 +113,23 @@ fn new_1_who_goes_ahead_runs_before_the_policy_is_asked_and_shares_hold() {
     // Another policy does not say so, and what the one before has said is forgotten.
     scheduler.set_policy(by_name("stride").unwrap()).unwrap();
     assert_eq!(went_ahead(100), 0, "{:?}", scheduler.status());
+}
+
+#[test]
+fn tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_when_a_timer_does() {
+    let name =
+        "tavs_5_a_server_goes_ahead_when_packets_wake_it_though_it_computes_for_long_when_a_timer_does";
+    let Some((scheduler, _alone)) = start_with(name, policy("distributed-vtrr")) else { return };
+    let before = scheduler.status().went_ahead;
+    let [median, most, requests] = waits_of_requests("");
+    let status = scheduler.status();
+    let ahead = status.went_ahead - before;
+    println!(
+        "{requests} requests to a server that computes for long, too: {median} us, {most} us, ahead {ahead} times"
+    );
+    assert!(requests > 300, "{requests}, {status:?}");
+    assert!(median < 500 && most < 1500, "{median} us, {most} us, {status:?}");
+    assert!(ahead > requests, "{ahead}, {status:?}");
 }
 
 #[test]

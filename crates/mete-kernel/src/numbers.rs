@@ -4,7 +4,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use crate::Mapping;
 
@@ -17,6 +17,8 @@ pub unsafe trait AtomicNumbers: Sync {}
 
 // SAFETY: it is one.
 unsafe impl AtomicNumbers for AtomicU8 {}
+// SAFETY: it is one.
+unsafe impl AtomicNumbers for AtomicU16 {}
 // SAFETY: it is one.
 unsafe impl AtomicNumbers for AtomicI32 {}
 // SAFETY: it is one.

@@ -76,7 +76,8 @@ static __always_inline int dvtrr_rise(struct dvtrr *p, __u32 number, struct dvtr
 
 	client->state = DVTRR_READY;
 	dvtrr_enter(p, number, client->processor);
-	client->is_ahead = dvtrr_goes_ahead(p, number, client->processor, domain && domain->members <= 1);
+	client->is_ahead = *dvtrr_belief(client) > DVTRR_THRESHOLD &&
+			   dvtrr_may_go_ahead(p, number, client->processor, domain && domain->members <= 1);
 	/* One that is ahead has the processor already, or was promised it. */
 	return client->is_ahead && ahead && ahead->first == DVTRR_NONE &&
 	       dvtrr_gives_way(p, client->processor);
@@ -207,7 +208,7 @@ static __always_inline void dvtrr_add_client(struct dvtrr *p, __u32 number, __u3
 	/* As one that was away: it has a quantum due when it comes. */
 	account->used = (domain ? domain->limit : 0) - dvtrr_virtual(p->quantum_ns, share);
 	dvtrr_believe(client, 0);
-	client->cause = DVTRR_BY_CLIENT;
+	client->cause = DVTRR_NO_EVENT;
 	client->ran_ns = 0;
 	client->is_ahead = 0;
 }

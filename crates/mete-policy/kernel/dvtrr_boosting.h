@@ -68,7 +68,7 @@ static __always_inline void dvtrr_judge(struct dvtrr_client *client, __u64 ran_n
 		client->is_ahead = 0;
 	client->ran_ns = stop == DVTRR_STOP_BLOCKED ? 0 : ran;
 	if (stop == DVTRR_STOP_BLOCKED)
-		client->cause = DVTRR_BY_CLIENT;
+		client->cause = DVTRR_NO_EVENT;
 }
 
 /* All time that a domain uses widens its allowance, and what is used ahead takes it up. */

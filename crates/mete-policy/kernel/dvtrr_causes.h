@@ -3,23 +3,23 @@
 #ifndef METE_DVTRR_CAUSES_H
 #define METE_DVTRR_CAUSES_H
 
-/* How many causes there are. A power of two. */
-#define DVTRR_CAUSES 8
+/* What wakes a client. Other numbers are those of no event. */
+enum dvtrr_event {
+	DVTRR_NO_EVENT, /* another client */
+	DVTRR_INTERRUPT, /* as that of a timer */
+	DVTRR_BLOCK, /* a read or write of a block is complete */
+	DVTRR_PACKET, /* one has arrived for a port */
+} __attribute__((packed));
 
-/*
- * What wakes a client: another one, where no event was seen; a completed read or write of a block; a packet, by its port; another
- * interrupt, as that of a timer.
- */
-#define DVTRR_BY_CLIENT 0
-#define DVTRR_BY_INTERRUPT 1
-#define DVTRR_BY_BLOCK 2
-#define DVTRR_BY_PORT 3
-/* The ports of packets are divided among what is left of the causes. */
+/* Events by which a client is judged: these, and the ports of packets are divided among what is left. A power of two. */
+#define DVTRR_CAUSES 8
 #define DVTRR_PORTS 5
 
-static __always_inline __u32 dvtrr_by_port(__u16 port)
+static __always_inline __u32 dvtrr_cause_of(__u32 event, __u32 port)
 {
-	return DVTRR_BY_PORT + port % DVTRR_PORTS;
+	if (event == DVTRR_PACKET)
+		return DVTRR_PACKET + port % DVTRR_PORTS;
+	return event < DVTRR_PACKET ? event : DVTRR_NO_EVENT;
 }
 
 #endif

@@ -260,26 +260,32 @@ static __u32 place(struct dvtrr *p, __u32 placed, __u64 barred)
 	return first < p->processors ? first : placed;
 }
 
-/* An event is to wake a blocked client: a packet to a port, or one with the number of another cause. */
-void mete_dvtrr_expect(struct dvtrr *p, __u32 number, __u32 cause, __u32 port)
+/* An event, of an enum dvtrr_event, is to wake a blocked client. */
+void mete_dvtrr_expect(struct dvtrr *p, __u32 number, __u32 event, __u32 port)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 
 	if (client && client->state == DVTRR_BLOCKED)
-		client->cause = cause == DVTRR_BY_PORT ? dvtrr_by_port(port) : cause;
+		client->cause = dvtrr_cause_of(event, port);
 }
 
-/* Whether a blocked client would go ahead if it woke now. */
+/* The causes for which a blocked client would go ahead if it woke now, a bit each. */
 __u32 mete_dvtrr_goes_ahead(const struct dvtrr *of, __u32 number)
 {
 	struct dvtrr *p = (struct dvtrr *)of; /* nothing of it is written */
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
+	__u32 cause, causes = 0;
 	struct dvtrr_domain *domain;
 
 	if (!client || client->state != DVTRR_BLOCKED)
 		return 0;
 	domain = dvtrr_domain_at(p, client->home);
-	return dvtrr_goes_ahead(p, number, client->processor, domain && !domain->members);
+	if (!dvtrr_may_go_ahead(p, number, client->processor, domain && !domain->members))
+		return 0;
+	for (cause = 0; cause < DVTRR_CAUSES; cause++)
+		if (client->beliefs[cause] > DVTRR_THRESHOLD)
+			causes |= 1u << cause;
+	return causes;
 }
 
 /* The processor whose client is to give way, or DVTRR_NONE. */

@@ -278,14 +278,16 @@ static __always_inline int dvtrr_has_little_debt(struct dvtrr *p, __u32 member,
 									    account->share));
 }
 
-/* Whether a client that wakes goes ahead of all others; it may be the only member of its domain. */
-static __always_inline int dvtrr_goes_ahead(struct dvtrr *p, __u32 number, __u32 processor, int is_alone)
+/*
+ * Whether a client that wakes may go ahead of all others, if it is believed to run briefly; it may be the only member of its domain.
+ */
+static __always_inline int dvtrr_may_go_ahead(struct dvtrr *p, __u32 number, __u32 processor, int is_alone)
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 	struct dvtrr_domain *domain;
 	__u32 member;
 
-	if (!client || *dvtrr_belief(client) <= DVTRR_THRESHOLD)
+	if (!client)
 		return 0;
 	domain = dvtrr_domain_at(p, client->home);
 	if (!domain || (client->home != DVTRR_ROOT && !is_alone && (__s64)domain->allowance_ns <= 0))

@@ -63,7 +63,7 @@ struct dvtrr_client {
 	__u32 home; /* its domain */
 	__u32 processor; /* in whose queues it stands, stood last, or will stand */
 	__u32 state; /* enum dvtrr_client_state */
-	/* What woke it last, or will wake it: a number of dvtrr_causes.h. */
+	/* What woke it last, or will wake it: see dvtrr_cause_of(). */
 	__u32 cause;
 	/* That it runs briefly when it wakes, as far as it was seen, for each cause, and for how long it has run since it woke. */
 	__s16 beliefs[DVTRR_CAUSES];

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
-use crate::observation::Observation;
+use crate::observation::{Causes, Observation};
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 /// A client's or domain's share: its weight relative to the others that compete with it.
@@ -196,14 +196,14 @@ pub trait Policy {
         false
     }
 
-    /// Whether a blocked client, if it woke now, would take the processor that it had last from a client that does not
-    /// [keep](Policy::keeps) it, and would then keep it itself. It may be told so ahead, while the client is blocked: an owner
+    /// By what a blocked client would have to be woken now to take the processor that it had last from a client that does not
+    /// [keep](Policy::keeps) it, and to keep it itself then. It may be told so ahead, while the client is blocked: an owner
     /// can let the client run at once when it wakes, and tell the policy afterwards of the wake-up, of the client that gave
     /// way, and of its having [picked](Policy::pick) what runs. If the policy picks another one then, because things have
-    /// changed, the owner gives that one back. It is said of a wake-up for which no event is [observed](Policy::observe) before.
-    fn goes_ahead(&self, client: ClientId) -> bool {
+    /// changed, the owner gives that one back.
+    fn goes_ahead(&self, client: ClientId) -> Causes {
         let _ = client;
-        false
+        Causes::NONE
     }
 
     /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies
@@ -272,7 +272,7 @@ macro_rules! boxed {
                 (**self).knows_bounds()
             }
 
-            fn goes_ahead(&self, client: ClientId) -> bool {
+            fn goes_ahead(&self, client: ClientId) -> Causes {
                 (**self).goes_ahead(client)
             }
 

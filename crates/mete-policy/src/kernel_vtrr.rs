@@ -10,8 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::{
-    ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
-    Share, Stop,
+    Causes, ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId,
+    Setup, Share, Stop,
 };
 
 /// The state of the C code. Only that code knows what is in it.
@@ -33,7 +33,7 @@ unsafe extern "C" {
     fn mete_dvtrr_set_allowed(state: *mut State, client: u32, processors: u64);
     fn mete_dvtrr_hasten(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_is_next(state: *mut State, client: u32) -> u32;
-    fn mete_dvtrr_expect(state: *mut State, client: u32, cause: u32, port: u32);
+    fn mete_dvtrr_expect(state: *mut State, client: u32, event: u32, port: u32);
     fn mete_dvtrr_wake(state: *mut State, client: u32) -> u32;
     fn mete_dvtrr_pick(state: *mut State, processor: u32) -> u32;
     fn mete_dvtrr_is_ahead(state: *mut State, client: u32) -> u32;
@@ -96,8 +96,8 @@ fn stop_number(stop: Stop) -> u32 {
     }
 }
 
-/// The number of `DVTRR_BY_INTERRUPT` and so on in `kernel/dvtrr_causes.h`, and the port of a packet.
-fn cause_numbers(event: Event) -> (u32, u32) {
+/// The number of `enum dvtrr_event` in `kernel/dvtrr_causes.h`, and the port of a packet.
+fn event_numbers(event: Event) -> (u32, u32) {
     match event {
         Event::Other => (1, 0),
         Event::Block(_) => (2, 0),
@@ -173,9 +173,10 @@ impl Policy for KernelVtrr {
         unsafe { mete_dvtrr_keeps(self.memory.as_ptr().cast(), processor.get().into()) != 0 }
     }
 
-    fn goes_ahead(&self, client: ClientId) -> bool {
+    fn goes_ahead(&self, client: ClientId) -> Causes {
         // SAFETY: as above, and this only reads.
-        unsafe { mete_dvtrr_goes_ahead(self.memory.as_ptr().cast(), client.get()) != 0 }
+        let causes = unsafe { mete_dvtrr_goes_ahead(self.memory.as_ptr().cast(), client.get()) };
+        Causes::from_bits(causes as u8)
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
@@ -185,9 +186,9 @@ impl Policy for KernelVtrr {
 
     fn observe(&mut self, observation: Observation, _now: Nanoseconds) -> Option<ProcessorId> {
         if let Observation::EventPending { client, event } = observation {
-            let (cause, port) = cause_numbers(event);
+            let (number, port) = event_numbers(event);
             // SAFETY: as above.
-            unsafe { mete_dvtrr_expect(self.state(), client.get(), cause, port) };
+            unsafe { mete_dvtrr_expect(self.state(), client.get(), number, port) };
         }
         None
     }

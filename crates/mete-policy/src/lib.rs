@@ -98,7 +98,7 @@ pub use interface::{Decision, Grant, Policy, Setup, Share, Stop};
 pub use kernel_vtrr::KernelVtrr;
 pub use lottery::Lottery;
 pub use nanoseconds::Nanoseconds;
-pub use observation::{Event, Observation};
+pub use observation::{Causes, Event, Observation};
 pub use permille::Permille;
 pub use round_robin::RoundRobin;
 pub use stride::Stride;

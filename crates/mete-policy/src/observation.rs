@@ -16,6 +16,60 @@ pub enum Event {
     },
 }
 
+/// How many kinds of events policies tell apart by which a client is woken: none, for another client; those of [`Event`]; and the ports of
+/// packets are divided among what is left. Few clients serve many ports, and those that fall together are taken for one.
+const CAUSES: u16 = 8;
+const FIRST_PORT: u16 = 3;
+pub(crate) const PORTS: u16 = CAUSES - FIRST_PORT;
+
+/// What wakes a client, as far as policies tell that apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cause(u8);
+
+impl Cause {
+    pub const COUNT: usize = CAUSES as usize;
+
+    /// That of an event; of none, that another client does.
+    pub fn of(event: Option<Event>) -> Cause {
+        match event {
+            None => Cause(0),
+            Some(Event::Other) => Cause(1),
+            Some(Event::Block(_)) => Cause(2),
+            Some(Event::Packet { port }) => Cause((FIRST_PORT + port % PORTS) as u8),
+        }
+    }
+
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// A set of events by which a client is woken; none is that another client wakes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes(u8);
+
+impl Causes {
+    /// Nothing.
+    pub const NONE: Causes = Causes(0);
+    /// Whatever it is.
+    pub const ALL: Causes = Causes(u8::MAX);
+
+    /// The set with this number, which the kernel's side of a policy has, too: a bit for each kind.
+    pub const fn from_bits(bits: u8) -> Causes {
+        Causes(bits)
+    }
+
+    /// Its number.
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether it has this one. Ports of packets fall together.
+    pub fn has(self, event: Option<Event>) -> bool {
+        self.0 >> Cause::of(event).index() & 1 == 1
+    }
+}
+
 /// One observation. The client in it is a virtual processor; but what wakes a client is seen of any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {

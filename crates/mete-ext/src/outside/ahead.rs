@@ -1,10 +1,10 @@
 //! Which clients go ahead when they wake: the kernel's side knows before, and need not ask (`bpf/ahead.bpf.h`).
 
-use mete_policy::{ClientId, Policy};
+use mete_policy::{Causes, ClientId, Policy};
 
 use crate::outside::answer::slice_us;
 use crate::outside::client::Clients;
-use crate::outside::memory::Memory;
+use crate::outside::memory::{AheadView, Memory};
 use crate::outside::swap::Owned;
 
 /// The clients that the policy was told to be blocked since the kernel's side was told last.
@@ -30,8 +30,9 @@ impl Ahead {
     pub fn tell(&mut self, memory: &Memory, clients: &mut Clients, policy: &Owned) {
         for number in self.0.drain(..) {
             let Some(client) = clients.get(number).filter(|client| client.is_away) else { continue };
-            let processor = client.processor.filter(|_| policy.goes_ahead(number));
-            memory.set_ahead(number, processor.map(|processor| (processor, slice_us(client.slice))));
+            let (causes, slice_us) = (policy.goes_ahead(number), slice_us(client.slice));
+            let processor = client.processor.filter(|_| causes != Causes::NONE);
+            memory.set_ahead(number, processor.map(|processor| AheadView { processor, slice_us, causes }));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The owner of the policy: tells it what has happened, and gives each processor what it decides.
 
-use mete_policy::{ClientId, Decision, DomainIndex, Nanoseconds, ProcessorId, Share, Stop};
+use mete_policy::{
+    ClientId, Decision, DomainIndex, Event, Nanoseconds, Observation, ProcessorId, Share, Stop,
+};
 
 use crate::outside::QUANTUM;
 use crate::outside::ahead::Ahead;
@@ -384,7 +386,22 @@ impl Decider {
         let Some(client) = self.clients.get(number) else { return };
         client.generation = row.generation;
         self.stop(number, stop, row.time);
+        if let Some(event) = row.event {
+            self.tell_of_event(memory, number, event, row.time);
+        }
         self.resume(memory, number, row.time);
+    }
+
+    /// An event wakes a client, which the policy may take for one that is awake.
+    fn tell_of_event(&mut self, memory: &Memory, number: ClientId, event: Event, time: Nanoseconds) {
+        if self.clients.get(number).is_none_or(|client| !client.is_away) {
+            return;
+        }
+        if let Some(processor) =
+            self.policy.observe(Observation::EventPending { client: number, event }, time)
+        {
+            self.preempt(memory, processor.index(), time);
+        }
     }
 
     /// A client wants a processor that the policy may take for blocked.
@@ -576,7 +593,8 @@ impl Decider {
         let is_alone = self.alone_at(number).is_some();
         let Some(client) = self.clients.get(number) else { return };
         let used = client.used;
-        let row = Row { time: now, used, number: number.get(), generation, kind: RowKind::Unknown };
+        let row =
+            Row { time: now, used, number: number.get(), generation, kind: RowKind::Unknown, event: None };
         match activity {
             // One that is to run alone has not begun yet.
             Activity::Waiting if generation == client.generation && is_alone => {}

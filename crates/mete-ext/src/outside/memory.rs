@@ -2,13 +2,13 @@
 //! `bpf/answers.bpf.h`).
 
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use mete_kernel::{SharedNumbers, mirror};
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, ProcessorId};
+use mete_policy::{Causes, ClientId, DomainIndex, Nanoseconds, ProcessorId};
 
 use crate::ended::{Ended, Ending};
-use crate::outside::row::{Row, RowKind};
+use crate::outside::row::{Row, RowKind, event_of};
 use crate::skeleton::outside::{OutsideSkel, types};
 
 /// The most clients at a time.
@@ -36,9 +36,9 @@ mirror!(SharedTask of types::task {
     is_handed_over: AtomicU32,
     has_yielded: AtomicU32,
     is_kernel: AtomicU32,
-    ahead: AtomicU32,
     is_ahead: AtomicU32,
-    was_ahead: AtomicU64,
+    was_ahead: AtomicU32,
+    ahead: AtomicU64,
 });
 
 mirror!(SharedDomain of types::domain {
@@ -54,7 +54,9 @@ mirror!(SharedRow of types::row {
     used_ns: AtomicU64,
     number: AtomicU32,
     generation: AtomicU32,
-    kind: AtomicU32,
+    kind: AtomicU8,
+    event: AtomicU8,
+    port: AtomicU16,
     sequence: AtomicU32,
 });
 
@@ -111,9 +113,27 @@ mirror!(SharedDeciding of types::deciding {
     end: [AtomicU32; 15] as unused,
 });
 
-/// In what is said of a client that goes ahead, the processor is above the slice (`bpf/ahead.bpf.h`).
+/// In what is said of a client that goes ahead, the processor is above the slice, and the causes are above that (`bpf/ahead.bpf.h`).
 const AHEAD_PROCESSOR_AT: u32 = 24;
+const AHEAD_CAUSES_AT: u32 = 32;
 const LONGEST_AHEAD_US: u32 = (1 << AHEAD_PROCESSOR_AT) - 1;
+
+/// That a client goes ahead when it wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AheadView {
+    pub processor: usize,
+    pub slice_us: u32,
+    /// By what it has to be woken.
+    pub causes: Causes,
+}
+
+impl AheadView {
+    fn to_bits(self) -> u64 {
+        let slice = u64::from(self.slice_us.min(LONGEST_AHEAD_US));
+        let causes = u64::from(self.causes.to_bits());
+        causes << AHEAD_CAUSES_AT | (self.processor as u64 + 1) << AHEAD_PROCESSOR_AT | slice
+    }
+}
 
 /// Both sides' memory, mapped.
 pub(crate) struct Memory {
@@ -228,6 +248,7 @@ impl Memory {
             number: row.number.load(Ordering::Relaxed),
             generation: row.generation.load(Ordering::Relaxed),
             kind: RowKind::of(row.kind.load(Ordering::Relaxed)),
+            event: event_of(row.event.load(Ordering::Relaxed), row.port.load(Ordering::Relaxed)),
         })
     }
 
@@ -270,12 +291,10 @@ impl Memory {
         })
     }
 
-    /// Says on which processor a client that is blocked goes ahead when it wakes, and for how many microseconds.
-    pub fn set_ahead(&self, client: ClientId, ahead: Option<(usize, u32)>) {
+    /// Says where a client that is blocked goes ahead when it wakes, if it does.
+    pub fn set_ahead(&self, client: ClientId, ahead: Option<AheadView>) {
         let Some(task) = self.tasks.all().get(client.index()) else { return };
-        let ahead = ahead.map_or(0, |(processor, slice_us)| {
-            (processor as u32 + 1) << AHEAD_PROCESSOR_AT | slice_us.min(LONGEST_AHEAD_US)
-        });
+        let ahead = ahead.map_or(0, AheadView::to_bits);
         // As a rule it is so already, and the other side does not have to give the line of the cache away.
         if task.ahead.load(Ordering::Relaxed) != ahead {
             task.ahead.store(ahead, Ordering::Relaxed);
@@ -372,6 +391,7 @@ const _: () = assert!(ProcessorId::MAX.index() >= PROCESSORS);
 /// What the kernel's side does, for tests without it.
 #[cfg(test)]
 pub(crate) mod kernels_side {
+    use mete_policy::Event;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
     use super::*;
@@ -403,6 +423,7 @@ pub(crate) mod kernels_side {
             processor: usize,
             time: Nanoseconds,
             row: (types::row_kind, u32, u32, u64),
+            event: Option<Event>,
         ) -> bool {
             let (kind, number, generation, used) = row;
             let ring = &self.rings.all()[processor];
@@ -418,6 +439,14 @@ pub(crate) mod kernels_side {
             row.number.store(number, Ordering::Relaxed);
             row.generation.store(generation, Ordering::Relaxed);
             row.kind.store(kind.0, Ordering::Relaxed);
+            let (event, port) = match event {
+                None => (types::dvtrr_event::DVTRR_NO_EVENT, 0),
+                Some(Event::Other) => (types::dvtrr_event::DVTRR_INTERRUPT, 0),
+                Some(Event::Block(_)) => (types::dvtrr_event::DVTRR_BLOCK, 0),
+                Some(Event::Packet { port }) => (types::dvtrr_event::DVTRR_PACKET, port),
+            };
+            row.event.store(event.0, Ordering::Relaxed);
+            row.port.store(port, Ordering::Relaxed);
             row.sequence.store(begun.wrapping_add(1), Ordering::Release);
             true
         }
@@ -432,11 +461,15 @@ pub(crate) mod kernels_side {
             task.activity.store(activity.0, Ordering::Relaxed);
         }
 
-        /// The processor and the slice, in microseconds.
-        pub fn ahead(&self, client: u32) -> Option<(usize, u32)> {
+        /// What the policy has said of a client.
+        pub fn ahead(&self, client: u32) -> Option<AheadView> {
             let ahead = self.tasks.all()[client as usize].ahead.load(Ordering::Relaxed);
-            let processor = (ahead >> AHEAD_PROCESSOR_AT).checked_sub(1)?;
-            Some((processor as usize, ahead & LONGEST_AHEAD_US))
+            let processor = (ahead >> AHEAD_PROCESSOR_AT & 0xff).checked_sub(1)?;
+            Some(AheadView {
+                processor: processor as usize,
+                slice_us: ahead as u32 & LONGEST_AHEAD_US,
+                causes: Causes::from_bits((ahead >> AHEAD_CAUSES_AT) as u8),
+            })
         }
 
         pub fn forget_ahead(&self, client: u32) {

@@ -41,6 +41,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::Link;
+use libbpf_rs::skel::{OpenSkel, Skel};
 use mete_base::locked::LockedMemory;
 use mete_base::processors::online;
 use mete_kernel::{Weight, check_pid_namespace, load_skeleton};
@@ -56,7 +57,7 @@ use crate::outside::swap::{Offer, Owned};
 use crate::outside::thread::{Done, Shared};
 use crate::scheduler::check_quantum;
 use crate::skeleton::outside::{OutsideSkel, OutsideSkelBuilder};
-use crate::{ExtError, flags, group};
+use crate::{ExtError, causes, flags, group};
 
 /// The policy's quantum: what it gives a client at a time, as a rule, if no other one is set.
 pub const QUANTUM: Nanoseconds = Nanoseconds::from_millis(4);
@@ -74,6 +75,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 pub struct PolicyScheduler {
     // The kernel takes its tasks back first.
     link: Option<Link>,
+    _causes: Vec<Link>,
     deciding: Mutex<Deciding>,
     memory: Arc<Memory>,
     skeleton: OutsideSkel<'static>,
@@ -179,18 +181,20 @@ impl PolicyScheduler {
         let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|open| {
             let operations = open.struct_ops.mete_mut();
             operations.flags = flags::taken(operations.flags)?;
-            Ok(())
+            causes::choose(open.open_object_mut())
         })?;
         let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
         memory.set_online(online(processors).into_iter().fold(0, |mask, processor| mask | 1 << processor));
         let locked = LockedMemory::new().map_err(ExtError::Locked)?;
         // Its thread is no client of the policy's.
         deciding.announce(&memory);
+        let causes = causes::watch(skeleton.object_mut()).map_err(ExtError::Refused)?;
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ended::check(memory.ended())?;
         deciding.hand_over(&memory);
         Ok(PolicyScheduler {
             link: Some(link),
+            _causes: causes,
             deciding: Mutex::new(deciding),
             memory,
             skeleton,

@@ -1,8 +1,8 @@
 //! What the kernel's side tells (`bpf/rows.bpf.h`).
 
-use mete_policy::Nanoseconds;
+use mete_policy::{Event, Nanoseconds, RequestId};
 
-use crate::skeleton::outside::types::row_kind;
+use crate::skeleton::outside::types::{dvtrr_event, row_kind};
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub(crate) struct Row {
     /// How often the client has begun to wait; of a decision that was missed, the last bits of that for which it was made.
     pub generation: u32,
     pub kind: RowKind,
+    /// What has woken the client, if it was none of the others.
+    pub event: Option<Event>,
+}
+
+/// The event of that number. Which request of a block it was is not told.
+pub(crate) fn event_of(number: u8, port: u16) -> Option<Event> {
+    match dvtrr_event(number) {
+        dvtrr_event::DVTRR_INTERRUPT => Some(Event::Other),
+        dvtrr_event::DVTRR_BLOCK => Some(Event::Block(RequestId::new(0))),
+        dvtrr_event::DVTRR_PACKET => Some(Event::Packet { port }),
+        _ => None,
+    }
 }
 
 /// What has happened.
@@ -55,7 +67,7 @@ impl RowKind {
         )
     }
 
-    pub fn of(number: u32) -> RowKind {
+    pub fn of(number: u8) -> RowKind {
         match row_kind(number) {
             row_kind::ROW_JOINED => RowKind::Joined,
             row_kind::ROW_LEFT => RowKind::Left,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use mete_policy::{
-    ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
+    Causes, ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
 };
 
 use crate::outside::swap::Owned;
@@ -122,9 +122,9 @@ impl Policy for Strict {
         self.inner.keeps(processor)
     }
 
-    fn goes_ahead(&self, client: ClientId) -> bool {
+    fn goes_ahead(&self, client: ClientId) -> Causes {
         self.is_known(client);
-        self.says_ahead || self.inner.goes_ahead(client)
+        if self.says_ahead { Causes::ALL } else { self.inner.goes_ahead(client) }
     }
 
     fn tick_ns(&self) -> Option<Nanoseconds> {

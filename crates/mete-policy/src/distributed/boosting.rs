@@ -2,7 +2,7 @@
 //!
 //! A client gives evidence for itself when it blocks after a short run, and against itself when a run is long
 //! (TAVS paper, §3.3). What woke it matters, too (§3.5): the evidence is about runs after events of one kind, for packets after those
-//! to some ports, see [`Cause`]. So a server that answers requests briefly, and computes for long when a timer wakes it, goes ahead for
+//! to some ports, see [`Causes`]. So a server that answers requests briefly, and computes for long when a timer wakes it, goes ahead for
 //! the requests alone.
 //!
 //! With enough of it, the client goes ahead when such an event wakes it, within two bounds:
@@ -14,7 +14,8 @@
 //!   a slice that ends only at the next tick of the clock takes two quanta.
 
 use super::{DistributedVtrr, Member, ROOT};
-use crate::{ClientId, Event, Nanoseconds, ProcessorId, Stop};
+use crate::observation::Cause;
+use crate::{Causes, ClientId, Nanoseconds, ProcessorId, Stop};
 
 /// What a short run and a long run add to the belief that a client runs briefly, and what it has to exceed
 /// (§5).
@@ -34,34 +35,11 @@ pub(super) const SAVED: u64 = 10;
 pub(super) const MOST_DEBT: u64 = 4;
 /// More time than any run takes, and little enough for the sums.
 pub(super) const MOST_NS: u64 = 1 << 40;
-/// The kinds of events that wake clients. The ports of packets are divided among what is left of them: few clients serve many, and
-/// those whose ports fall together have one belief for both.
-pub(super) const CAUSES: usize = 8;
-pub(super) const PORTS: u16 = 5;
-
-/// What woke a client. Where no event was seen, it was another client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cause(u8);
-
-impl Cause {
-    const INTERRUPT: Cause = Cause(1);
-    const BLOCK: Cause = Cause(2);
-    const FIRST_PORT: u8 = 3;
-
-    pub(super) fn of(event: Event) -> Cause {
-        match event {
-            Event::Other => Cause::INTERRUPT,
-            Event::Block(_) => Cause::BLOCK,
-            Event::Packet { port } => Cause(Cause::FIRST_PORT + (port % PORTS) as u8),
-        }
-    }
-}
-
 /// How a client runs when it wakes, as far as it was seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Habit {
     /// That it runs briefly, for each cause.
-    beliefs: [i16; CAUSES],
+    beliefs: [i16; Cause::COUNT],
     /// What woke it last, or will wake it.
     cause: Cause,
     /// The time that it has run since it woke.
@@ -72,7 +50,13 @@ pub(super) struct Habit {
 
 impl Habit {
     fn is_brief(&self) -> bool {
-        self.beliefs[usize::from(self.cause.0)] > THRESHOLD
+        self.beliefs[self.cause.index()] > THRESHOLD
+    }
+
+    /// Whatever wakes it for which it is believed to run briefly.
+    fn brief_causes(&self) -> Causes {
+        let brief = self.beliefs.iter().enumerate().filter(|(_, belief)| **belief > THRESHOLD);
+        Causes::from_bits(brief.fold(0, |bits, (cause, _)| bits | 1 << cause))
     }
 
     /// An event is about to wake it.
@@ -97,7 +81,7 @@ impl Habit {
             Stop::Blocked | Stop::Expired => -NEGATIVE,
             Stop::Preempted | Stop::Yielded => 0,
         };
-        let belief = &mut self.beliefs[usize::from(self.cause.0)];
+        let belief = &mut self.beliefs[self.cause.index()];
         *belief = (*belief + evidence).clamp(RANGE.0, RANGE.1);
         self.is_ahead &= stop == Stop::Preempted && !is_long;
         if stop == Stop::Blocked {
@@ -134,9 +118,22 @@ impl DistributedVtrr {
 
     /// Whether a client that wakes goes ahead of all others; it may be the only member of its domain.
     pub(super) fn is_to_go_ahead(&self, client: ClientId, processor: ProcessorId, is_alone: bool) -> bool {
-        if !self.habits[client.index()].is_brief() {
-            return false;
-        }
+        self.habits[client.index()].is_brief() && self.may_go_ahead(client, processor, is_alone)
+    }
+
+    /// Whatever wakes a blocked client for which it would go ahead.
+    pub(super) fn causes_to_go_ahead(
+        &self,
+        client: ClientId,
+        processor: ProcessorId,
+        is_alone: bool,
+    ) -> Causes {
+        let may = self.may_go_ahead(client, processor, is_alone);
+        if may { self.habits[client.index()].brief_causes() } else { Causes::NONE }
+    }
+
+    /// Whether it may, if it is believed to run briefly.
+    fn may_go_ahead(&self, client: ClientId, processor: ProcessorId, is_alone: bool) -> bool {
         let home = self.roster.domain(client);
         let domain = &self.domains[home.index()];
         let is_allowed = home == ROOT || is_alone || domain.allowance.is_left();

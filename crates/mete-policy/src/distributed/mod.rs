@@ -57,12 +57,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use self::account::{Account, Virtual};
-use self::boosting::{Allowance, Cause, Habit};
+use self::boosting::{Allowance, Habit};
 use self::line::{Line, Links};
 use self::processor_set::may_run;
+use crate::observation::Cause;
 use crate::roster::{ClientState, Roster};
 use crate::{
-    ClientId, Decision, DomainIndex, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup, Share, Stop,
+    Causes, ClientId, Decision, DomainIndex, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
+    Share, Stop,
 };
 
 const ROOT: DomainIndex = DomainIndex::ROOT;
@@ -414,9 +416,12 @@ impl Policy for DistributedVtrr {
         running.is_some_and(|client| self.habits[client.index()].is_ahead())
     }
 
-    fn goes_ahead(&self, client: ClientId) -> bool {
-        self.roster.state(client) == ClientState::Blocked
-            && self.is_to_go_ahead(client, self.placed[client.index()], self.home_of(client).members == 0)
+    fn goes_ahead(&self, client: ClientId) -> Causes {
+        if self.roster.state(client) != ClientState::Blocked {
+            return Causes::NONE;
+        }
+        let is_alone = self.home_of(client).members == 0;
+        self.causes_to_go_ahead(client, self.placed[client.index()], is_alone)
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
@@ -444,7 +449,7 @@ impl Policy for DistributedVtrr {
         if let Observation::EventPending { client, event } = observation
             && self.roster.state(client) == ClientState::Blocked
         {
-            self.habits[client.index()].expect(Cause::of(event));
+            self.habits[client.index()].expect(Cause::of(Some(event)));
         }
         None
     }
@@ -458,6 +463,7 @@ impl Policy for DistributedVtrr {
 #[cfg(test)]
 mod tests {
     use super::{account, boosting, passing, queue, search};
+    use crate::observation::{Cause, PORTS};
 
     // SAFETY: it takes a number and answers one.
     unsafe extern "C" {
@@ -493,8 +499,8 @@ mod tests {
             boosting::SAVED as i64,
             boosting::MOST_DEBT as i64,
             boosting::MOST_NS as i64,
-            boosting::CAUSES as i64,
-            boosting::PORTS.into(),
+            Cause::COUNT as i64,
+            PORTS.into(),
             0,
         ];
         let theirs = (0..).map(|nth| mete_dvtrr_constant(nth));

@@ -113,7 +113,7 @@ impl<P: Policy> Machine<P> {
         };
         let client = ClientId::new(run.client as u32);
         self.policy.ran(client, Nanoseconds::new(used), stop, self.time());
-        self.tasks[run.client].goes_ahead = self.policy.goes_ahead(client);
+        self.tasks[run.client].goes_ahead = self.policy.goes_ahead(client).has(None);
     }
 
     fn wake_all(&mut self) {

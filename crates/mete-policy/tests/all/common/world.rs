@@ -3,8 +3,8 @@
 //! it, too.
 
 use mete_policy::{
-    ClientId, Decision, DomainIndex, Event, Nanoseconds, Observation, Policy, ProcessorId, RequestId, Setup,
-    Share, Stop, TaskId,
+    Causes, ClientId, Decision, DomainIndex, Event, Nanoseconds, Observation, Policy, ProcessorId, RequestId,
+    Setup, Share, Stop, TaskId,
 };
 
 pub const CLIENTS: u32 = 12;
@@ -72,8 +72,8 @@ pub enum Answer {
     Preempt(Option<u16>),
     /// The processors whose clients keep them, a bit each.
     Kept(u64),
-    /// Whether a client that wakes goes ahead.
-    Ahead(bool),
+    /// By what a client that wakes would have to be woken to go ahead.
+    Ahead(Causes),
 }
 
 /// A policy, and the world's books on it.
@@ -81,6 +81,8 @@ pub struct World<P> {
     pub policy: P,
     pub states: Vec<State>,
     pub slices: Vec<u64>,
+    /// The events that are pending for blocked clients.
+    events: Vec<Option<Event>>,
     pub now: u64,
     /// Everything that the policy answered, to compare two runs.
     pub answers: Vec<Answer>,
@@ -112,6 +114,7 @@ impl<P: Policy> World<P> {
             policy,
             states: vec![State::Absent; setup.clients as usize],
             slices: vec![0; setup.clients as usize],
+            events: vec![None; setup.clients as usize],
             now: 0,
             answers: Vec::new(),
             setup,
@@ -202,6 +205,7 @@ impl<P: Policy> World<P> {
         self.picked.iter_mut().for_each(|picked| picked.retain(|picked| *picked != client));
         if let Some(entry) = self.states.get_mut(client as usize) {
             *entry = state;
+            self.events[client as usize] = None;
         }
     }
 
@@ -221,8 +225,8 @@ impl<P: Policy> World<P> {
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
         let kept = self.note_kept();
-        let goes_ahead = self.policy.goes_ahead(ClientId::new(client));
-        self.answers.push(Answer::Ahead(goes_ahead));
+        let goes_ahead = self.goes_ahead(client);
+        self.answers.push(Answer::Ahead(self.policy.goes_ahead(ClientId::new(client))));
         let answer = self.policy.wake(ClientId::new(client), Nanoseconds::new(now)).map(ProcessorId::get);
         self.check_kept(kept, answer);
         self.check_ahead(client, goes_ahead, kept, answer);
@@ -243,7 +247,7 @@ impl<P: Policy> World<P> {
     }
 
     fn wake_and_obey(&mut self, client: u32) {
-        let goes_ahead = self.policy.goes_ahead(ClientId::new(client)) && self.is_settled();
+        let goes_ahead = self.goes_ahead(client) && self.is_settled();
         let Some(processor) = self.wake(client) else { return };
         if let Some(decision) = self.latest[usize::from(processor)] {
             self.ran(decision.client.get(), decision.slice_ns.get() / 3, Stop::Preempted);
@@ -255,6 +259,12 @@ impl<P: Policy> World<P> {
             let keeps = self.policy.keeps(ProcessorId::new(processor));
             assert!(keeps, "{name}: client {client} keeps the processor that it has taken");
         }
+    }
+
+    /// Whether a client goes ahead if what is pending wakes it.
+    fn goes_ahead(&self, client: u32) -> bool {
+        let event = self.events.get(client as usize).copied().flatten();
+        self.policy.goes_ahead(ClientId::new(client)).has(event)
     }
 
     /// Whether each processor has one client, and nothing is promised to another one.
@@ -339,7 +349,7 @@ impl<P: Policy> World<P> {
             0 => Observation::TaskSwitch { client, task },
             1 => Observation::BlockRead { client, request },
             2 => Observation::EventPending { client, event: Event::Block(request) },
-            3 => Observation::EventPending { client, event: Event::Packet { port: number % 3 } },
+            3 => Observation::EventPending { client, event: Event::Packet { port: number % 7 } },
             4 => Observation::EventPending { client, event: Event::Other },
             5 => Observation::Notify { from: client, to: other },
             6 => Observation::Driver { client },
@@ -349,6 +359,11 @@ impl<P: Policy> World<P> {
         let now = self.time();
         let kept = self.note_kept();
         let answer = self.policy.observe(observation, Nanoseconds::new(now)).map(ProcessorId::get);
+        if let Observation::EventPending { client, event } = observation
+            && self.state(client.get()) == State::Blocked
+        {
+            self.events[client.index()] = Some(event);
+        }
         self.check_kept(kept, answer);
         self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
