@@ -167,7 +167,7 @@ vm() {
 	METE_VM_PROCESSORS=1 METE_VM_MEMORY=3G METE_VM_TESTS="does_not_grow another_class nested ten_groups a_sleeper_among_hogs who_goes_ahead takes_over every_policy" \
 		vm_beside mete-ext-newest --newest --counted mete-ext shares outside
 	# It also lets tasks run beside those in real time, which takes a second processor to see.
-	METE_VM_MEMORY=3G METE_VM_TESTS="part_of_a_processor nothing_is_lost" \
+	METE_VM_MEMORY=3G METE_VM_TESTS="part_of_a_processor nothing_is_lost a_group_has_nothing" \
 		vm_beside mete-ext-newest-two --newest --counted mete-ext adverse churn
 	in_machines 3 mete-kernel
 	vm_beside mete-kernel-modules --modules mete-kernel

@@ -42,11 +42,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	struct dvtrr_client *wakes = policy_client(client);
 	int answer;
 
-	/*
-	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
-	 * arrival. So does a task without a number, which the policy does not know.
-	 */
-	if (!task || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
+	/* Nor is it asked about a task without a number, which it does not know. */
+	if (!task || is_of_processor(p)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
@@ -153,8 +150,11 @@ void OPERATION(running, struct task_struct *p)
 		task->is_hastened = 0;
 		p->scx.slice = 1;
 	}
-	/* It was chosen when it woke, and one that goes ahead has come since then. */
-	if (processor->ahead.first != DVTRR_NONE && !client->is_ahead)
+	/*
+	 * It was chosen when it woke, and one that goes ahead has come since then. Those that go ahead of all would only give way to each other:
+	 * two of them did until their work was done, and beside a task in real time that took more than half a minute.
+	 */
+	if (processor->ahead.first != DVTRR_NONE && !client->is_ahead && !is_of_processor(p))
 		have_give_way(nth);
 	/* As a rule the policy has chosen it. The kernel gives it back its processor by itself after one of a higher class. */
 	queues_run(number, client, nth);

@@ -72,11 +72,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 		enqueue_policy(p, enq_flags);
 		return;
 	}
-	/*
-	 * A kernel thread bound to one processor does work that others wait for, so it goes ahead of all tasks, in order of
-	 * arrival. So does a task without a number, which the policy does not know.
-	 */
-	if (!task || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
+	/* Nor is it asked about a task without a number, which it does not know. */
+	if (!task || is_of_processor(p)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}

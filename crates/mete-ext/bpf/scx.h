@@ -286,6 +286,15 @@ static __always_inline bool has_ended(const struct task_struct *p, u64 deq_flags
 	return deq_flags & DEQUEUED_TO_SLEEP && p->__state & TASK_DEAD;
 }
 
+/*
+ * A kernel thread that is bound to one processor does work that others wait for: it goes ahead of all tasks, in order of arrival, and the
+ * policy is not asked.
+ */
+static __always_inline bool is_of_processor(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
 #define OPERATION(name, args...) \
 	SEC("struct_ops/" #name) \
 	BPF_PROG(name, ##args)

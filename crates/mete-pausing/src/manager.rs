@@ -7,9 +7,11 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// The number of looks in a quantum; half of it while all chosen clients compute, and one look where no client can run. A client that
-/// goes to sleep leaves a hole until the next look.
+/// The number of looks in a quantum; half of it while all chosen clients compute, and one look where no client can run, or where all have
+/// computed for so many looks and none has slept: the next look is when the first of their slices ends. A client that goes to sleep leaves
+/// a hole until the next look.
 const LOOKS_IN_QUANTUM: u64 = 4;
+const LOOKS_UNTIL_CALM: u64 = 16;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;
 /// Every eighth look is also at the paused clients: another program may have continued them.
@@ -81,8 +83,11 @@ pub(crate) struct Manager<W: Processes> {
     processors: u64,
     /// How long it is from one look to the next at least.
     period: Nanoseconds,
-    /// All that were chosen have computed since the last look.
+    /// All that were chosen have computed since the last look; and since how many looks, while no other one did.
     are_busy: bool,
+    calm_looks: u64,
+    /// What is left of the slice that ends first.
+    left: Nanoseconds,
     last_look: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
     looks: u64,
@@ -113,6 +118,8 @@ impl<W: Processes> Manager<W> {
             processors: u64::MAX,
             period: (quantum / LOOKS_IN_QUANTUM).max(Nanoseconds::new(1)),
             are_busy: false,
+            calm_looks: 0,
+            left: Nanoseconds::ZERO,
             last_look: None,
             next_tick: None,
             looks: 0,
@@ -128,12 +135,13 @@ impl<W: Processes> Manager<W> {
     pub fn next(&self) -> Nanoseconds {
         // Where nobody is to wait, those that wake do no harm until then.
         let is_idle = self.slots.iter().all(Option::is_none);
-        let times = match (is_idle, self.are_busy) {
-            (true, _) => LOOKS_IN_QUANTUM,
-            (false, true) => 2,
-            (false, false) => 1,
-        };
-        self.period * times
+        let quantum = self.period * LOOKS_IN_QUANTUM;
+        match (is_idle, self.are_busy) {
+            (true, _) => quantum,
+            (false, true) if self.calm_looks >= LOOKS_UNTIL_CALM => self.left.clamp(self.period, quantum),
+            (false, true) => self.period * 2,
+            (false, false) => self.period,
+        }
     }
 
     pub fn tell(&mut self, message: Message<W::Process>, now: Nanoseconds) -> Result<(), ActuatorError> {
@@ -141,7 +149,7 @@ impl<W: Processes> Manager<W> {
             Message::Join { number, process, domain, share, allowed } => {
                 self.join(number, process, (domain, share, allowed), now);
             }
-            Message::Leave(number) => self.leave(number, now)?,
+            Message::Leave(number) => self.leave(number, now),
             Message::Allowed { number, allowed } => self.policy.set_allowed(number, allowed),
             Message::Shares { domain, share, clients } => {
                 self.policy.set_domain_share(domain, share, now);
@@ -194,14 +202,16 @@ impl<W: Processes> Manager<W> {
     }
 
     /// A client is none any more: it goes on.
-    fn leave(&mut self, number: ClientId, now: Nanoseconds) -> Result<(), ActuatorError> {
+    fn leave(&mut self, number: ClientId, now: Nanoseconds) {
         self.see(number);
-        let Some(client) = self.clients.take(number) else { return Ok(()) };
+        let Some(client) = self.clients.take(number) else { return };
         self.policy.remove(number, now);
         if let State::Chosen(slot) = client.state {
             self.slots[slot] = None;
         }
-        if client.is_paused { self.processes.resume(&client.process) } else { Ok(()) }
+        if client.is_paused {
+            self.processes.resume(&client.process);
+        }
     }
 
     /// One look at the processes.
@@ -212,12 +222,24 @@ impl<W: Processes> Manager<W> {
         for slot in 0..self.slots.len() {
             self.look_at_chosen(slot, passed, now);
         }
-        self.look_at_others(now)?;
+        let others_slept = self.look_at_others(now);
+        self.calm_looks = if self.are_busy && others_slept { self.calm_looks + 1 } else { 0 };
         self.tick(now);
         for slot in 0..self.slots.len() {
             self.fill(slot, now);
         }
+        self.left = self.shortest_left();
         self.stand(now)
+    }
+
+    /// What is left of the slice of a chosen client that ends first.
+    fn shortest_left(&mut self) -> Nanoseconds {
+        let clients = &mut self.clients;
+        let left = self.slots.iter().flatten().filter_map(|chosen| {
+            let used = clients.get(chosen.client)?.used.saturating_sub(chosen.before);
+            Some(chosen.slice.saturating_sub(used))
+        });
+        left.min().unwrap_or_default()
     }
 
     /// What a client has used up to now; nothing if it has ended. Of one that has ended, what it had used at the last look is
@@ -259,8 +281,9 @@ impl<W: Processes> Manager<W> {
         }
     }
 
-    /// Those that are taken for blocked may have woken, and one that waits may have been told by somebody else to go on.
-    fn look_at_others(&mut self, now: Nanoseconds) -> Result<(), ActuatorError> {
+    /// Those that are taken for blocked may have woken, and one that waits may have been told by somebody else to go on. Whether none of
+    /// them has run, as far as they are looked at.
+    fn look_at_others(&mut self, now: Nanoseconds) -> bool {
         self.looks += 1;
         let with_paused = self.looks.is_multiple_of(LOOKS_AT_PAUSED);
         let numbers = self.clients.numbers_that(|client| match client.state {
@@ -269,10 +292,12 @@ impl<W: Processes> Manager<W> {
             State::Chosen(_) => false,
         });
         let many = numbers.len();
+        let mut have_slept = true;
         for nth in 0..many.min(MOST_LOOKED_AT) {
             let number = numbers[(self.turn + nth) % many];
             let ran = self.see(number).unwrap_or_default();
             let Some(client) = self.clients.get(number) else { continue };
+            have_slept &= client.is_paused || ran.is_zero();
             match client.state {
                 // Nothing is asked about one that has not run. What it used while it went to sleep again and again is charged
                 // when it has come to a quantum.
@@ -291,14 +316,14 @@ impl<W: Processes> Manager<W> {
                 {
                     self.counts.found_running += 1;
                     client.is_paused = false;
-                    self.processes.resume(&client.process)?;
+                    self.processes.resume(&client.process);
                     self.changed.push(number);
                 }
                 State::Away | State::Ready | State::Chosen(_) => {}
             }
         }
         self.turn = (self.turn + MOST_LOOKED_AT).checked_rem(many).unwrap_or(0);
-        Ok(())
+        have_slept
     }
 
     /// The policy's periodic interrupt, for each processor.
@@ -367,7 +392,7 @@ impl<W: Processes> Manager<W> {
         for &number in &changed {
             let Some(client) = self.clients.get(number) else { continue };
             if client.state != State::Ready && std::mem::take(&mut client.is_paused) {
-                self.processes.resume(&client.process)?;
+                self.processes.resume(&client.process);
             }
         }
         for number in changed {
@@ -383,11 +408,11 @@ impl<W: Processes> Manager<W> {
             client.is_paused = self.processes.pause(&client.process)?;
             self.counts.pauses += 1;
             if !client.is_paused {
-                self.leave(number, now)?;
+                self.leave(number, now);
                 self.refused.push(number);
             }
         }
-        Ok(())
+        self.processes.settle()
     }
 
     /// Gives back by what processes were paused, with what is to go on.

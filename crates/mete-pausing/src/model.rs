@@ -65,8 +65,11 @@ impl Processes for World {
         Ok(!self.of(*process).is_others)
     }
 
-    fn resume(&mut self, process: &usize) -> Result<(), ActuatorError> {
+    fn resume(&mut self, process: &usize) {
         self.change(*process, |process| process.is_paused = false);
+    }
+
+    fn settle(&mut self) -> Result<(), ActuatorError> {
         Ok(())
     }
 }

@@ -29,11 +29,14 @@ pub(crate) trait Processes {
     fn pause(&mut self, process: &Self::Process) -> Result<bool, ActuatorError>;
 
     /// Has it go on.
+    fn resume(&mut self, process: &Self::Process);
+
+    /// All that is to go on for now does.
     ///
     /// # Errors
     ///
     /// That cannot be noted.
-    fn resume(&mut self, process: &Self::Process) -> Result<(), ActuatorError>;
+    fn settle(&mut self) -> Result<(), ActuatorError>;
 }
 
 impl Processes for Pauses {
@@ -59,7 +62,11 @@ impl Processes for Pauses {
         Pauses::pause(self, process)
     }
 
-    fn resume(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
-        Pauses::resume(self, process)
+    fn resume(&mut self, process: &Pausable) {
+        Pauses::resume(self, process);
+    }
+
+    fn settle(&mut self) -> Result<(), ActuatorError> {
+        Pauses::settle(self)
     }
 }

@@ -112,10 +112,23 @@ impl<L: Ledger> Journal<L> {
     /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an
     /// error, the part of the record that was written does not count: the next record takes its place.
     pub fn append(&mut self, record: &L::Record) -> io::Result<()> {
-        if self.end - self.begin >= MOST_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the journal is full"));
-        }
+        self.check_room()?;
         self.write(record)
+    }
+
+    /// Notes several changes at once, as [`Journal::append`] does one. After an error, some of them may be noted.
+    pub fn append_all(&mut self, records: &[L::Record]) -> io::Result<()> {
+        self.check_room()?;
+        let bytes: Vec<u8> = records.iter().flat_map(L::Record::to_bytes).collect();
+        self.file.write_all_at(&bytes, self.end)?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn check_room(&self) -> io::Result<()> {
+        let is_full = self.end - self.begin >= MOST_BYTES;
+        let full = || io::Error::new(io::ErrorKind::FileTooLarge, "the journal is full");
+        if is_full { Err(full()) } else { Ok(()) }
     }
 
     fn write(&mut self, record: &L::Record) -> io::Result<()> {

@@ -24,6 +24,8 @@ while it is paused.";
 #[derive(Debug)]
 pub struct Pauses {
     undoing: Undoing<PauseLedger>,
+    /// What go on again, which is not noted yet.
+    resumed: Vec<PauseRecord>,
 }
 
 /// A process that may be paused.
@@ -105,7 +107,7 @@ impl Pauses {
         let undoing = Undoing::start(watcher)?;
         match undoing.other(|_| true) {
             Some(other) => Err(ActuatorError::Pausing(other)),
-            None => Ok(Pauses { undoing }),
+            None => Ok(Pauses { undoing, resumed: Vec::new() }),
         }
     }
 
@@ -123,7 +125,8 @@ impl Pauses {
     /// [`ActuatorError::NotNoted`], [`ActuatorError::WatcherGone`]; it goes on then.
     pub fn pause(&mut self, process: &Pausable) -> Result<bool, ActuatorError> {
         self.undoing.be_watched()?;
-        self.undoing.note(process.record(true))?;
+        // In one with what has gone on before: to write takes longer than what is written.
+        self.undoing.note_all(self.resumed.drain(..).chain([process.record(true)]))?;
         let is_paused = pidfd_send_signal(&process.handle, Signal::STOP).is_ok();
         if !is_paused {
             self.undoing.note(process.record(false))?;
@@ -131,24 +134,30 @@ impl Pauses {
         Ok(is_paused)
     }
 
-    /// Has a process go on.
+    /// Has a process go on. That is noted with the next pause, or by [`Pauses::settle`]: what is noted as paused goes on once too often
+    /// rather than never.
+    pub fn resume(&mut self, process: &Pausable) {
+        let sent = pidfd_send_signal(&process.handle, Signal::CONT);
+        // One that has another user now stays noted: it is tried again at the end, and reported.
+        if sent != Err(Errno::PERM) {
+            self.resumed.push(process.record(false));
+        }
+    }
+
+    /// Notes what has gone on.
     ///
     /// # Errors
     ///
-    /// [`ActuatorError::NotNoted`]; it goes on all the same.
-    pub fn resume(&mut self, process: &Pausable) -> Result<(), ActuatorError> {
-        let sent = pidfd_send_signal(&process.handle, Signal::CONT);
-        // It has another user now. What is noted is tried again at the end, and reported.
-        if sent == Err(Errno::PERM) {
-            return Ok(());
-        }
-        // Behind the signal: what is noted goes on once too often rather than never.
-        self.undoing.note(process.record(false))
+    /// [`ActuatorError::NotNoted`]
+    pub fn settle(&mut self) -> Result<(), ActuatorError> {
+        self.undoing.note_all(self.resumed.drain(..))
     }
 
     /// Has everything go on, and reports how that went.
     #[must_use]
-    pub fn finish(self) -> Restored {
+    pub fn finish(mut self) -> Restored {
+        // What cannot be noted goes on once more.
+        let _ = self.settle();
         self.undoing.finish()
     }
 }

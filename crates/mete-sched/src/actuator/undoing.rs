@@ -78,6 +78,14 @@ impl<L: Ledger> Undoing<L> {
         self.book.note(record).map_err(ActuatorError::NotNoted)
     }
 
+    /// Notes several changes at once, before any of them is made.
+    pub fn note_all(&mut self, records: impl Iterator<Item = L::Record>) -> Result<(), ActuatorError>
+    where
+        L::Record: Copy,
+    {
+        self.book.note_all(records).map_err(ActuatorError::NotNoted)
+    }
+
     /// Undoes everything, and reports how that went.
     pub fn finish(mut self) -> Restored {
         self.undo()
@@ -118,6 +126,29 @@ impl<L: Ledger> Book<L> {
         // The file first: what is not in it might not be undone.
         self.journal.append(&record)?;
         self.ledger.note(record);
+        self.rewrite_if_long()
+    }
+
+    /// One may be about what another one is about: the last one counts.
+    pub fn note_all(&mut self, records: impl Iterator<Item = L::Record>) -> io::Result<()>
+    where
+        L::Record: Copy,
+    {
+        let mut new = Vec::new();
+        for record in records {
+            if !self.ledger.has(&record) {
+                self.ledger.note(record);
+                new.push(record);
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.journal.append_all(&new)?;
+        self.rewrite_if_long()
+    }
+
+    fn rewrite_if_long(&mut self) -> io::Result<()> {
         if self.journal.records() >= self.rewrite_at {
             self.ledger.forget_ended();
             self.journal.rewrite(self.ledger.records())?;
