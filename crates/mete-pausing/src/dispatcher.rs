@@ -15,7 +15,7 @@ use mete_policy::{Entry, Nanoseconds, Share};
 use mete_sched::actuator::pauses::Pausable;
 use mete_sched::actuator::{ActuatorError, Pauses, Restored, watcher};
 use mete_sched::domains::dealt::{holder_of_first_process, make_policy, policy_domain};
-use mete_sched::domains::process::{self, Process};
+use mete_sched::domains::process::{self, Population, Process};
 use mete_sched::domains::selector::user_name;
 use mete_sched::domains::shared::{share_of, smallest_shares};
 use mete_sched::domains::{Domains, FIRST, SharedDomain};
@@ -27,13 +27,15 @@ use crate::manager::{Counts, Manager, Message};
 use crate::members::{Candidates, Members, candidates};
 use crate::thread::{Shared, run};
 
-/// The largest number of clients. Each takes a descriptor, and this number of descriptors is left for everything else.
+/// The largest number of clients. Each takes a descriptor, and the first ones two, as long as these are an eighth of all at most; this
+/// number of descriptors is left for everything else.
 const MOST_CLIENTS: usize = 4096;
 const OTHER_DESCRIPTORS: u64 = 128;
-/// How often it is asked whether a process has begun, and how often all processes are looked at in any case: one may come to a
-/// domain, or leave it, without that.
+/// How often it is asked whether a process has begun; how often all processes are looked at while any begin or end; and how often in any
+/// case: one may come to a domain or a group, or leave it, without that.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 const BETWEEN_SCANS: Duration = Duration::from_millis(250);
+const BETWEEN_QUIET_SCANS: Duration = Duration::from_secs(1);
 /// The most processors that a policy is asked for.
 const MOST_PROCESSORS: usize = 64;
 
@@ -45,9 +47,10 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// Quanta of 10 ms, as the papers have them (VTRR, §4).
+    /// Quanta of 20 ms, twice those of the VTRR paper (§4): each turn costs some 0.2 ms of processor time, and a signal may take effect only with the
+    /// kernel's next tick.
     fn default() -> Setup {
-        Setup { quantum: Nanoseconds::from_millis(10) }
+        Setup { quantum: Nanoseconds::from_millis(20) }
     }
 }
 
@@ -105,10 +108,11 @@ pub struct PausingDispatcher {
     processors: u64,
     unnamed: Option<io::Error>,
     shared: Arc<Mutex<Shared>>,
-    /// When it was looked last, and at all processes; and the newest of them then.
+    /// When it was looked last, and at all processes; those that there were then, and whether it was others meanwhile.
     looked: Instant,
     scanned: Instant,
-    newest: Option<u32>,
+    population: Option<Population>,
+    has_changed: bool,
     /// What looks for processes have taken.
     own: Nanoseconds,
     /// `None`: the manager is to end.
@@ -172,7 +176,8 @@ impl PausingDispatcher {
             shared,
             looked: Instant::now(),
             scanned: Instant::now(),
-            newest: process::newest(),
+            population: process::population(),
+            has_changed: true,
             own: Nanoseconds::ZERO,
             tells: Some(tells),
             thread: Some(thread),
@@ -199,13 +204,16 @@ impl PausingDispatcher {
         }
         let begin = used_by_thread();
         self.looked = Instant::now();
-        let newest = process::newest();
-        let has_begun = std::mem::replace(&mut self.newest, newest) != newest;
-        let is_due = self.scanned.elapsed() >= BETWEEN_SCANS;
+        let population = process::population();
+        let before = std::mem::replace(&mut self.population, population);
+        let has_begun = before.map(|before| before.newest) != population.map(|now| now.newest);
+        self.has_changed |= before != population;
+        let between = if self.has_changed { BETWEEN_SCANS } else { BETWEEN_QUIET_SCANS };
+        let is_due = self.scanned.elapsed() >= between;
         if has_begun || is_due {
             self.domains.scan();
             if is_due {
-                self.scanned = self.looked;
+                (self.scanned, self.has_changed) = (self.looked, false);
                 self.look_at_groups();
             }
             self.take_up();
@@ -344,7 +352,9 @@ impl Drop for PausingDispatcher {
 /// For how many clients there are descriptors.
 fn room() -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX).clamp(1, MOST_CLIENTS)
+    usize::try_from((most - most / 8).saturating_sub(OTHER_DESCRIPTORS))
+        .unwrap_or(usize::MAX)
+        .clamp(1, MOST_CLIENTS)
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.

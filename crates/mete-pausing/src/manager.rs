@@ -7,9 +7,8 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// The number of looks in a quantum; half of it while all chosen clients compute, and one look where no client can run, or where all have
-/// computed for so many looks and none has slept: the next look is when the first of their slices ends. A client that goes to sleep leaves
-/// a hole until the next look.
+/// The number of looks in a quantum; half of it while no chosen client sleeps, and one look where no client can run. Where none has slept
+/// at so many looks, the next one is when the first of their slices ends. A client that goes to sleep leaves a hole until then.
 const LOOKS_IN_QUANTUM: u64 = 4;
 const LOOKS_UNTIL_CALM: u64 = 16;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
@@ -83,7 +82,7 @@ pub(crate) struct Manager<W: Processes> {
     processors: u64,
     /// How long it is from one look to the next at least.
     period: Nanoseconds,
-    /// All that were chosen have computed since the last look; and since how many looks, while no other one did.
+    /// None that was chosen was found asleep at the last look; and at how many before, while no other one ran.
     are_busy: bool,
     calm_looks: u64,
     /// What is left of the slice that ends first.
@@ -265,10 +264,11 @@ impl<W: Processes> Manager<W> {
         let Some(ran) = self.see(number) else {
             return self.stop(slot, Stop::Blocked, now);
         };
-        // Where it has run nearly all the time, nothing more has to be asked.
+        // Where it has run nearly all the time, nothing more has to be asked. It has not where one that was just paused runs up to the
+        // kernel's next tick.
         let is_busy = !passed.is_zero() && ran.get() * 1000 >= passed.get() * BUSY_PERMILLE;
-        self.are_busy &= is_busy;
         if !is_busy && !self.can_run(number) {
+            self.are_busy = false;
             return self.stop(slot, Stop::Blocked, now);
         }
         let used =

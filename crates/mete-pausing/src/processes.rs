@@ -47,8 +47,7 @@ impl Processes for Pauses {
     }
 
     fn can_run(&mut self, process: &Pausable) -> bool {
-        // Its first thread, as a rule the only one, has its number.
-        process::is_runnable(process.pid()) || {
+        process.is_runnable() || {
             let threads = process::threads(process.pid());
             threads.len() > 1 && threads.into_iter().any(process::is_runnable)
         }

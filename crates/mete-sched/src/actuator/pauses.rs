@@ -6,12 +6,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Signal, getrlimit, pidfd_open, pidfd_send_signal, test_kill_process,
+};
 
 use super::ledger::{Ledger, Record, Restored};
 use super::undoing::Undoing;
 use super::{ActuatorError, launch};
-use crate::domains::process::{self, CannotLook, Process};
+use crate::domains::process::{self, CannotLook, Process, StatFile};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
@@ -35,9 +37,17 @@ pub struct Pausable {
     start: u64,
     /// It stays this process's, whoever has its number later.
     handle: OwnedFd,
+    /// Where descriptors are not scarce.
+    stat: Option<StatFile>,
 }
 
 impl Pausable {
+    /// Whether its first thread, as a rule the only one, runs or waits for a processor.
+    #[must_use]
+    pub fn is_runnable(&self) -> bool {
+        self.stat.as_ref().map_or_else(|| process::is_runnable(self.pid), StatFile::is_runnable)
+    }
+
     /// The number of the process.
     #[must_use]
     pub fn pid(&self) -> u32 {
@@ -75,7 +85,11 @@ impl Pausable {
             return Err(Errno::SRCH);
         }
         test_kill_process(pid)?;
-        Ok(Pausable { pid: process.pid, start: process.start, handle })
+        let is_scarce = getrlimit(Resource::Nofile)
+            .current
+            .is_some_and(|most| handle.as_raw_fd().cast_unsigned() as u64 >= most / 4);
+        let stat = if is_scarce { None } else { StatFile::of(process.pid) };
+        Ok(Pausable { pid: process.pid, start: process.start, handle, stat })
     }
 
     fn record(&self, is_paused: bool) -> PauseRecord {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use mete_base::letters::is_hidden;
@@ -218,11 +218,31 @@ pub fn is_runnable(thread: u32) -> bool {
 }
 
 fn is_in_state(thread: u32, states: &[char]) -> bool {
-    // In one piece: who asks does so hundreds of times a second.
-    let mut text = [0; 1024];
-    let read = File::open(format!("/proc/{thread}/stat")).and_then(|mut file| file.read(&mut text));
-    let read = read.unwrap_or(0);
-    Stat::parse(&text[..read]).is_some_and(|stat| stat.fields.starts_with(states))
+    StatFile::of(thread).is_some_and(|file| file.is_in_state(states))
+}
+
+/// What tells how a thread is, kept open for who asks again and again: to open it takes longer than to read it. It stays that of the same
+/// thread.
+#[derive(Debug)]
+pub struct StatFile(File);
+
+impl StatFile {
+    /// `None` if there is no such thread, or no descriptor.
+    pub fn of(thread: u32) -> Option<StatFile> {
+        File::open(format!("/proc/{thread}/stat")).ok().map(StatFile)
+    }
+
+    /// As [`is_runnable`].
+    pub fn is_runnable(&self) -> bool {
+        self.is_in_state(&['R'])
+    }
+
+    fn is_in_state(&self, states: &[char]) -> bool {
+        // In one piece: who asks does so hundreds of times a second.
+        let mut text = [0; 1024];
+        let read = self.0.read_at(&mut text, 0).unwrap_or(0);
+        Stat::parse(&text[..read]).is_some_and(|stat| stat.fields.starts_with(states))
+    }
 }
 
 /// The present time, as that at which processes begin: in ticks since boot.
@@ -281,7 +301,25 @@ pub fn user(pid: u32) -> Option<u32> {
 /// The number that was given to a process or thread most recently. As long as it stays the same, no process
 /// has begun.
 pub fn newest() -> Option<u32> {
-    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().nth(4)?.parse().ok()
+    Some(population()?.newest)
+}
+
+/// What is another one as soon as any process or thread begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// The number that was given most recently.
+    pub newest: u32,
+    /// How many processes and threads there are.
+    threads: u32,
+}
+
+/// That of this moment.
+pub fn population() -> Option<Population> {
+    // The fourth word has how many of them can run, and how many there are.
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let mut words = text.split_ascii_whitespace().skip(3);
+    let threads = words.next()?.rsplit('/').next()?.parse().ok()?;
+    Some(Population { newest: words.next()?.parse().ok()?, threads })
 }
 
 #[cfg(test)]
