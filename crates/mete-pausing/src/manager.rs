@@ -264,6 +264,12 @@ impl<W: Processes> Manager<W> {
         let Some(ran) = self.see(number) else {
             return self.stop(slot, Stop::Blocked, now);
         };
+        let used =
+            self.clients.get(number).map_or(Nanoseconds::ZERO, |client| client.used.saturating_sub(before));
+        // The end of a slice is seen at the look that is next to it. Whether it sleeps now is seen when it is to be paused.
+        if used + self.period / 2 >= slice {
+            return self.stop(slot, Stop::Expired, now);
+        }
         // Where it has run nearly all the time, nothing more has to be asked. It has not where one that was just paused runs up to the
         // kernel's next tick.
         let is_busy = !passed.is_zero() && ran.get() * 1000 >= passed.get() * BUSY_PERMILLE;
@@ -271,12 +277,7 @@ impl<W: Processes> Manager<W> {
             self.are_busy = false;
             return self.stop(slot, Stop::Blocked, now);
         }
-        let used =
-            self.clients.get(number).map_or(Nanoseconds::ZERO, |client| client.used.saturating_sub(before));
-        // The end of a slice is seen at the look that is next to it.
-        if used + self.period / 2 >= slice {
-            self.stop(slot, Stop::Expired, now);
-        } else if now.saturating_sub(since) >= slice.saturating_mul(MOST_SLICES) {
+        if now.saturating_sub(since) >= slice.saturating_mul(MOST_SLICES) {
             self.stop(slot, Stop::Preempted, now);
         }
     }
