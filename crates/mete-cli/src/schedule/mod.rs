@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use mete_command::command_line::Mistake;
-use mete_command::failure;
 use mete_command::output::Output;
 use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_policy::affinity::Settings;
@@ -193,7 +193,7 @@ impl ScheduleOptions {
     }
 }
 
-/// Reports how putting back went, and where the user sees what could not be.
+/// Reports how putting back went. An error says where the user sees what could not be.
 fn print_restored(
     what: &'static str,
     restored: Restored,
@@ -202,9 +202,11 @@ fn print_restored(
 ) -> anyhow::Result<()> {
     output.object(&PrintedBack { what, restored })?;
     output.text(format!("{what}: {restored}"))?;
-    if restored.failed > 0 {
-        failure::say(&format!("some {what} could not be put back: see {see}"));
-    }
+    check_restored(what, restored, see)
+}
+
+fn check_restored(what: &str, restored: Restored, see: &str) -> anyhow::Result<()> {
+    ensure!(restored.failed == 0, "some {what} could not be put back: see {see}");
     Ok(())
 }
 
@@ -214,4 +216,17 @@ struct PrintedBack {
     what: &'static str,
     #[serde(flatten)]
     restored: Restored,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_what_could_not_be_put_back_is_a_failure_and_what_others_have_changed_is_none() {
+        let restored = Restored { restored: 2, left_alone: 1, ended: 1, ..Restored::default() };
+        assert!(check_restored("weights", restored, "cpu.weight").is_ok());
+        let failed = check_restored("weights", Restored { failed: 1, ..restored }, "cpu.weight");
+        assert_eq!(failed.unwrap_err().to_string(), "some weights could not be put back: see cpu.weight");
+    }
 }

@@ -87,10 +87,13 @@ pub(super) fn run(
             seconds(passed)
         );
     }
-    if let Some(PutBack { what, see, restored }) = put_back {
-        print_restored(what, restored, see, output)?;
+    let is_back = put_back
+        .map_or(Ok(()), |PutBack { what, see, restored }| print_restored(what, restored, see, output));
+    if let (Err(_), Err(failed)) = (&watched, &is_back) {
+        failure::say(&format!("{failed:#}"));
     }
     watched?;
+    is_back?;
     let is_done = options.time.is_none_or(|time| passed >= time);
     Ok(interrupt::ended(is_done))
 }
