@@ -1,6 +1,6 @@
 //! The machine: processors, clock, rights, and what log memory and parameter files need.
 
-use std::fs;
+use std::{fs, io};
 
 use mete_kernel::{Capability, Need};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -96,8 +96,10 @@ fn fuse() -> Capability {
     let path = "/dev/fuse";
     Capability {
         name: "FUSE",
-        finding: match fs::metadata(path) {
-            Err(_) => Err(format!("there is no {path}")),
+        // It is opened by the user, also where fusermount3 mounts.
+        finding: match fs::File::options().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!("there is no {path}")),
+            Err(error) => Err(format!("this user cannot open {path}: {error}")),
             Ok(_) if rustix::process::geteuid().is_root() => {
                 Ok(format!("{path}, which root mounts by itself"))
             }
@@ -105,6 +107,6 @@ fn fuse() -> Capability {
             Ok(_) => Err(format!("{path} exists, but fusermount3 does not: only root can mount")),
         },
         needed_for: Need::For("mete record --parameters: parameters as files"),
-        remedy: "modprobe fuse, or pass /dev/fuse into the container; for users other than root, the package fuse3",
+        remedy: "modprobe fuse, or pass /dev/fuse into the container; for users other than root, the package fuse3 and chmod 666 /dev/fuse",
     }
 }
