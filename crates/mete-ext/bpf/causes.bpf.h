@@ -7,8 +7,10 @@
  *	in it, a completed request	it has waited for a block device
  *	in it, data for a socket	it has waited for packets to the socket's port
  *
- * An interrupt has the processor until it is over, and what it does first and last is seen. Wake-ups by tasks that work for a device, as
- * those that decrypt disks do, are those of these tasks.
+ * An interrupt has the processor until it is over, and what it does first and last is seen. What it completes or receives counts from there on,
+ * until the next one or its end: a sender that an acknowledgement wakes is taken for one that the packet before woke. Wake-ups by tasks that
+ * work for a device, as those that decrypt disks do, are those of these tasks. Where soft interrupts are themselves preempted (PREEMPT_RT), what
+ * runs meanwhile is taken for a part of them.
  */
 #ifndef METE_CAUSES_BPF_H
 #define METE_CAUSES_BPF_H

@@ -42,7 +42,7 @@ struct task {
 	__u32 has_yielded; /* it gives way by itself */
 	__u32 is_kernel; /* it is one of the kernel's own threads */
 	__u32 is_ahead; /* it goes ahead now, and has not begun */
-	__u32 was_ahead; /* it went ahead when it ran last, as the policy had said; or it is new, and may */
+	__u32 was_ahead; /* the policy had said that it goes ahead, when it ran last; or it is new, and may */
 	__u64 ahead; /* the policy's: by what it is to be woken to go ahead, where and for how long (ahead.bpf.h). 0: the policy is to be asked */
 };
 

@@ -13,8 +13,8 @@ const LOOKS_IN_QUANTUM: u64 = 4;
 const LOOKS_UNTIL_CALM: u64 = 16;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;
-/// Every eighth look is also at the paused clients: another program may have continued them.
-const LOOKS_AT_PAUSED: u64 = 8;
+/// How many quanta pass between looks at the paused clients: another program may have continued them.
+const LOOKS_AT_PAUSED: u64 = 2;
 /// One that has used this much since it was looked at last may be another process, which has the number by now.
 const MUCH: Nanoseconds = Nanoseconds::from_secs(1);
 /// A client that has used this part of the time since the last look was not asleep.
@@ -85,11 +85,12 @@ pub(crate) struct Manager<W: Processes> {
     /// None that was chosen was found asleep at the last look; and at how many before, while no other one ran.
     are_busy: bool,
     calm_looks: u64,
-    /// What is left of the slice that ends first.
+    /// What is left of the slice that ends first, or until the policy's tick.
     left: Nanoseconds,
     last_look: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
-    looks: u64,
+    /// When the paused clients were looked at last.
+    seen_paused: Nanoseconds,
     /// From which client on those that were not chosen are looked at next.
     turn: usize,
     /// Whose state has changed since all stood where they belong.
@@ -121,7 +122,7 @@ impl<W: Processes> Manager<W> {
             left: Nanoseconds::ZERO,
             last_look: None,
             next_tick: None,
-            looks: 0,
+            seen_paused: Nanoseconds::ZERO,
             turn: 0,
             changed: Vec::new(),
             refused: Vec::new(),
@@ -148,7 +149,10 @@ impl<W: Processes> Manager<W> {
             Message::Join { number, process, domain, share, allowed } => {
                 self.join(number, process, (domain, share, allowed), now);
             }
-            Message::Leave(number) => self.leave(number, now),
+            Message::Leave(number) => {
+                self.leave(number, now);
+                self.processes.settle()?;
+            }
             Message::Allowed { number, allowed } => self.policy.set_allowed(number, allowed),
             Message::Shares { domain, share, clients } => {
                 self.policy.set_domain_share(domain, share, now);
@@ -218,16 +222,17 @@ impl<W: Processes> Manager<W> {
         let passed = now.saturating_sub(self.last_look.replace(now).unwrap_or(now));
         self.counts.late_ns = self.counts.late_ns.max(passed.saturating_sub(self.next()));
         self.are_busy = true;
+        self.tick(now);
         for slot in 0..self.slots.len() {
             self.look_at_chosen(slot, passed, now);
         }
         let others_slept = self.look_at_others(now);
         self.calm_looks = if self.are_busy && others_slept { self.calm_looks + 1 } else { 0 };
-        self.tick(now);
         for slot in 0..self.slots.len() {
             self.fill(slot, now);
         }
-        self.left = self.shortest_left();
+        let until_tick = self.next_tick.map(|tick| tick.saturating_sub(now));
+        self.left = until_tick.unwrap_or(Nanoseconds::MAX).min(self.shortest_left());
         self.stand(now)
     }
 
@@ -262,6 +267,7 @@ impl<W: Processes> Manager<W> {
     fn look_at_chosen(&mut self, slot: usize, passed: Nanoseconds, now: Nanoseconds) {
         let Some(Chosen { client: number, slice, before, since }) = self.slots[slot] else { return };
         let Some(ran) = self.see(number) else {
+            self.are_busy = false;
             return self.stop(slot, Stop::Blocked, now);
         };
         let used =
@@ -285,8 +291,11 @@ impl<W: Processes> Manager<W> {
     /// Those that are taken for blocked may have woken, and one that waits may have been told by somebody else to go on. Whether none of
     /// them has run, as far as they are looked at.
     fn look_at_others(&mut self, now: Nanoseconds) -> bool {
-        self.looks += 1;
-        let with_paused = self.looks.is_multiple_of(LOOKS_AT_PAUSED);
+        let with_paused =
+            now.saturating_sub(self.seen_paused) >= self.period * (LOOKS_IN_QUANTUM * LOOKS_AT_PAUSED);
+        if with_paused {
+            self.seen_paused = now;
+        }
         let numbers = self.clients.numbers_that(|client| match client.state {
             State::Away => true,
             State::Ready => with_paused || !client.is_paused,

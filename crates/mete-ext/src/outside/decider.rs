@@ -6,7 +6,7 @@ use mete_policy::{
 
 use crate::outside::QUANTUM;
 use crate::outside::ahead::Ahead;
-use crate::outside::answer::Answer;
+use crate::outside::answer::{Answer, generation_bits};
 use crate::outside::client::{Client, Clients, share, share_in};
 use crate::outside::memory::{Activity, CLIENTS, DOMAINS, Memory, TaskView};
 use crate::outside::reader::Reader;
@@ -51,6 +51,8 @@ pub(crate) struct Decider {
     absent: u64,
     aside: Aside,
     ahead: Ahead,
+    /// What the policy has given last, and a quantum at most: what those have that it is not asked about.
+    slice: Nanoseconds,
     /// The processors on which a client is to give way, a bit each, and which one, unless it turns out to have left already.
     preempts: u64,
     gives_way: Vec<ClientId>,
@@ -79,6 +81,7 @@ impl Decider {
             absent: 0,
             aside: Aside::with_room(CLIENTS),
             ahead: Ahead::with_room(CLIENTS),
+            slice: QUANTUM,
             preempts: 0,
             gives_way: vec![ClientId::new(0); processors],
             weights: vec![0; DOMAINS],
@@ -315,9 +318,12 @@ impl Decider {
             self.take_back(memory, processor, time);
         }
         let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
+        if (runs && self.alone_at(number).is_none()) || self.aside.has(number) {
+            self.charge_here(number, time);
+        }
         let Some(client) = self.clients.get(number) else { return };
         (client.domain, client.share) = (domain, share);
-        // What it has used is the former domain's.
+        // What it has used is the former domain's; what it had alone, no other one wanted.
         client.told = client.used;
         let (was_away, allowed) = (std::mem::replace(&mut client.is_away, true), client.allowed);
         client.processor = None;
@@ -363,6 +369,14 @@ impl Decider {
         }
         self.policy.set_domain_share(number, share(weight), time);
         self.set_shares_in(number, time);
+    }
+
+    /// The domain in which a chosen client is pays for what it has used up to now.
+    fn charge_here(&mut self, number: ClientId, time: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        let ran = client.charge();
+        self.forget(number);
+        self.ran(number, ran, Stop::Preempted, time);
     }
 
     /// A domain has another weight, and with it all that is in it.
@@ -480,7 +494,18 @@ impl Decider {
             if was_alone && waits {
                 self.resume(memory, number, row.time);
             }
+        } else if self.is_unseen(memory, number, row.generation) {
+            self.resume(memory, number, row.time);
         }
+    }
+
+    /// Whether a client waits that the policy takes for blocked: it was to run alone, and others came to wait before it turned out that it
+    /// could not.
+    fn is_unseen(&mut self, memory: &Memory, number: ClientId, generation: u32) -> bool {
+        let waits = memory.task(number).is_some_and(|task| task.activity == Activity::Waiting);
+        let client = self.clients.get(number);
+        let is_same = |client: &Client| generation_bits(client.generation) == generation_bits(generation);
+        waits && client.is_some_and(|client| !client.can_run && is_same(client))
     }
 
     /// A client is chosen no more, if it was.
@@ -683,13 +708,18 @@ impl Decider {
     /// Finds clients for these processors, where there is none.
     fn fill(&mut self, memory: &Memory, now: Nanoseconds, mask: u64) {
         for processor in processors(mask) {
-            if self.is_alone_no_more(processor) && !self.take_back(memory, processor, now) {
+            let runs_on = self.is_alone_no_more(processor) && !self.take_back(memory, processor, now);
+            if runs_on {
                 // It runs on as one that the kernel's side took by turn, until its slice ends: to have it give way each time that another
                 // one comes would leave a processor that has little time with nothing but that.
                 self.chosen[processor] = None;
             }
             if self.is_empty(processor) {
                 self.choose(memory, now, processor);
+            }
+            // What is chosen then is not late before that slice is over.
+            if let Some(chosen) = self.chosen[processor].as_mut().filter(|_| runs_on) {
+                chosen.at = chosen.at.saturating_add(self.slice);
             }
         }
     }
@@ -807,6 +837,7 @@ impl Decider {
                 continue;
             };
             client.slice = decision.slice_ns;
+            self.slice = decision.slice_ns.min(QUANTUM);
             if client.can_run {
                 return Some(decision);
             }
@@ -819,7 +850,8 @@ impl Decider {
     /// Tells the kernel's side of one that the policy has not chosen.
     fn have_run_alone(&mut self, memory: &Memory, processor: usize, number: ClientId, now: Nanoseconds) {
         let Some(client) = self.clients.get(number) else { return };
-        let answer = Answer { client: number, generation: client.generation, slice: QUANTUM, keeps: false };
+        let answer =
+            Answer { client: number, generation: client.generation, slice: self.slice, keeps: false };
         memory.put_answer(processor, answer.to_bits());
         self.put_alone(processor, number, now);
     }

@@ -16,7 +16,7 @@ pub(crate) struct Chosen {
     pub at: Nanoseconds,
     /// The processor for which the policy has chosen it: another one, if the client was put aside.
     pub by: usize,
-    /// The policy was not asked: no other client may run there.
+    /// The policy was not asked: no other client that waits may run there.
     pub is_alone: bool,
 }
 
