@@ -370,11 +370,13 @@ fn tavs_5_what_wakes_a_client_tells_whether_it_runs_briefly() {
     let packet = |port| Event::Packet { port };
     let block = Event::Block(RequestId::new(7));
     let setup = Setup { domains: 3, quantum_ns: Nanoseconds::new(QUANTUM), ..Setup::for_clients(3) };
-    let twins: [fn(&Setup) -> Box<dyn Policy>; 2] =
-        [|setup| Box::new(DistributedVtrr::new(setup)), |setup| Box::new(KernelVtrr::new(setup))];
-    for new in twins {
+    for is_kernels in [false, true] {
         let boosts = |request, other| {
-            let mut policy = new(&setup);
+            let mut policy: Box<dyn Policy> = if is_kernels {
+                Box::new(KernelVtrr::new(&setup))
+            } else {
+                Box::new(DistributedVtrr::new(&setup))
+            };
             for domain in 1..3 {
                 policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::ONE);
             }
