@@ -27,6 +27,19 @@ static __always_inline void charge(struct task_struct *p, __u32 client, struct t
 	queues_ran(client, used_ns, stop);
 }
 
+/* A client wakes by what its waker's processor does now; where that is a task, it expects that since it has blocked. */
+static __always_inline void expect_here(__u32 number)
+{
+	const struct doing *here = doing_here();
+	struct dvtrr_client *client;
+
+	if (here->event == DVTRR_NO_EVENT)
+		return;
+	client = policy_client(number);
+	if (client)
+		client->cause = dvtrr_cause_of(here->event, here->port);
+}
+
 /* Without this operation, the kernel itself would put a task that wakes onto an idle processor, past the tree. */
 s32 OPERATION(select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 {
@@ -39,7 +52,6 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	__u32 client = client_of(p), processor = scx_bpf_task_cpu(p);
 	struct task *task = task_of(client);
-	struct dvtrr_client *wakes = policy_client(client);
 	int answer;
 
 	/* Nor is it asked about a task without a number, which it does not know. */
@@ -52,8 +64,8 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	task->queued_in = seconds;
 	/* Some begin as the kernel's and become programs. */
 	task->is_kernel = !!(p->flags & PF_KTHREAD);
-	if (wakes && enq_flags & SCX_ENQ_WAKEUP)
-		wakes->cause = cause_here();
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		expect_here(client);
 	answer = queues_wake(client, processor, 1);
 	if (answer & QUEUES_CHOSEN) {
 		if (answer & QUEUES_ASKS) {

@@ -111,6 +111,7 @@ pub struct PausingDispatcher {
     /// When it was looked last, and at all processes; those that there were then, and whether it was others meanwhile.
     looked: Instant,
     scanned: Instant,
+    scanned_fully: Instant,
     population: Option<Population>,
     has_changed: bool,
     /// What looks for processes have taken.
@@ -176,6 +177,7 @@ impl PausingDispatcher {
             shared,
             looked: Instant::now(),
             scanned: Instant::now(),
+            scanned_fully: Instant::now(),
             population: process::population(),
             has_changed: true,
             own: Nanoseconds::ZERO,
@@ -211,7 +213,12 @@ impl PausingDispatcher {
         let between = if self.has_changed { BETWEEN_SCANS } else { BETWEEN_QUIET_SCANS };
         let is_due = self.scanned.elapsed() >= between;
         if has_begun || is_due {
-            self.domains.scan();
+            if self.scanned_fully.elapsed() >= BETWEEN_QUIET_SCANS {
+                self.scanned_fully = self.looked;
+                self.domains.scan_fully();
+            } else {
+                self.domains.scan();
+            }
             if is_due {
                 (self.scanned, self.has_changed) = (self.looked, false);
                 self.look_at_groups();

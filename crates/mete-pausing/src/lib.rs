@@ -17,7 +17,7 @@
 //! 1. **Everything is charged.** A client is charged for the time by its own clock, whether it was chosen or ran on its
 //!    way to sleep. So it does not matter that looks come late, or that others have the processor.
 //! 2. **Who sleeps is not paused.** It wakes and runs at once, and is paused at the next look if it is not its turn.
-//!    So nothing is lost by a client that sleeps but what passes until the next look: a quarter of a quantum to a whole one, which it is where none has slept lately.
+//!    So nothing is lost by a client that sleeps but what passes until the next look: an eighth of a quantum to a whole one, which it is where none has slept lately.
 //! 3. **Nothing outlives the process.** Every process goes on at the end, within what
 //!    [`ENFORCES`](mete_sched::actuator::pauses::ENFORCES) says.
 //!

@@ -9,7 +9,7 @@ use crate::processes::Processes;
 
 /// The number of looks in a quantum; half of it while no chosen client sleeps, and one look where no client can run. Where none has slept
 /// at so many looks, the next one is when the first of their slices ends. A client that goes to sleep leaves a hole until then.
-const LOOKS_IN_QUANTUM: u64 = 4;
+const LOOKS_IN_QUANTUM: u64 = 8;
 const LOOKS_UNTIL_CALM: u64 = 16;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
 const MOST_LOOKED_AT: usize = 256;

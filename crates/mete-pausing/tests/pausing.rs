@@ -187,7 +187,7 @@ impl Drop for Dispatching {
     }
 }
 
-/// In a second or two: the paper's bound, 5 % of each share, and two quanta of 10 ms.
+/// In a second or two: the paper's bound, 5 % of each share, and a quantum.
 fn assert_near(given: &[u64], due: &[u64], about: &str) {
     for (given, due) in given.iter().zip(due) {
         assert!(given.abs_diff(*due) <= due / 20 + 20, "{about}: {given}, and {due} are due");

@@ -255,9 +255,10 @@ impl Means {
             }
             Means::Pauses(_) => write!(
                 f,
-                "{} has the processes of the domains run in turn, by pausing the others, in quanta of 10 ms; all other tasks \
+                "{} has the processes of the domains run in turn, by pausing the others, in quanta of {} ms; all other tasks \
                  run as before{}",
                 policy.name(),
+                mete_pausing::Setup::default().quantum.get() / 1_000_000,
                 each_task_counts(policy)
             ),
             Means::Kernel => f.write_str("the kernel's own scheduler rules, without shares"),

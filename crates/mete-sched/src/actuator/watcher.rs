@@ -46,10 +46,12 @@ fn watch(mut duty: Duty) {
     if let Ok(Some(journal)) = Journal::<ThreadLedger<Class>>::inherited(&file, &path) {
         take_precedence();
         let mut guard = Guard::new(scheduler, journal);
-        duty.wait_and_look(LOOK, || guard.look());
+        let is_idle = |scheduler| process::is_stopped(scheduler) || process::is_ending(scheduler);
+        duty.wait_and_look(LOOK, || guard.look(is_idle));
     } else if let Ok(Some(journal)) = Journal::<PauseLedger>::inherited(&file, &path) {
+        // One that has been killed ends at once: no thread is in front of it.
         let mut guard = Guard::new(scheduler, journal);
-        duty.wait_and_look(LOOK, || guard.look());
+        duty.wait_and_look(LOOK, || guard.look(process::is_stopped));
     } else {
         duty.wait();
     }
@@ -87,8 +89,7 @@ impl<L: Ledger> Guard<L> {
         Guard { scheduler, journal, seen: None }
     }
 
-    fn look(&mut self) {
-        let is_idle = |scheduler| process::is_stopped(scheduler) || process::is_ending(scheduler);
+    fn look(&mut self, is_idle: impl Fn(u32) -> bool) {
         let Some(scheduler) = self.scheduler.filter(|scheduler| is_idle(*scheduler)) else {
             self.seen = None;
             return;

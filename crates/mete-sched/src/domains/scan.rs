@@ -147,6 +147,12 @@ impl Domains {
         &self.changes
     }
 
+    /// The same, and every process is looked at again, as else in one of some scans: for who scans seldom.
+    pub fn scan_fully(&mut self) -> &[Change] {
+        self.scans = FULL_SCAN_EVERY - 1;
+        self.scan()
+    }
+
     /// The changes of the last scan.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -445,6 +451,22 @@ mod tests {
         for _ in 0..FULL_SCAN_EVERY {
             domains.scan();
         }
+        assert_eq!(domains.domain_of(shell.pid()), FIRST);
+    }
+
+    #[test]
+    fn log_6_who_scans_seldom_finds_another_name_at_once() {
+        let name = format!("soon-{}", std::process::id() % 1_000_000);
+        let mut shell = Running::shell(&format!("read x; printf %s {name} >/proc/$$/comm; read x"));
+        let mut domains = Domains::new(specs(&[&format!("soon=comm:{name}")])).unwrap();
+        for _ in 0..2 * LOOKS {
+            domains.scan();
+        }
+        writeln!(shell.0.stdin.as_mut().unwrap()).unwrap();
+        while Process::read(shell.pid()).unwrap().comm != *name {
+            std::thread::yield_now();
+        }
+        domains.scan_fully();
         assert_eq!(domains.domain_of(shell.pid()), FIRST);
     }
 
