@@ -176,8 +176,10 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
             *domain != PROGRAM || comm == "sleep"
         };
         eventually("all have become what they wanted to", || expected.iter().all(sleeps));
-        look(&mut domains, &mut source);
-        look(&mut domains, &mut source);
+        // One that took its name late, because others computed, was looked at twice before: it is looked at again in one of sixteen scans.
+        for _ in 0..18 {
+            look(&mut domains, &mut source);
+        }
         for &(pid, domain) in &expected {
             let comm = Process::read(pid).unwrap().comm;
             let found = (source.bound(pid).unwrap().domain, domains.domain_of(pid));
