@@ -54,7 +54,7 @@ void OPERATION(enqueue, struct task_struct *p, u64 enq_flags)
 	struct task *task = task_of(client);
 	int answer;
 
-	/* Nor is it asked about a task without a number, which it does not know. */
+	/* The policy is asked neither about these nor about a task without a number, which it does not know. */
 	if (!task || is_of_processor(p)) {
 		insert_into(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;

@@ -7,8 +7,9 @@ use mete_sched::actuator::ActuatorError;
 use crate::client::{Client, Clients, State};
 use crate::processes::Processes;
 
-/// The number of looks in a quantum; half of it while no chosen client sleeps, and one look where no client can run. Where none has slept
-/// at so many looks, the next one is when the first of their slices ends. A client that goes to sleep leaves a hole until then.
+/// The number of looks in a quantum; half of it while no chosen client sleeps, and one look where no client can run. After
+/// `LOOKS_UNTIL_CALM` looks at which none slept, the next one is when the first of their slices ends. A client that goes to sleep leaves a hole
+/// until the next look.
 const LOOKS_IN_QUANTUM: u64 = 8;
 const LOOKS_UNTIL_CALM: u64 = 16;
 /// How many of the clients that were not chosen are looked at in one look, in turn.
@@ -288,7 +289,7 @@ impl<W: Processes> Manager<W> {
         }
     }
 
-    /// Those that are taken for blocked may have woken, and one that waits may have been told by somebody else to go on. Whether none of
+    /// Those that are taken for blocked may have woken, and one that waits may have been continued by another program. Whether none of
     /// them has run, as far as they are looked at.
     fn look_at_others(&mut self, now: Nanoseconds) -> bool {
         let with_paused =

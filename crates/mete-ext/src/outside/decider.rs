@@ -318,8 +318,9 @@ impl Decider {
             self.take_back(memory, processor, time);
         }
         let runs = self.processor_of(number).is_some_and(|processor| !memory.take_back(processor));
-        if (runs && self.alone_at(number).is_none()) || self.aside.has(number) {
-            self.charge_here(number, time);
+        // The domain in which it was pays for what it has used by decision.
+        if runs || self.aside.has(number) {
+            self.stop(number, Stop::Preempted, time);
         }
         let Some(client) = self.clients.get(number) else { return };
         (client.domain, client.share) = (domain, share);
@@ -369,14 +370,6 @@ impl Decider {
         }
         self.policy.set_domain_share(number, share(weight), time);
         self.set_shares_in(number, time);
-    }
-
-    /// The domain in which a chosen client is pays for what it has used up to now.
-    fn charge_here(&mut self, number: ClientId, time: Nanoseconds) {
-        let Some(client) = self.clients.get(number) else { return };
-        let ran = client.charge();
-        self.forget(number);
-        self.ran(number, ran, Stop::Preempted, time);
     }
 
     /// A domain has another weight, and with it all that is in it.
