@@ -1,4 +1,5 @@
-//! What a decision costs, whatever the number of tasks.
+//! What a decision costs, whatever the number of tasks: `make test` runs this with one processor, because another one that is emulated
+//! beside it would be in the costs.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
