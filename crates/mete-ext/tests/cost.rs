@@ -1,5 +1,5 @@
-//! What a decision costs, whatever the number of tasks: `make test` runs this with one processor, because another one that is emulated
-//! beside it would be in the costs.
+//! What a decision costs, whatever the number of tasks. `make test` runs this with one processor: what another emulated one
+//! did meanwhile would be in the costs.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
