@@ -2,59 +2,18 @@
 /*
  * The queues of one processor: who stands in them, and whose turn it is. The twin of src/distributed/queue.rs, as it
  * needs one processor's lock, which the caller holds.
- *
- * Loops over levels end at the root, because a domain's parent is known before the domain is.
  */
 #ifndef METE_DVTRR_QUEUE_H
 #define METE_DVTRR_QUEUE_H
 
-#include "dvtrr_account.h"
 #include "dvtrr_boosting.h"
+#include "dvtrr_level.h"
 #include "dvtrr_line.h"
 
 /* How many quanta a member has to make up for at most. */
 #define DVTRR_MOST_OWED 256
 /* How many quanta beyond two rounds a member may be behind; what it is due beyond that is forfeited. */
 #define DVTRR_MOST_BEHIND 16
-
-static __always_inline __u32 dvtrr_queue_number(const struct dvtrr *p, __u32 processor, __u32 domain)
-{
-	return processor * p->domains + domain;
-}
-
-/* The domain that a member is; DVTRR_NONE for a client. */
-static __always_inline __u32 dvtrr_domain_of(const struct dvtrr *p, __u32 member)
-{
-	return member < p->clients ? DVTRR_NONE : (member - p->clients) % p->domains;
-}
-
-/* The domain in whose queue a member stands. */
-static __always_inline __u32 dvtrr_home(struct dvtrr *p, __u32 member)
-{
-	__u32 number = dvtrr_domain_of(p, member);
-	struct dvtrr_client *client;
-	struct dvtrr_domain *domain;
-
-	if (number == DVTRR_NONE) {
-		client = dvtrr_client_at(p, member);
-		return client ? client->home : DVTRR_ROOT;
-	}
-	domain = dvtrr_domain_at(p, number);
-	return domain ? domain->parent : DVTRR_ROOT;
-}
-
-static __always_inline struct dvtrr_account *dvtrr_account_of(struct dvtrr *p, __u32 member)
-{
-	__u32 domain = dvtrr_domain_of(p, member);
-
-	return dvtrr_account_at(p, domain == DVTRR_NONE ? member : p->clients + domain);
-}
-
-/* The member above one whose home is this domain; DVTRR_NONE above the root's members. */
-static __always_inline __u32 dvtrr_above(const struct dvtrr *p, __u32 home, __u32 processor)
-{
-	return home == DVTRR_ROOT ? DVTRR_NONE : p->clients + dvtrr_queue_number(p, processor, home);
-}
 
 static __always_inline int dvtrr_is_empty(const struct dvtrr_queue *queue)
 {
@@ -85,21 +44,19 @@ static __always_inline void dvtrr_stand_behind(struct dvtrr *p, struct dvtrr_que
 	dvtrr_line_push(p, dvtrr_line_of(queue, line), line, number, 0);
 }
 
-/* Puts a member into a line; with the first one to select, the domain itself can be selected in its parent's queue. */
-static __always_inline void dvtrr_show(struct dvtrr *p, __u32 member, __u32 processor, int is_first)
+/* Puts a client into a line; with the first one to select, the domain itself can be selected in its parent's queue. */
+static __always_inline void dvtrr_show(struct dvtrr *p, __u32 client, __u32 processor, int is_first)
 {
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 	struct dvtrr_queue *queue;
-	__u32 home;
 	int was_empty = 1;
 
-	while (DVTRR_CAN_LOOP && was_empty && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
+	for (; was_empty && level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		queue = dvtrr_queue_of(p, &level, processor);
 		if (!queue)
 			return;
 		was_empty = dvtrr_is_empty(queue);
-		dvtrr_line_push(p, dvtrr_line_of(queue, queue->due), queue->due, member, is_first);
-		member = dvtrr_above(p, home, processor);
+		dvtrr_line_push(p, dvtrr_line_of(queue, queue->due), queue->due, level.member, is_first);
 	}
 }
 
@@ -115,27 +72,25 @@ static __always_inline void dvtrr_put(struct dvtrr *p, __u32 number, __u32 proce
 		dvtrr_show(p, number, processor, is_first);
 }
 
-/* Takes a member out of its line, and each domain above that has no other member to select. */
+/* Takes a client out of its line, and each domain above that has no other member to select. */
 static __always_inline void dvtrr_hide(struct dvtrr *p, __u32 number, __u32 processor)
 {
 	struct dvtrr_member *itself = dvtrr_member_at(p, number);
 	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
+	struct dvtrr_level level = dvtrr_level_of(p, number);
 	struct dvtrr_queue *queue;
-	__u32 home, member = number;
 	int is_empty = 1;
 
 	if (itself && ahead && itself->line == DVTRR_AHEAD) {
 		dvtrr_line_remove(p, ahead, number);
 		return;
 	}
-	while (DVTRR_CAN_LOOP && is_empty && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
+	for (; is_empty && level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		queue = dvtrr_queue_of(p, &level, processor);
 		if (!queue)
 			return;
-		dvtrr_leave_line(p, queue, member);
+		dvtrr_leave_line(p, queue, level.member);
 		is_empty = dvtrr_is_empty(queue);
-		member = dvtrr_above(p, home, processor);
 	}
 }
 
@@ -175,180 +130,130 @@ static __always_inline void dvtrr_remove_place(struct dvtrr_account *account, st
 }
 
 /* Counts a client, and each domain above whose first client here it is, as members of their queues. */
-static __always_inline void dvtrr_enter(struct dvtrr *p, __u32 member, __u32 processor)
+static __always_inline void dvtrr_enter(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	struct dvtrr_account *account;
-	struct dvtrr_domain *domain;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 	struct dvtrr_queue *queue;
-	__u32 home;
 	int was_empty = 1;
 
-	while (DVTRR_CAN_LOOP && was_empty && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		account = dvtrr_account_of(p, member);
-		domain = dvtrr_domain_at(p, home);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
-		if (!account || !domain || !queue)
+	for (; was_empty && level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		queue = dvtrr_queue_of(p, &level, processor);
+		if (!queue)
 			return;
-		dvtrr_add_place(p, account, domain);
+		dvtrr_add_place(p, level.account, level.domain);
 		was_empty = !queue->members++;
 		if (was_empty)
-			queue->lent = domain->limit;
-		member = dvtrr_above(p, home, processor);
+			queue->lent = level.domain->limit;
 	}
 }
 
 /* Undoes dvtrr_enter(). The client stands in no line any more. */
-static __always_inline void dvtrr_leave(struct dvtrr *p, __u32 member, __u32 processor)
+static __always_inline void dvtrr_leave(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	struct dvtrr_account *account;
-	struct dvtrr_domain *domain;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 	struct dvtrr_queue *queue;
-	__u32 home;
 	int is_empty = 1;
 
-	while (DVTRR_CAN_LOOP && is_empty && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		account = dvtrr_account_of(p, member);
-		domain = dvtrr_domain_at(p, home);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
-		if (!account || !domain || !queue)
+	for (; is_empty && level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		queue = dvtrr_queue_of(p, &level, processor);
+		if (!queue)
 			return;
-		dvtrr_remove_place(account, domain);
+		dvtrr_remove_place(level.account, level.domain);
 		is_empty = !--queue->members;
-		member = dvtrr_above(p, home, processor);
 	}
 }
 
 /* Keeps the places of a client and of the domains above, while it stands in no queue. */
-static __always_inline void dvtrr_hold(struct dvtrr *p, __u32 member, __u32 processor)
+static __always_inline void dvtrr_hold(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	struct dvtrr_account *account;
-	struct dvtrr_domain *domain;
-	__u32 home;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 
-	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		account = dvtrr_account_of(p, member);
-		domain = dvtrr_domain_at(p, home);
-		if (!account || !domain)
-			return;
-		dvtrr_add_place(p, account, domain);
-		member = dvtrr_above(p, home, processor);
-	}
+	for (; level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor))
+		dvtrr_add_place(p, level.account, level.domain);
 }
 
 /* Undoes dvtrr_hold(). */
-static __always_inline void dvtrr_release(struct dvtrr *p, __u32 member, __u32 processor)
+static __always_inline void dvtrr_release(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	struct dvtrr_account *account;
-	struct dvtrr_domain *domain;
-	__u32 home;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 
-	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		account = dvtrr_account_of(p, member);
-		domain = dvtrr_domain_at(p, home);
-		if (!account || !domain)
-			return;
-		dvtrr_remove_place(account, domain);
-		member = dvtrr_above(p, home, processor);
-	}
-}
-
-/*
- * The lowest member that pays for what a client uses: itself, but of time ahead of its turn its domain, if it has one below
- * the root.
- */
-static __always_inline __u32 dvtrr_payer(struct dvtrr *p, __u32 client, __u32 processor, int is_ahead)
-{
-	__u32 domain = is_ahead ? dvtrr_above(p, dvtrr_home(p, client), processor) : DVTRR_NONE;
-
-	return domain != DVTRR_NONE ? domain : client;
+	for (; level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor))
+		dvtrr_remove_place(level.account, level.domain);
 }
 
 /* Whether a member has not had too much for its clients to go ahead. */
-static __always_inline int dvtrr_has_little_debt(struct dvtrr *p, __u32 member,
-						 const struct dvtrr_domain *domain)
+static __always_inline int dvtrr_has_little_debt(const struct dvtrr *p, const struct dvtrr_level *level)
 {
-	struct dvtrr_account *account = dvtrr_account_of(p, member);
+	__u64 most = dvtrr_virtual(DVTRR_MOST_DEBT * p->quantum_ns, level->account->share);
 
-	return account &&
-	       dvtrr_is_before(account->used, domain->limit + dvtrr_virtual(DVTRR_MOST_DEBT * p->quantum_ns,
-									    account->share));
+	return dvtrr_is_before(level->account->used, level->domain->limit + most);
 }
 
 /*
  * Whether a client that wakes may go ahead of all others, if it is believed to run briefly; it may be the only member of its domain.
+ * Its domain pays for that, if it has one below the root.
  */
 static __always_inline int dvtrr_may_go_ahead(struct dvtrr *p, __u32 number, __u32 processor, int is_alone)
 {
-	struct dvtrr_client *client = dvtrr_client_at(p, number);
-	struct dvtrr_domain *domain;
-	__u32 member;
+	struct dvtrr_level level = dvtrr_level_of(p, number);
 
-	if (!client)
+	if (!level.domain)
 		return 0;
-	domain = dvtrr_domain_at(p, client->home);
-	if (!domain || (client->home != DVTRR_ROOT && !is_alone && (__s64)domain->allowance_ns <= 0))
-		return 0;
-	member = dvtrr_payer(p, number, processor, 1);
-	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
-		domain = dvtrr_domain_at(p, dvtrr_home(p, member));
-		if (!domain || !dvtrr_has_little_debt(p, member, domain))
+	if (level.home != DVTRR_ROOT) {
+		if (!is_alone && (__s64)level.domain->allowance_ns <= 0)
 			return 0;
-		member = dvtrr_above(p, dvtrr_home(p, member), processor);
+		dvtrr_ascend(p, &level, processor);
+	}
+	for (; level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		if (!dvtrr_has_little_debt(p, &level))
+			return 0;
 	}
 	return 1;
 }
 
-/* Charges a client and the domains above it for time used. */
+/* Charges a client and the domains above it for time used; of time ahead of its turn its domain pays, if it has one below the root. */
 static __always_inline void dvtrr_charge(struct dvtrr *p, __u32 client, __u32 processor, __u64 used_ns,
 					 int is_ahead)
 {
-	__u32 home = dvtrr_home(p, client), member = dvtrr_payer(p, client, processor, is_ahead);
-	struct dvtrr_domain *domain = dvtrr_domain_at(p, home);
-	struct dvtrr_account *account;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 
-	/* One that is alone goes ahead of no other member. */
-	if (domain && home != DVTRR_ROOT)
-		dvtrr_allow(p, domain, used_ns, is_ahead && domain->members > 1);
-	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		account = dvtrr_account_of(p, member);
-		domain = dvtrr_domain_at(p, home);
-		if (!account || !domain)
-			return;
-		dvtrr_add(&account->used, dvtrr_virtual(used_ns, account->share));
-		dvtrr_bound(account, domain, DVTRR_MOST_BEHIND * p->quantum_ns,
+	if (level.home != DVTRR_ROOT && level.domain) {
+		/* One that is alone goes ahead of no other member. */
+		dvtrr_allow(p, level.domain, used_ns, is_ahead && level.domain->members > 1);
+		if (is_ahead)
+			dvtrr_ascend(p, &level, processor);
+	}
+	for (; level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		dvtrr_add(&level.account->used, dvtrr_virtual(used_ns, level.account->share));
+		dvtrr_bound(level.account, level.domain, DVTRR_MOST_BEHIND * p->quantum_ns,
 			    DVTRR_MOST_OWED * p->quantum_ns);
-		member = dvtrr_above(p, home, processor);
 	}
 }
 
-/* Whether a member is still due more than the last round gave it: it came too short before that. */
-static __always_inline int dvtrr_is_late(struct dvtrr *p, __u32 member)
+/* Whether a client is still due more than the last round gave it: it came too short before that. */
+static __always_inline int dvtrr_is_late(struct dvtrr *p, __u32 client)
 {
-	struct dvtrr_domain *domain = dvtrr_domain_at(p, dvtrr_home(p, member));
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 
-	return domain && dvtrr_is_due(p, member, domain->limit - domain->round);
+	return level.domain &&
+	       dvtrr_is_before(level.account->used, level.domain->limit - level.domain->round);
 }
 
 /* Gives the domains above a client their turn: the others are next. */
 static __always_inline void dvtrr_end_turns(struct dvtrr *p, __u32 client, __u32 processor)
 {
-	__u32 home = dvtrr_home(p, client), number;
+	struct dvtrr_level level = dvtrr_level_of(p, client);
 	struct dvtrr_member *member;
 	struct dvtrr_queue *queue;
 
-	while (DVTRR_CAN_LOOP && (number = dvtrr_above(p, home, processor)) != DVTRR_NONE) {
-		home = dvtrr_home(p, number);
-		member = dvtrr_member_at(p, number);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
+	for (dvtrr_ascend(p, &level, processor); level.domain && DVTRR_CAN_LOOP;
+	     dvtrr_ascend(p, &level, processor)) {
+		member = dvtrr_member_at(p, level.member);
+		queue = dvtrr_queue_of(p, &level, processor);
 		if (!member || !queue)
 			return;
 		if (member->line == queue->due)
-			dvtrr_stand_behind(p, queue, queue->due, number);
+			dvtrr_stand_behind(p, queue, queue->due, level.member);
 	}
 }
 
@@ -416,23 +321,19 @@ static __always_inline int dvtrr_is_next(struct dvtrr *p, __u32 number, __u32 pr
 {
 	struct dvtrr_client *client = dvtrr_client_at(p, number);
 	struct dvtrr_line *ahead = dvtrr_ahead_at(p, processor);
-	struct dvtrr_domain *domain;
+	struct dvtrr_level level = dvtrr_level_of(p, number);
 	struct dvtrr_queue *queue;
-	__u32 home, member = number;
 
 	if (!client || !ahead || !dvtrr_holds_none_but(ahead, number))
 		return 0;
 	if (client->is_ahead)
 		return 1;
-	while (DVTRR_CAN_LOOP && member != DVTRR_NONE) {
-		home = dvtrr_home(p, member);
-		domain = dvtrr_domain_at(p, home);
-		queue = dvtrr_queue_at(p, dvtrr_queue_number(p, processor, home));
-		if (!domain || !queue || !dvtrr_holds_none_but(&queue->lines[0], member) ||
-		    !dvtrr_holds_none_but(&queue->lines[1], member) ||
-		    !dvtrr_is_due(p, member, domain->limit))
+	for (; level.domain && DVTRR_CAN_LOOP; dvtrr_ascend(p, &level, processor)) {
+		queue = dvtrr_queue_of(p, &level, processor);
+		if (!queue || !dvtrr_holds_none_but(&queue->lines[0], level.member) ||
+		    !dvtrr_holds_none_but(&queue->lines[1], level.member) ||
+		    !dvtrr_is_before(level.account->used, level.domain->limit))
 			return 0;
-		member = dvtrr_above(p, home, processor);
 	}
 	return 1;
 }
