@@ -470,7 +470,10 @@ impl Dealer {
 
     /// Puts back what was changed; `None` if it needs no putting back.
     pub fn finish(self) -> Option<PutBack> {
-        self.means.finish()
+        let put_back = self.means.finish()?;
+        let is_limited = self.domains.iter().any(|domain| domain.limit.is_some());
+        let what = if is_limited { "weights and limits of control groups" } else { put_back.what };
+        Some(PutBack { what, ..put_back })
     }
 }
 

@@ -124,14 +124,18 @@ fn print(given: &[Given], output: &mut Output) -> anyhow::Result<()> {
     if given.is_empty() {
         return output.text("every control group counts by its cpu.weight");
     }
-    let heads = ["share", "wanted (%)", "given (%)", "ran (ms)"].map(Head::Number);
-    let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads));
+    let is_limited = given.iter().any(|row| row.limit.is_some());
+    let limit = if is_limited { Some("at most\n(processors)") } else { None };
+    let heads = ["share"].into_iter().chain(limit).chain(["wanted (%)", "given (%)", "ran (ms)"]);
+    let mut table = Table::new([Head::Name("domain")].into_iter().chain(heads.map(Head::Number)));
     for row in given {
         output.object(row)?;
         let given = row.given_percent.map_or(NOTHING.into(), |given| format!("{given:.2}"));
         let ran = row.ran_ns.map_or(NOTHING.into(), milliseconds);
-        let name = shorten(&row.domain, tables::NAME);
-        table.row([name, row.share.to_string(), format!("{:.2}", row.wanted_percent), given, ran]);
+        let limit = row.limit.map_or(NOTHING.into(), |limit| limit.to_string());
+        let limit = is_limited.then_some(limit);
+        let named = [shorten(&row.domain, tables::NAME), row.share.to_string()];
+        table.row(named.into_iter().chain(limit).chain([format!("{:.2}", row.wanted_percent), given, ran]));
     }
     tables::print("", table, output)
 }
