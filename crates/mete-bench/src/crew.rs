@@ -31,7 +31,7 @@ const STOP: usize = 1;
 const PID: usize = 0;
 /// The longest time until all members run, and what comes to it for each of them.
 const START: Duration = Duration::from_secs(5);
-const START_OF_EACH: Duration = Duration::from_millis(10);
+const START_OF_EACH: Duration = Duration::from_millis(30);
 /// The pipes of a crew: from where each is read and to where it is written. The leader has no other descriptor when it
 /// makes them, so they have the lowest numbers, and members inherit them.
 pub const PIPES: [[RawFd; 2]; 8] = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11], [12, 13], [14, 15]];
