@@ -1,6 +1,6 @@
 //! The clients: what the policy knows of each, and where each stands.
 
-use mete_policy::{ClientId, Nanoseconds};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds};
 use rustix::io::Errno;
 
 use crate::memory::Memory;
@@ -10,6 +10,7 @@ use crate::threads::{Standing, Threads};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client<T> {
     pub thread: T,
+    pub domain: DomainIndex,
     standing: Option<Standing>,
     /// Whether the kernel would run it. The policy may take a client for ready that has blocked: it is told
     /// when it chooses the client.
@@ -24,9 +25,9 @@ pub(crate) struct Client<T> {
 
 impl<T: Copy> Client<T> {
     /// A client of which the policy knows only that it is there.
-    pub fn new(thread: T) -> Client<T> {
+    pub fn new(thread: T, domain: DomainIndex) -> Client<T> {
         let charged = Nanoseconds::ZERO;
-        Client { thread, standing: None, can_run: false, is_away: true, is_refused: false, charged }
+        Client { thread, domain, standing: None, can_run: false, is_away: true, is_refused: false, charged }
     }
 
     /// Nothing is known about where it stands.
@@ -85,6 +86,11 @@ impl<T: Copy> Clients<T> {
 
     pub fn get(&mut self, number: ClientId) -> Option<&mut Client<T>> {
         self.0.get_mut(number.index())?.as_mut()
+    }
+
+    /// The domain of a client.
+    pub fn domain_of(&self, number: ClientId) -> Option<DomainIndex> {
+        Some(self.0.get(number.index())?.as_ref()?.domain)
     }
 
     /// The client whose thread is this one.

@@ -15,7 +15,7 @@ use mete_log::DomainId;
 use mete_policy::{Entry, Nanoseconds, Share};
 use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Restored, watcher};
-use mete_sched::domains::dealt::{holder_of_first_process, make_policy};
+use mete_sched::domains::dealt::{holder_of_first_process, make_policy, policy_domain};
 use mete_sched::domains::shared::{share_of, smallest_shares};
 use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
 
@@ -23,6 +23,7 @@ use crate::bell::Bell;
 use crate::births::Births;
 use crate::channels::Channels;
 use crate::counts::Counts;
+use crate::dues::Dues;
 use crate::error::DispatchError;
 use crate::foremost::Foremost;
 use crate::manager::Manager;
@@ -31,7 +32,7 @@ use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::now;
 use crate::midwife::Midwife;
 use crate::register::{ClientLinks, Register};
-use crate::rest::{PPM, Rest};
+use crate::rest::Rest;
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
 use crate::thread::{self as manager_thread, Bound, Shared};
 use crate::threads::KernelThreads;
@@ -62,9 +63,8 @@ pub struct Dispatcher {
     domains: Domains,
     register: Arc<Mutex<Register>>,
     midwife: Option<Midwife>,
-    /// What each domain has, and the rest.
+    /// What each domain has.
     shares: Vec<Share>,
-    rest: Weight,
     /// What was wrong with the domains when they were looked at first, in sentences.
     empty_domains: Vec<String>,
     /// Why nothing would be put back after all processes were killed that could do it.
@@ -135,7 +135,7 @@ impl Dispatcher {
             KernelThreads::new(),
             channels.clone(),
             processors,
-            Rest::new(rest_ppm(&shares, setup.rest), now()),
+            (Rest::new(now()), dues_beside(&shares, setup.rest)),
             now(),
         );
         let shared = Arc::new(Shared::default());
@@ -145,7 +145,6 @@ impl Dispatcher {
             register: Arc::new(Mutex::new(register)),
             midwife: None,
             shares,
-            rest: setup.rest,
             empty_domains,
             unnamed,
             restored: None,
@@ -240,8 +239,8 @@ impl Dispatcher {
         let share = share_of(weight);
         self.shares[nth] = share;
         let domain = DomainId::new((FIRST.index() + nth) as u16);
-        let (of_threads, rest_ppm) = (smallest_shares(&self.shares), rest_ppm(&self.shares, self.rest));
-        self.register().set_share(domain, share, of_threads, rest_ppm);
+        let of_threads = smallest_shares(&self.shares);
+        self.register().set_share(domain, share, of_threads);
     }
 
     /// What each domain has used since the dispatcher started, in their order.
@@ -347,10 +346,13 @@ fn empty_domains(domains: &Domains) -> Result<Vec<String>, DomainError> {
     Ok(domains.empty_so_far()?.iter().map(ToString::to_string).collect())
 }
 
-/// The rest's part of all shares, in millionths.
-fn rest_ppm(shares: &[Share], rest: Weight) -> u64 {
-    let (rest, domains) = (u64::from(rest.get()), shares.iter().map(|share| u64::from(share.get())));
-    PPM * rest / (domains.sum::<u64>() + rest)
+/// What the rest of the machine is due beside domains of these shares.
+fn dues_beside(shares: &[Share], rest: Weight) -> Dues {
+    let mut dues = Dues::new(rest, now());
+    for (nth, share) in (FIRST.index()..).zip(shares) {
+        dues.set_share(policy_domain(DomainId::new(nth as u16)), *share);
+    }
+    dues
 }
 
 /// Starts the manager's thread, and waits until it has its priority.

@@ -52,6 +52,7 @@ mod channels;
 mod clients;
 mod counts;
 mod dispatcher;
+mod dues;
 mod error;
 mod foremost;
 mod mailbox;

@@ -15,13 +15,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Stop};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
 use crate::channels::Channels;
 use crate::clients::{Client, Clients};
 use crate::counts::Counts;
+use crate::dues::Dues;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
@@ -55,6 +56,8 @@ pub(crate) struct Manager<T: Threads> {
     channels: Channels<T::Thread>,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
+    /// What the tasks are due that are no clients.
+    dues: Dues,
     /// The period of the policy's interrupt, if it wants one, and when that is next.
     tick_period: Option<Nanoseconds>,
     next_tick: Option<Nanoseconds>,
@@ -72,14 +75,14 @@ pub(crate) struct Manager<T: Threads> {
 }
 
 impl<T: Threads> Manager<T> {
-    /// For this number of processors, each with this account of the rest.
+    /// For this number of processors, with what the rest is due, and how a client steps back for it.
     pub fn new(
         policy: Box<dyn Policy + Send>,
         memory: Memory,
         threads: T,
         channels: Channels<T::Thread>,
         processors: usize,
-        rest: Rest,
+        (rest, dues): (Rest, Dues),
         now: Nanoseconds,
     ) -> Manager<T> {
         Manager {
@@ -91,6 +94,7 @@ impl<T: Threads> Manager<T> {
             channels,
             clients: Clients::with_room(MOST_CLIENTS),
             slots: vec![Slot::new(rest); processors],
+            dues,
             next_tick: None,
             expected: now,
             next_look: now,
@@ -127,6 +131,9 @@ impl<T: Threads> Manager<T> {
         }
         for slot in 0..self.slots.len() {
             self.fill(slot, now);
+        }
+        self.count_rest(now);
+        for slot in 0..self.slots.len() {
             self.pause(slot, now);
         }
         self.stand(now);
@@ -141,26 +148,26 @@ impl<T: Threads> Manager<T> {
             Message::Join { number, thread, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
-                self.join(number, thread, now);
+                self.join(number, domain, thread, now);
             }
             Message::Leave { number } => self.end(number, now),
             Message::Allowed { number, allowed } => self.policy.set_allowed(number, allowed),
             Message::Processors(mask) => self.use_processors(&mask, now),
-            Message::Shares { domain, share, clients, rest_ppm } => {
+            Message::Shares { domain, share, clients } => {
                 self.policy.set_domain_share(domain, share, now);
                 clients.into_iter().for_each(|(client, share)| self.policy.set_share(client, share, now));
-                self.slots.iter_mut().for_each(|slot| slot.rest.set_share(rest_ppm));
+                self.dues.set_share(domain, share);
             }
         }
     }
 
     /// The policy knows this client; now its thread is one.
-    fn join(&mut self, number: ClientId, thread: T::Thread, now: Nanoseconds) {
+    fn join(&mut self, number: ClientId, domain: DomainIndex, thread: T::Thread, now: Nanoseconds) {
         let born = T::number(&thread);
         for slot in &mut self.slots {
             slot.birth = slot.birth.filter(|(awaited, _)| *awaited != born);
         }
-        let mut client = Client::new(thread);
+        let mut client = Client::new(thread, domain);
         // Only now: what happens after this is told by a row.
         let can_run = self.memory.can_run(number);
         client.can_run = can_run;
@@ -185,6 +192,7 @@ impl<T: Threads> Manager<T> {
                 self.stop(at, Stop::Preempted, now);
             }
         }
+        self.dues.set_processors(self.slots.iter().filter(|slot| slot.is_used).count());
         self.threads.run_on((mask.processors().count() == 1).then_some(mask));
     }
 
@@ -208,11 +216,12 @@ impl<T: Threads> Manager<T> {
     fn rest_waits(&mut self, number: ClientId, processor: usize, time: Nanoseconds) {
         let held = |slot: &Slot| slot.held == Some(number);
         if let Some(slot) = self.slot_of(number).or_else(|| self.slots.iter().position(held)) {
+            let has_all = self.has_all(number);
             let slot = &mut self.slots[slot];
             slot.rest.wait();
             self.counts.waited += 1;
             // It need not wait for the end of a step back in which the client is to run.
-            if slot.rest.has_saved()
+            if !slot.rest.may_go_first(&self.dues, has_all).is_zero()
                 && let Some(pause) = slot.pause.as_mut().filter(|pause| pause.why == Why::Owed)
             {
                 pause.until = pause.until.min(time);
@@ -328,10 +337,16 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    fn wake(&mut self, number: ClientId, now: Nanoseconds) {
-        if let Some(client) = self.clients.get(number) {
-            client.is_away = false;
+    /// Whether the policy takes a client for blocked, from now on.
+    fn set_away(&mut self, number: ClientId, is_away: bool) {
+        let Some(client) = self.clients.get(number) else { return };
+        if std::mem::replace(&mut client.is_away, is_away) != is_away {
+            self.dues.set_ready(client.domain, !is_away);
         }
+    }
+
+    fn wake(&mut self, number: ClientId, now: Nanoseconds) {
+        self.set_away(number, false);
         if let Some(processor) = self.policy.wake(number, now) {
             self.counts.preempted += 1;
             self.stop(processor.index(), Stop::Preempted, now);
@@ -351,6 +366,7 @@ impl<T: Threads> Manager<T> {
         if let Some(slot) = self.slot_of(number) {
             self.stop(slot, Stop::Blocked, now);
         }
+        self.set_away(number, true);
         let client = self.clients.take(number)?;
         self.policy.remove(number, now);
         self.slots.iter_mut().filter(|slot| slot.held == Some(number)).for_each(|slot| slot.held = None);
@@ -367,7 +383,7 @@ impl<T: Threads> Manager<T> {
         self.memory.choose(chosen.client, false);
         let Some(client) = self.clients.get(chosen.client) else { return };
         let ran = client.charge(&self.memory, chosen.client, now);
-        client.is_away = stop == Stop::Blocked;
+        self.set_away(chosen.client, stop == Stop::Blocked);
         self.policy.ran(chosen.client, ran, stop, now);
     }
 
@@ -436,8 +452,8 @@ impl<T: Threads> Manager<T> {
                 continue;
             };
             if !client.can_run || client.is_refused {
-                client.is_away = true;
                 let ran = client.charge(&self.memory, number, now);
+                self.set_away(number, true);
                 self.policy.ran(number, ran, Stop::Blocked, now);
                 continue;
             }
@@ -447,6 +463,24 @@ impl<T: Threads> Manager<T> {
             let last = now.saturating_add(slice.saturating_mul(MOST_SLICES));
             self.slots[slot].chosen = Some(Chosen { client: number, slice, before, ends, last });
         }
+    }
+
+    /// What tasks that are no clients had since the last step, where clients may run.
+    fn count_rest(&mut self, now: Nanoseconds) {
+        let mut had = Nanoseconds::ZERO;
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            let until = self.memory.rest(at, now);
+            let since = until.saturating_sub(std::mem::replace(&mut slot.rest_had, until));
+            if slot.is_used {
+                had = had.saturating_add(since);
+            }
+        }
+        self.dues.pass(now, had);
+    }
+
+    /// Whether a client is due a whole processor.
+    fn has_all(&mut self, number: ClientId) -> bool {
+        self.clients.get(number).is_some_and(|client| self.dues.has_all(client.domain))
     }
 
     /// Has the client of a slot step back for those that are no clients, or come to the front again.
@@ -463,7 +497,8 @@ impl<T: Threads> Manager<T> {
             _ => self.end_pause(at, now),
         }
         let place = self.memory.place(chosen.client);
-        let Some((length, waiting)) = self.slots[at].rest.pause(self.memory.rest(place, now)) else { return };
+        let (had, has_all) = (self.memory.rest(place, now), self.has_all(chosen.client));
+        let Some((length, waiting)) = self.slots[at].rest.pause(had, &self.dues, has_all) else { return };
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
         self.memory.give_way(place, waiting > 0);
         self.slots[at].pause = Some(Pause { until: now.saturating_add(length), place, why });
@@ -472,7 +507,8 @@ impl<T: Threads> Manager<T> {
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
         let Some(pause) = slot.pause.take() else { return };
-        slot.rest.resume(self.memory.rest(pause.place, now));
+        let all_served = pause.why == Why::Wanted(0);
+        slot.rest.resume(self.memory.rest(pause.place, now), all_served, &mut self.dues);
         self.memory.give_way(pause.place, false);
         self.memory.ask_about_rest(pause.place);
     }
@@ -546,8 +582,10 @@ impl<T: Threads> Manager<T> {
     fn sleep(&self, now: Nanoseconds) -> Duration {
         let of_slot = |slot: &Slot| {
             let birth = slot.birth.map(|(_, until)| until).filter(|until| *until > now);
-            let Some(Chosen { ends, .. }) = slot.chosen else { return birth };
-            let pause = slot.pause.map_or_else(|| now.saturating_add(slot.rest.next()), |pause| pause.until);
+            let Some(Chosen { client, ends, .. }) = slot.chosen else { return birth };
+            let has_all = self.clients.domain_of(client).is_some_and(|domain| self.dues.has_all(domain));
+            let step_back = || now.saturating_add(slot.rest.next(&self.dues, has_all));
+            let pause = slot.pause.map_or_else(step_back, |pause| pause.until);
             Some(ends.min(pause))
         };
         let slots = self.slots.iter().filter_map(of_slot).min();

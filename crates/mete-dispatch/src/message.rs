@@ -15,8 +15,8 @@ pub(crate) enum Message<T> {
     Allowed { number: ClientId, allowed: u64 },
     /// The processors on which clients may run.
     Processors(Box<Mask>),
-    /// Another share of a domain, and what the clients of all domains and the rest have then.
-    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)>, rest_ppm: u64 },
+    /// Another share of a domain, and what the clients of all domains have then.
+    Shares { domain: DomainIndex, share: Share, clients: Vec<(ClientId, Share)> },
 }
 
 /// The present time, by the clock of the rows.

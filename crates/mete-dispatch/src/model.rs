@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use mete_kernel::Weight;
 use mete_policy::{
     ClientId, Decision, DistributedVtrr, DomainIndex, Nanoseconds, Policy, ProcessorId, RoundRobin, Setup,
     Share, Stop,
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::channels::Channels;
 use crate::counts::Counts;
+use crate::dues::Dues;
 use crate::error::DispatchError;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
@@ -92,8 +94,15 @@ struct Machine {
 }
 
 impl Machine {
-    /// With a domain for each share, and a hog in each.
-    fn new(processors: usize, shares: &[u32], rest: Rest) -> Machine {
+    /// With a domain for each share, and a hog in each. The rest has a tenth, and the kernel asks for no pauses.
+    fn new(processors: usize, shares: &[u32]) -> Machine {
+        let sum = Weight::new(shares.iter().sum()).unwrap();
+        let shares: Vec<_> = shares.iter().map(|share| 9 * share).collect();
+        Machine::beside((sum, 0), processors, &shares)
+    }
+
+    /// The same beside a rest of this share, which the kernel asks for so many thousandths for.
+    fn beside((rest, owed): (Weight, u64), processors: usize, shares: &[u32]) -> Machine {
         let setup = Setup {
             domains: shares.len() as u16 + 1,
             processors: processors as u16,
@@ -101,14 +110,22 @@ impl Machine {
             ..Setup::for_clients(64)
         };
         let mut policy = DistributedVtrr::new(&setup);
-        for (domain, share) in (1..).zip(shares) {
-            policy.add_domain(DomainIndex::new(domain), DomainIndex::ROOT, Share::new(*share).unwrap());
+        let mut dues = Dues::new(rest, Nanoseconds::ZERO);
+        for (domain, share) in (1..).map(DomainIndex::new).zip(shares) {
+            let share = Share::new(*share).unwrap();
+            policy.add_domain(domain, DomainIndex::ROOT, share);
+            dues.set_share(domain, share);
         }
-        Machine::under(Box::new(policy), processors, shares.len(), rest)
+        Machine::under(Box::new(policy), processors, shares.len(), (Rest::owing(owed), dues))
     }
 
     /// The same under another policy, which knows the domains.
-    fn under(policy: Box<dyn Policy + Send>, processors: usize, domains: usize, rest: Rest) -> Machine {
+    fn under(
+        policy: Box<dyn Policy + Send>,
+        processors: usize,
+        domains: usize,
+        rest: (Rest, Dues),
+    ) -> Machine {
         let memory = Memory::of_nothing().unwrap();
         let channels = Channels::new().unwrap();
         let threads = ModelThreads::default();
@@ -273,23 +290,18 @@ impl Machine {
     }
 }
 
-/// The rest has a tenth, and the kernel asks for no pauses.
-fn tenth() -> Rest {
-    Rest::owing(100_000, 0)
-}
-
 fn is_near(one: u64, other: u64, most: u64) -> bool {
     one.abs_diff(other) <= most
 }
 
 #[test]
 fn vtrr_6_domains_have_their_shares_of_one_processor_and_of_two() {
-    let mut machine = Machine::new(1, &[300, 100], tenth());
+    let mut machine = Machine::new(1, &[300, 100]);
     machine.pass(1000 * MS).unwrap();
     let used = machine.used();
     assert!(is_near(used[0], 750 * MS, 8 * MS) && is_near(used[1], 250 * MS, 8 * MS), "{used:?}");
 
-    let mut machine = Machine::new(2, &[100; 3], tenth());
+    let mut machine = Machine::new(2, &[100; 3]);
     machine.pass(1200 * MS).unwrap();
     let used = machine.used();
     assert!(used.iter().all(|used| is_near(*used, 800 * MS, 12 * MS)), "{used:?}");
@@ -298,7 +310,7 @@ fn vtrr_6_domains_have_their_shares_of_one_processor_and_of_two() {
 #[test]
 fn a_task_that_waits_behind_a_client_runs_soon_though_the_kernel_asks_for_no_pause() {
     for processors in [1, 2] {
-        let mut machine = Machine::new(processors, &vec![100; processors], tenth());
+        let mut machine = Machine::new(processors, &vec![100; processors]);
         machine.pass(100 * MS).unwrap();
         let last = processors - 1;
         machine.wanted[last] = MS;
@@ -310,7 +322,7 @@ fn a_task_that_waits_behind_a_client_runs_soon_though_the_kernel_asks_for_no_pau
 
 #[test]
 fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
-    let mut machine = Machine::new(1, &[100], tenth());
+    let mut machine = Machine::new(1, &[100]);
     machine.pass(100 * MS).unwrap();
     machine.wanted[0] = 2 * STEP;
     while machine.wanted[0] > 0 {
@@ -324,17 +336,34 @@ fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
 }
 
 #[test]
-fn the_rest_has_its_share_of_the_processor_that_it_is_on_and_no_more() {
-    let mut machine = Machine::new(2, &[100; 2], tenth());
+fn the_rest_has_its_share_of_both_processors_where_it_is_and_no_more() {
+    let mut machine = Machine::new(2, &[100; 2]);
     machine.wanted[1] = u64::MAX;
     machine.pass(2000 * MS).unwrap();
-    // A tenth, and what was saved at the start.
-    assert!(is_near(machine.had[1], 205 * MS, 15 * MS), "{:?}", machine.had);
+    // A tenth of both, and what was saved at the start.
+    assert!(is_near(machine.had[1], 410 * MS, 15 * MS), "{:?}", machine.had);
+}
+
+/// What one thread cannot use is for the other domain and the rest.
+#[test]
+fn vtrr_6_a_client_that_is_due_a_whole_processor_has_it_beside_others_and_the_rest() {
+    let owed = 65;
+    for (others, shares) in [(1, [300, 100]), (4, [300, 100]), (1, [700, 100])] {
+        let mut machine = Machine::beside((Weight::ORDINARY, owed), 2, &shares);
+        (1..others).for_each(|_| machine.join(2));
+        machine.wanted = vec![u64::MAX; 2];
+        machine.pass(2000 * MS).unwrap();
+        let used = machine.used();
+        let (first, second, rest) = (used[0], used[1..].iter().sum::<u64>(), machine.had.iter().sum::<u64>());
+        let asked = 2000 * MS * owed / 1000;
+        assert!(is_near(first, 2000 * MS - asked, 30 * MS), "{used:?}");
+        assert!(is_near(second, rest, 200 * MS), "{used:?} {rest}");
+    }
 }
 
 #[test]
 fn tavs_9_a_client_that_runs_briefly_when_it_wakes_displaces_the_one_that_runs() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     for _ in 0..40 {
         machine.blocks(1);
         machine.pass(20 * MS).unwrap();
@@ -356,7 +385,7 @@ fn tavs_9_a_client_that_runs_briefly_when_it_wakes_displaces_the_one_that_runs()
 fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_not_for_long() {
     let birth = Birth { parent: FIRST, thread: FIRST + 2, process: FIRST + 2, is_renumbered: false };
     for comes in [true, false] {
-        let mut machine = Machine::new(1, &[100; 2], tenth());
+        let mut machine = Machine::new(1, &[100; 2]);
         while machine.standing(Standing::Front) != [0] {
             machine.pass(STEP).unwrap();
         }
@@ -376,11 +405,11 @@ fn a_processor_is_kept_free_for_a_thread_that_was_born_until_it_is_a_client_and_
 
 #[test]
 fn a_share_that_is_set_counts_from_then_on() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(100 * MS).unwrap();
-    let share = Share::new(300).unwrap();
+    let share = Share::new(2700).unwrap();
     let domain = DomainIndex::new(2);
-    machine.channels.messages.put(Message::Shares { domain, share, clients: Vec::new(), rest_ppm: 0 });
+    machine.channels.messages.put(Message::Shares { domain, share, clients: Vec::new() });
     machine.due = machine.now;
     let before = machine.used();
     machine.pass(800 * MS).unwrap();
@@ -391,7 +420,7 @@ fn a_share_that_is_set_counts_from_then_on() {
 /// As for a thread that begins when another one has ended.
 #[test]
 fn a_number_that_is_given_again_has_the_share_of_its_new_domain_and_its_former_holders_class_is_put_back() {
-    let mut machine = Machine::new(1, &[300, 100], tenth());
+    let mut machine = Machine::new(1, &[300, 100]);
     machine.pass(100 * MS).unwrap();
     machine.leaves(0);
     machine.pass(STEP).unwrap();
@@ -407,7 +436,7 @@ fn a_number_that_is_given_again_has_the_share_of_its_new_domain_and_its_former_h
 
 #[test]
 fn a_row_of_a_thread_that_had_the_number_before_is_no_row_of_the_client() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(50 * MS).unwrap();
     let client = machine.standing(Standing::Front)[0];
     let (time, number) = (Nanoseconds::new(machine.now), ClientId::at(client));
@@ -422,7 +451,7 @@ fn a_row_of_a_thread_that_had_the_number_before_is_no_row_of_the_client() {
 
 #[test]
 fn a_client_that_wakes_after_its_row_was_lost_runs_again() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(50 * MS).unwrap();
     machine.blocks(1);
     machine.pass(50 * MS).unwrap();
@@ -437,7 +466,7 @@ fn a_client_that_wakes_after_its_row_was_lost_runs_again() {
 
 #[test]
 fn a_client_that_was_taken_for_blocked_and_runs_is_found_within_a_second() {
-    let mut machine = Machine::new(2, &[100; 2], tenth());
+    let mut machine = Machine::new(2, &[100; 2]);
     machine.pass(50 * MS).unwrap();
     // It is told of, and wakes without a word; one processor is left over for it.
     machine.blocks(1);
@@ -449,7 +478,7 @@ fn a_client_that_was_taken_for_blocked_and_runs_is_found_within_a_second() {
 
 #[test]
 fn a_client_that_has_ended_without_a_row_leaves_its_slot_to_another_one_at_once() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(50 * MS).unwrap();
     let behind = machine.standing(Standing::Behind)[0];
     machine.kernel.borrow_mut().ended.insert(FIRST + behind as u32);
@@ -462,7 +491,7 @@ fn a_client_that_has_ended_without_a_row_leaves_its_slot_to_another_one_at_once(
 
 #[test]
 fn after_an_absence_all_clients_are_put_where_they_belong() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(50 * MS).unwrap();
     // While it was stopped, others gave all threads their own classes.
     machine.now += 500 * MS;
@@ -473,7 +502,7 @@ fn after_an_absence_all_clients_are_put_where_they_belong() {
 
 #[test]
 fn no_client_is_chosen_for_a_processor_that_none_may_run_on() {
-    let mut machine = Machine::new(2, &[100; 3], tenth());
+    let mut machine = Machine::new(2, &[100; 3]);
     machine.use_processors(1..2);
     machine.pass(50 * MS).unwrap();
     assert_eq!(machine.standing(Standing::Front).len(), 1);
@@ -484,7 +513,7 @@ fn no_client_is_chosen_for_a_processor_that_none_may_run_on() {
 
 #[test]
 fn a_client_that_may_not_be_put_in_front_is_one_no_longer_and_the_others_go_on() {
-    let mut machine = Machine::new(1, &[100; 3], tenth());
+    let mut machine = Machine::new(1, &[100; 3]);
     machine.pass(10 * MS).unwrap();
     machine.kernel.borrow_mut().refused = Some(machine.threads[1]);
     machine.pass(100 * MS).unwrap();
@@ -507,7 +536,7 @@ fn a_client_that_may_not_be_put_in_front_is_one_no_longer_and_the_others_go_on()
 
 #[test]
 fn where_the_kernel_does_not_take_any_more_clients_none_is_in_front_and_the_manager_goes_on() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.pass(10 * MS).unwrap();
     machine.kernel.borrow_mut().refuses = true;
     machine.pass(100 * MS).unwrap();
@@ -516,7 +545,7 @@ fn where_the_kernel_does_not_take_any_more_clients_none_is_in_front_and_the_mana
 
 #[test]
 fn where_no_client_has_ever_been_taken_by_the_kernel_the_manager_ends() {
-    let mut machine = Machine::new(1, &[100; 2], tenth());
+    let mut machine = Machine::new(1, &[100; 2]);
     machine.kernel.borrow_mut().refuses = true;
     let ended = machine.pass(100 * MS).unwrap_err();
     assert!(matches!(ended, DispatchError::Refused { source: Errno::PERM, .. }), "{ended}");
@@ -582,7 +611,7 @@ fn vtrr_7_a_policy_has_its_ticks_in_the_order_of_time() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let inner = RoundRobin::new(&Setup { quantum_ns: Nanoseconds::from_secs(1), ..Setup::for_clients(64) });
     let policy = Box::new(Told { inner, calls: Arc::clone(&calls) });
-    let mut machine = Machine::under(policy, 1, 1, tenth());
+    let mut machine = Machine::under(policy, 1, 1, (Rest::owing(0), Dues::of_rate(100_000)));
     machine.pass(5 * MS).unwrap();
     machine.now = 15 * MS;
     machine.blocks(0);

@@ -214,12 +214,12 @@ impl Register {
         Ok(Some(mask))
     }
 
-    /// A domain has another share, and with it the threads of all domains and the rest.
-    pub fn set_share(&mut self, domain: DomainId, share: Share, of_threads: Vec<Share>, rest_ppm: u64) {
+    /// A domain has another share, and with it the threads of all domains.
+    pub fn set_share(&mut self, domain: DomainId, share: Share, of_threads: Vec<Share>) {
         self.of_threads = of_threads;
         let of_client = |domain: DomainId| self.of_threads[domain.index() - FIRST.index()];
         let clients = self.members.iter().map(|member| (member.number, of_client(member.domain))).collect();
-        self.links.tell(Message::Shares { domain: policy_domain(domain), share, clients, rest_ppm });
+        self.links.tell(Message::Shares { domain: policy_domain(domain), share, clients });
         self.links.channels.bell.ring();
     }
 

@@ -1,16 +1,19 @@
-//! What the tasks have that are no clients.
+//! When a chosen client lets tasks go first that are no clients.
 //!
 //! While a chosen client is in front of all ordinary tasks, those that are no clients wait, the kernel's own
 //! threads among them. So a chosen client steps back now and then, and is an ordinary task. It does so as soon as one of
-//! them waits, which goes first then, as long as they have not had their share; and at least so often that the kernel never takes the processor from real-time tasks by itself
-//! (`sched_rt_runtime_us`), which it would do for long at a time.
+//! them waits, which goes first then, as long as they have not had what they are due (dues.rs); and at least so often that the kernel
+//! never takes the processor from real-time tasks by itself (`sched_rt_runtime_us`), which it would do for long at a time.
+//!
+//! One that is due a whole processor steps back for the kernel's sake only, and may choose when: as soon as a task waits, if the last one
+//! that did needed little. So what belongs to this processor, such as threads of the kernel, seldom waits for it.
 
 use std::fs;
 
 use mete_policy::Nanoseconds;
 
-/// What is saved of the rest's share while it needs nothing, and what it may owe, in nanoseconds.
-const MOST_SAVED: i64 = 10_000_000;
+use crate::dues::Dues;
+
 /// The least time for which a client steps back.
 const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
 const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
@@ -26,22 +29,16 @@ const MARGIN_PERMILLE: u64 = 15;
 /// have gone to another processor.
 const MOST_IN_VAIN: u32 = 8;
 const PERMILLE: u64 = 1000;
-/// In this unit, the smallest share beside the largest ones is not nothing.
-pub(crate) const PPM: u64 = 1_000_000;
 
-/// One processor's account for the tasks that are no clients.
+/// The steps back of one processor's client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
-    /// Of each million nanoseconds, how many they may have.
-    share_ppm: u64,
     /// Of each thousand nanoseconds in front, how many a client must step back for.
     owed_permille: u64,
-    /// What they may have now, in nanoseconds; less than nothing if they had more in pauses that only the kernel asked for.
-    saved: i64,
     /// For how long a client has to step back.
     owed: Nanoseconds,
     counted: Nanoseconds,
-    /// What they had when a client stepped back.
+    /// What was had on this processor by tasks that are no clients when a client stepped back.
     had: Nanoseconds,
     /// Whether a client has stepped back, and whether it did because one of them waited.
     gives_way: bool,
@@ -50,15 +47,15 @@ pub(crate) struct Rest {
     waiting: u32,
     /// How many pauses, one after another, were for their sake and gave them nothing.
     in_vain: u32,
+    /// The last pause for their sake was not all that they needed: they compute.
+    need_much: bool,
 }
 
 impl Rest {
-    /// An account of this share.
-    pub fn new(share_ppm: u64, now: Nanoseconds) -> Rest {
+    /// None waits, and nothing is owed.
+    pub fn new(now: Nanoseconds) -> Rest {
         Rest {
-            share_ppm,
             owed_permille: owed_permille(),
-            saved: MOST_SAVED,
             owed: Nanoseconds::ZERO,
             counted: now,
             had: Nanoseconds::ZERO,
@@ -66,12 +63,8 @@ impl Rest {
             was_wanted: false,
             waiting: 0,
             in_vain: 0,
+            need_much: false,
         }
-    }
-
-    /// They have another share from now on.
-    pub fn set_share(&mut self, ppm: u64) {
-        self.share_ppm = ppm;
     }
 
     /// One of them waits.
@@ -86,17 +79,23 @@ impl Rest {
         (self.waiting, self.in_vain) = (0, 0);
     }
 
-    /// Whether a client would step back for one that waits.
-    pub fn has_saved(&self) -> bool {
-        self.saved() >= LEAST_PAUSE
+    /// For how long one that waits would go first now. `has_all`: the client is due a whole processor.
+    pub fn may_go_first(&self, dues: &Dues, has_all: bool) -> Nanoseconds {
+        let owed = if self.need_much && self.owed < OWED_PAUSE { Nanoseconds::ZERO } else { self.owed };
+        let may = if self.keeps(has_all) { owed } else { owed.max(dues.saved()) };
+        if may >= LEAST_PAUSE { may } else { Nanoseconds::ZERO }
+    }
+
+    /// Whether the client steps back for the kernel's sake only. Where the kernel asks for nothing, what is bound to this processor
+    /// would never run.
+    fn keeps(&self, has_all: bool) -> bool {
+        has_all && self.owed_permille > 0
     }
 
     /// Time has passed, in which a client was in front or not.
     pub fn pass(&mut self, now: Nanoseconds, in_front: bool) {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
-        let saved = passed.get().saturating_mul(self.share_ppm) / PPM;
-        self.saved = self.saved.saturating_add_unsigned(saved).min(MOST_SAVED);
         self.owed = match in_front {
             true => self
                 .owed
@@ -105,49 +104,52 @@ impl Rest {
         };
     }
 
-    /// How long the client steps back now, and for how many that wait; `None` if it need not. `had` is what they had until
-    /// now.
-    pub fn pause(&mut self, had: Nanoseconds) -> Option<(Nanoseconds, u32)> {
-        let is_wanted = self.waiting > 0 && self.has_saved();
-        let wanted = if is_wanted { self.saved() } else { Nanoseconds::ZERO };
+    /// How long the client steps back now, and for how many that wait; `None` if it need not. `had` is what was had here until
+    /// now by tasks that are no clients.
+    pub fn pause(&mut self, had: Nanoseconds, dues: &Dues, has_all: bool) -> Option<(Nanoseconds, u32)> {
+        let wanted = if self.waiting > 0 { self.may_go_first(dues, has_all) } else { Nanoseconds::ZERO };
         let owed = if self.owed >= OWED_PAUSE { self.owed } else { Nanoseconds::ZERO };
         let pause = wanted.max(owed).min(MOST_PAUSE);
         if pause.is_zero() {
             return None;
         }
-        (self.had, self.gives_way, self.was_wanted) = (had, true, is_wanted);
+        (self.had, self.gives_way, self.was_wanted) = (had, true, !wanted.is_zero());
         // Those that wait now have the pause. What is told in it is of others.
-        let waiting = if is_wanted { std::mem::take(&mut self.waiting) } else { 0 };
+        let waiting = if self.was_wanted { std::mem::take(&mut self.waiting) } else { 0 };
         Some((pause, waiting))
     }
 
-    /// The client goes to the front again. `had` is what they had until now.
-    pub fn resume(&mut self, had: Nanoseconds) {
+    /// The client goes to the front again. `had` is as above, and `all_served`: those for which it has stepped back need no more.
+    pub fn resume(&mut self, had: Nanoseconds, all_served: bool, dues: &mut Dues) {
         let used = had.saturating_sub(self.had);
-        // So one that wakes thousands of times a second does not have all the time go into steps back.
-        let charged = if self.was_wanted { used.max(LEAST_CHARGE) } else { used };
-        self.saved = self.saved.saturating_sub_unsigned(charged.get()).max(-MOST_SAVED);
         self.gives_way = false;
+        if !self.was_wanted {
+            return;
+        }
+        self.need_much = !all_served;
+        // So one that wakes thousands of times a second does not have all the time go into steps back.
+        dues.charge(LEAST_CHARGE.saturating_sub(used));
         // The kernel may have found the one that waits not entitled yet, beside the client and those behind it.
-        if self.was_wanted && used.is_zero() && self.in_vain < MOST_IN_VAIN {
+        if used.is_zero() && self.in_vain < MOST_IN_VAIN {
             self.in_vain += 1;
             self.waiting = self.waiting.max(1);
         }
     }
 
-    fn saved(&self) -> Nanoseconds {
-        Nanoseconds::new(self.saved.max(0).unsigned_abs())
-    }
-
     /// How long it takes about until a client has to step back; long enough that the account grows meanwhile.
-    pub fn next(&self) -> Nanoseconds {
-        let until = |lacks: Nanoseconds, part: u64, of: u64| {
-            lacks.get().saturating_mul(of).checked_div(part).map_or(Nanoseconds::MAX, Nanoseconds::new)
+    pub fn next(&self, dues: &Dues, has_all: bool) -> Nanoseconds {
+        let owes = |pause: Nanoseconds| {
+            let lacks = pause.saturating_sub(self.owed).get().saturating_mul(PERMILLE);
+            lacks.checked_div(self.owed_permille).map_or(Nanoseconds::MAX, Nanoseconds::new)
         };
-        let owed = until(OWED_PAUSE.saturating_sub(self.owed), self.owed_permille, PERMILLE);
-        let lacks = LEAST_PAUSE.get().cast_signed().saturating_sub(self.saved).max(0);
-        let saved = until(Nanoseconds::new(lacks.unsigned_abs()), self.share_ppm, PPM);
-        if self.waiting > 0 { owed.min(saved).max(SHORTEST) } else { owed.max(SHORTEST) }
+        let mut next = owes(OWED_PAUSE);
+        if self.waiting > 0 && !self.need_much {
+            next = next.min(owes(LEAST_PAUSE));
+        }
+        if self.waiting > 0 && !self.keeps(has_all) {
+            next = next.min(dues.until(LEAST_PAUSE));
+        }
+        next.max(SHORTEST)
     }
 }
 
@@ -172,110 +174,174 @@ mod tests {
 
     impl Rest {
         /// From the begin of time, whatever this kernel asks for.
-        pub fn owing(share_ppm: u64, owed_permille: u64) -> Rest {
-            Rest { owed_permille, ..Rest::new(share_ppm, Nanoseconds::ZERO) }
+        pub fn owing(owed_permille: u64) -> Rest {
+            Rest { owed_permille, ..Rest::new(Nanoseconds::ZERO) }
         }
     }
 
-    fn rest(share_permille: u64, owed_permille: u64) -> Rest {
-        Rest::owing(share_permille * (PPM / PERMILLE), owed_permille)
+    /// One processor, on which the rest is due this part.
+    struct Processor {
+        rest: Rest,
+        dues: Dues,
+        has_all: bool,
+        now: u64,
+        had: u64,
+        counted: u64,
+    }
+
+    impl Processor {
+        fn new(due_permille: u64, owed_permille: u64) -> Processor {
+            let (rest, dues) = (Rest::owing(owed_permille), Dues::of_rate(due_permille * 1000));
+            Processor { rest, dues, has_all: false, now: 0, had: 0, counted: 0 }
+        }
+
+        /// Time passes, and the rest has this much of it.
+        fn pass(&mut self, ns: u64, had: u64, in_front: bool) {
+            (self.now, self.had) = (self.now + ns, self.had + had);
+            self.rest.pass(Nanoseconds::new(self.now), in_front);
+            self.dues.pass(Nanoseconds::new(self.now), Nanoseconds::new(self.had - self.counted));
+            self.counted = self.had;
+        }
+
+        fn pause(&mut self) -> Option<(Nanoseconds, u32)> {
+            self.rest.pause(Nanoseconds::new(self.had), &self.dues, self.has_all)
+        }
+
+        fn resume(&mut self, all_served: bool) {
+            self.rest.resume(Nanoseconds::new(self.had), all_served, &mut self.dues);
+        }
+
+        /// The client steps back if it has to. For how long, and for how many; the rest uses this part of it.
+        fn step_back(&mut self, uses: f64) -> (u64, u32) {
+            let Some((pause, waiting)) = self.pause() else { return (0, 0) };
+            self.pass(pause.get(), (pause.get() as f64 * uses) as u64, false);
+            self.resume(false);
+            (pause.get(), waiting)
+        }
+
+        fn next(&self) -> u64 {
+            self.rest.next(&self.dues, self.has_all).get()
+        }
     }
 
     #[test]
-    fn the_rest_has_its_share_and_no_more() {
-        let (mut rest, mut now, mut had) = (rest(100, 0), 0, 0);
+    fn the_rest_has_what_it_is_due_and_no_more() {
+        let mut processor = Processor::new(100, 0);
         // It always waits, and uses every pause.
-        while now < 10_000 * MS {
-            rest.wait();
-            rest.pass(Nanoseconds::new(now), true);
-            if let Some((pause, _)) = rest.pause(Nanoseconds::new(had)) {
-                (now, had) = (now + pause.get(), had + pause.get());
-                rest.pass(Nanoseconds::new(now), false);
-                rest.resume(Nanoseconds::new(had));
-            }
-            now += MS / 10;
+        while processor.now < 10_000 * MS {
+            processor.rest.wait();
+            processor.step_back(1.0);
+            processor.pass(MS / 10, 0, true);
         }
-        let percent = 100.0 * had as f64 / now as f64;
+        let percent = 100.0 * processor.had as f64 / processor.now as f64;
         assert!((9.8..10.3).contains(&percent), "{percent}");
     }
 
     #[test]
     fn what_the_rest_has_because_the_kernel_asks_for_it_is_of_its_share() {
-        let mut rest = rest(10, 65);
-        let (mut now, mut had) = (0, 0);
-        let at = Nanoseconds::new;
+        let mut processor = Processor::new(10, 65);
         // It has all that the kernel asks for, which is more than its share.
-        while now < 1000 * MS {
-            now += rest.next().get();
-            rest.pass(at(now), true);
-            if let Some((pause, waiting)) = rest.pause(at(had)) {
-                assert_eq!(waiting, 0);
-                (now, had) = (now + pause.get(), had + pause.get());
-                rest.pass(at(now), false);
-                rest.resume(at(had));
-            }
+        while processor.now < 1000 * MS {
+            processor.pass(processor.next(), 0, true);
+            assert_eq!(processor.step_back(1.0).1, 0);
         }
-        rest.owed_permille = 0;
-        rest.wait();
+        processor.rest.owed_permille = 0;
+        processor.rest.wait();
         // It owes no more than was ever saved, and a hundredth of the time is its share.
-        rest.pass(at(now + 1000 * MS), true);
-        assert!(!rest.has_saved());
-        rest.pass(at(now + 1100 * MS), true);
-        assert_eq!(rest.pause(at(had)).map(|(_, waiting)| waiting), Some(1));
+        processor.pass(1000 * MS, 0, true);
+        processor.rest.owed = Nanoseconds::ZERO;
+        assert!(processor.pause().is_none());
+        processor.pass(100 * MS, 0, true);
+        assert_eq!(processor.pause().map(|(_, waiting)| waiting), Some(1));
+    }
+
+    #[test]
+    fn a_client_that_is_due_all_lets_what_needs_little_go_first_and_steps_back_for_the_kernel_only() {
+        let mut processor = Processor { has_all: true, ..Processor::new(1000, 65) };
+        // A task that needs 50 µs, each 20 ms.
+        for nth in 0..500 {
+            processor.rest.wait();
+            let begins = processor.now;
+            while processor.pause().is_none() {
+                processor.pass(processor.next(), 0, true);
+            }
+            // At worst until enough is owed again.
+            assert!(processor.now - begins < 8 * MS, "{nth}");
+            processor.pass(50_000, 50_000, false);
+            processor.resume(true);
+            assert!(processor.pause().is_none(), "{nth}");
+            processor.pass(20 * MS, 0, true);
+            // Here the kernel may ask for more.
+            processor.step_back(0.0);
+        }
+        let had = processor.had;
+        // Now one that computes all the time.
+        let begins = processor.now;
+        while processor.now - begins < 10_000 * MS {
+            processor.rest.wait();
+            processor.step_back(1.0);
+            processor.pass(MS / 10, 0, true);
+        }
+        let percent = 100.0 * (processor.had - had) as f64 / (processor.now - begins) as f64;
+        assert!((5.5..6.6).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn where_the_kernel_asks_for_nothing_a_client_that_is_due_all_lets_others_have_what_they_are_due() {
+        let mut processor = Processor { has_all: true, ..Processor::new(100, 0) };
+        processor.rest.wait();
+        assert!(processor.pause().is_some());
     }
 
     #[test]
     fn one_that_waits_while_a_client_steps_back_for_others_waits_still_when_it_comes_back() {
-        let mut rest = rest(100, 0);
-        rest.wait();
-        assert!(rest.pause(Nanoseconds::ZERO).is_some());
-        rest.wait();
-        rest.resume(Nanoseconds::from_micros(50));
-        assert!(rest.pause(Nanoseconds::from_micros(50)).is_some());
+        let mut processor = Processor::new(100, 0);
+        processor.rest.wait();
+        assert!(processor.pause().is_some());
+        processor.rest.wait();
+        processor.pass(50_000, 50_000, false);
+        processor.resume(true);
+        assert!(processor.pause().is_some());
     }
 
     #[test]
     fn a_client_steps_back_as_often_as_the_kernel_asks_for() {
-        let (mut rest, mut now, mut back) = (rest(100, 65), 0, 0);
-        while now < 10_000 * MS {
-            rest.pass(Nanoseconds::new(now), true);
-            if let Some((pause, _)) = rest.pause(Nanoseconds::ZERO) {
-                (now, back) = (now + pause.get(), back + pause.get());
-                rest.pass(Nanoseconds::new(now), false);
-                rest.resume(Nanoseconds::ZERO);
-            }
-            now += rest.next().get().max(1);
+        let (mut processor, mut back) = (Processor::new(100, 65), 0);
+        while processor.now < 10_000 * MS {
+            back += processor.step_back(0.0).0;
+            processor.pass(processor.next(), 0, true);
         }
-        let percent = 100.0 * back as f64 / now as f64;
+        let percent = 100.0 * back as f64 / processor.now as f64;
         assert!((6.0..6.6).contains(&percent), "{percent}");
     }
 
     #[test]
     fn a_client_need_not_step_back_where_nothing_waits_and_the_kernel_asks_for_nothing() {
-        let mut rest = rest(100, 0);
-        rest.pass(Nanoseconds::from_secs(1), true);
-        assert_eq!(rest.pause(Nanoseconds::ZERO), None);
-        rest.wait();
-        assert_eq!(rest.pause(Nanoseconds::ZERO), Some((MOST_PAUSE, 1)));
+        let mut processor = Processor::new(100, 0);
+        processor.pass(1000 * MS, 0, true);
+        assert_eq!(processor.pause(), None);
+        processor.rest.wait();
+        assert_eq!(processor.pause(), Some((MOST_PAUSE, 1)));
     }
 
     #[test]
     fn one_that_had_nothing_in_a_pause_waits_still_and_not_for_ever() {
-        let mut rest = rest(100, 0);
-        rest.wait();
+        let mut processor = Processor::new(100, 0);
+        processor.rest.wait();
         let mut pauses = 0;
-        while rest.pause(Nanoseconds::ZERO).is_some() {
+        while processor.pause().is_some() {
             pauses += 1;
-            rest.resume(Nanoseconds::ZERO);
+            processor.resume(false);
         }
         assert_eq!(pauses, 1 + MOST_IN_VAIN);
         // The next one is believed as much.
-        rest.wait();
-        assert!(rest.pause(Nanoseconds::ZERO).is_some());
-        rest.resume(Nanoseconds::ZERO);
-        assert!(rest.pause(Nanoseconds::ZERO).is_some());
+        processor.rest.wait();
+        assert!(processor.pause().is_some());
+        processor.resume(false);
+        assert!(processor.pause().is_some());
         // It needs little, and has it.
-        rest.resume(Nanoseconds::from_micros(50));
-        assert_eq!(rest.pause(Nanoseconds::from_micros(50)), None);
+        processor.pass(50_000, 50_000, false);
+        processor.resume(true);
+        assert_eq!(processor.pause(), None);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Slot {
     /// While the client stands among ordinary threads.
     pub pause: Option<Pause>,
     pub rest: Rest,
+    /// What tasks that are no clients have had on this processor, as far as it is counted.
+    pub rest_had: Nanoseconds,
 }
 
 /// A client's step back for tasks that are no clients.
@@ -54,6 +56,14 @@ pub(crate) struct Chosen {
 impl Slot {
     /// Without a client.
     pub fn new(rest: Rest) -> Slot {
-        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, rest }
+        Slot {
+            is_used: true,
+            chosen: None,
+            held: None,
+            birth: None,
+            pause: None,
+            rest,
+            rest_had: Nanoseconds::ZERO,
+        }
     }
 }
