@@ -46,7 +46,7 @@ pub enum MountError {
         pid: u32,
     },
     /// The kernel or fusermount3 refused to mount.
-    #[error("cannot mount at {path}: {source}; without root, this needs fusermount3 (package fuse3)", path = path.display())]
+    #[error("cannot mount at {path}: {source}; without root, this needs fusermount3 (package fuse3) and the right to open /dev/fuse (mete doctor)", path = path.display())]
     Mount {
         /// Where it was to be mounted.
         path: PathBuf,
@@ -57,6 +57,6 @@ pub enum MountError {
     #[error("cannot start the process that would take the parameters away if this one were killed: {0}")]
     NoKeeper(#[source] io::Error),
     /// Two files have the same name, or a file has the name of a directory.
-    #[error("two parameters would be the file {0:?}")]
+    #[error("two parameters would be the file {0:?}: none may be named as a folder in which another one is")]
     SameName(String),
 }

@@ -107,6 +107,8 @@ pub struct PausingDispatcher {
     /// The processors on which clients may run, as far as the manager was told.
     processors: u64,
     unnamed: Option<io::Error>,
+    /// How it went that all processes go on, if that was done because it could not go on.
+    restored: Option<Restored>,
     shared: Arc<Mutex<Shared>>,
     /// When it was looked last, and at all processes; those that there were then, and whether it was others meanwhile.
     looked: Instant,
@@ -153,6 +155,7 @@ impl PausingDispatcher {
         refuse_first_process(&domains)?;
         let empty_domains = domains.empty_so_far()?.iter().map(ToString::to_string).collect();
         check_rights(&domains)?;
+        let room = room()?;
         let online = processors::online(MOST_PROCESSORS).into_iter().max().unwrap_or(0) + 1;
         let pauses = Pauses::start_with(program)?;
         let unnamed = pauses.unnamed().map(|error| io::Error::new(error.kind(), error.to_string()));
@@ -167,13 +170,14 @@ impl PausingDispatcher {
             .map_err(|source| PausingError::System { what: "start its thread", source })?;
         let mut dispatcher = PausingDispatcher {
             domains,
-            members: Members::with_room(room()),
+            members: Members::with_room(room),
             left_out: LeftOut::default(),
             groups: BTreeMap::new(),
             shares,
             empty_domains,
             processors: u64::MAX,
             unnamed,
+            restored: None,
             shared,
             looked: Instant::now(),
             scanned: Instant::now(),
@@ -197,7 +201,8 @@ impl PausingDispatcher {
     /// Why it cannot go on. All processes go on then.
     pub fn look(&mut self) -> Result<(), PausingError> {
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
-            let (_, ended) = self.stop_manager().ok_or(PausingError::Over)?;
+            let (pauses, ended) = self.stop_manager().ok_or(PausingError::Over)?;
+            self.restored = Some(pauses.finish());
             ended?;
             return Err(PausingError::Over);
         }
@@ -339,7 +344,8 @@ impl PausingDispatcher {
     /// Ends, has all processes go on, and reports how that went.
     #[must_use]
     pub fn finish(mut self) -> Restored {
-        self.stop_manager().map_or_else(Restored::default, |(pauses, _)| pauses.finish())
+        let restored = self.stop_manager().map(|(pauses, _)| pauses.finish());
+        restored.or(self.restored).unwrap_or_default()
     }
 
     /// Ends the manager; `None` if it has ended before, or has panicked. Then what it had paused has gone on.
@@ -357,11 +363,14 @@ impl Drop for PausingDispatcher {
 }
 
 /// For how many clients there are descriptors.
-fn room() -> usize {
+fn room() -> Result<usize, PausingError> {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from((most - most / 8).saturating_sub(OTHER_DESCRIPTORS))
-        .unwrap_or(usize::MAX)
-        .clamp(1, MOST_CLIENTS)
+    let for_clients = |most: u64| (most - most / 8).saturating_sub(OTHER_DESCRIPTORS);
+    if for_clients(most) < 2 {
+        let least = (most..).find(|least| for_clients(*least) >= 2).unwrap_or(u64::MAX);
+        return Err(PausingError::FewDescriptors { most, least });
+    }
+    Ok(usize::try_from(for_clients(most)).unwrap_or(usize::MAX).min(MOST_CLIENTS))
 }
 
 /// With the first process, all that it has started would belong to its domain: the whole machine.

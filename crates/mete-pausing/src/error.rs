@@ -34,6 +34,16 @@ pub enum PausingError {
         /// Its user.
         owner: String,
     },
+    /// Two processes are the least that can run in turn.
+    #[error(
+        "{most} descriptors are too few for pauses: {least} are the least, and one for each process beyond two (ulimit -n)"
+    )]
+    FewDescriptors {
+        /// How many there may be.
+        most: u64,
+        /// How many there have to be.
+        least: u64,
+    },
     /// It has ended before, and said why.
     #[error("the dispatcher has ended")]
     Over,

@@ -63,6 +63,8 @@ pub struct Did {
     pub left_out: Option<u64>,
     /// How often a process was paused. By pauses.
     pub pauses: Option<u64>,
+    /// How often one that was paused was found to run, because another program had continued it. By pauses.
+    pub continued: Option<u64>,
     /// Decisions that came too late to be carried out. By a policy outside the kernel, by sched_ext.
     pub late: Option<u64>,
     /// Tasks that ran by turn, because the policy had not decided in time. By a policy outside the kernel, by sched_ext.
@@ -125,6 +127,7 @@ impl Did {
                 left_out: Some(*left_out as u64),
                 decisions: Some(counts.decisions),
                 pauses: Some(counts.pauses),
+                continued: Some(counts.found_running),
                 late_ns: Some(counts.late_ns.get()),
                 own_ns: Some(counts.own_ns.get()),
                 ..did

@@ -181,6 +181,7 @@ fn counted(did: &Did) -> Vec<(&'static str, String)> {
         ("chosen when they had just left", did.missed.map(per_second)),
         ("gave way at once", did.preempted.map(per_second)),
         ("pauses", did.pauses.map(per_second)),
+        ("continued by others", did.continued.filter(|number| *number > 0).map(|number| number.to_string())),
         ("hastened", did.hastened.map(|number| number.to_string())),
         ("too late", did.late.map(per_second)),
         ("without a decision", did.undecided.map(per_second)),

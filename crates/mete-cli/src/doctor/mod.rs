@@ -5,6 +5,7 @@ mod machine;
 mod peers;
 mod probes;
 mod programs;
+mod shares;
 
 use mete_command::output::Output;
 use mete_command::table::{Head, Table};
@@ -51,6 +52,7 @@ pub fn run(_options: &DoctorOptions, output: &mut Output) -> anyhow::Result<()> 
     let groups = [
         Group { name: "the machine", capabilities: machine::capabilities() },
         Group { name: "the kernel component", capabilities: mete_kernel::capabilities() },
+        Group { name: "shares of processor time", capabilities: shares::capabilities() },
         Group { name: "probes in programs", capabilities: probes::capabilities() },
         Group { name: "programs beside mete", capabilities: programs::capabilities() },
         Group { name: "peers of the bench", capabilities: peers::capabilities() },

@@ -123,7 +123,6 @@ Examples:
 
 affinity: Clients are moved by processor affinity, within what their own masks allow; every mask is
 put back at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
-Ctrl-C ends the run with exit status 0, or 130 if the time of --for has not passed.
 
 Which client talks to which driver is known from the driver's own probes. Without probes, it is known
 from wake-ups: over pipes, Unix sockets, futexes, and TCP and UDP over the loopback device. Wake-ups by
@@ -139,7 +138,9 @@ of any processes in front of all others. With --by pauses, which needs no rights
 run in turn, and pauses the others. Everything is as before at the end, also after kill -9.
 
 Other policies: With --by sched_ext, the policy schedules all ordinary tasks from outside the kernel, in quanta of
-4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher and pauses, as vtrr.";
+4 ms; what it does not decide within 20 ms, the kernel's side decides. With --by dispatcher and pauses, as vtrr.
+
+Ctrl-C or SIGTERM ends the run, with exit status 0 if there is no --for, and 130 if its time has not passed.";
 
 /// Schedules until the time is up or Ctrl-C is pressed; then everything is as before.
 pub fn run(options: &ScheduleOptions, output: &mut Output) -> anyhow::Result<ExitCode> {

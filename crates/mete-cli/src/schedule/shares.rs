@@ -148,6 +148,10 @@ fn print_did(did: &Did, passed: Duration, output: &mut Output) -> anyhow::Result
         (did.missed, "choices of tasks that had just left"),
         (did.preempted, "tasks that gave way at once"),
         (did.pauses, "pauses"),
+        (
+            did.continued.filter(|&number| number > 0),
+            "times another program had a paused process go on, which then has more than its share",
+        ),
         (did.late, "decisions that came too late"),
         (did.undecided, "tasks that ran by turn, because nothing was decided in time"),
         (did.left_out.filter(|&number| number > 0), "left out (docs/limits.md says which)"),

@@ -242,3 +242,27 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
     let Ended { code, said, .. } = run(command);
     assert_eq!(code, Some(128 + 25), "{said}");
 }
+
+/// Processes that compute on one processor, each in a session of its own. They end by themselves.
+const HOGS: &str = "\
+    for nth in 1 2 3 4; do setsid taskset -c 0 timeout 100 sh -c 'echo $$ >\"$0\"; while :; do :; done' \"$1/hog$nth\" & done
+    while ! [ -s \"$1/hog4\" ] || ! [ -s \"$1/hog3\" ] || ! [ -s \"$1/hog2\" ] || ! [ -s \"$1/hog1\" ]; do sleep 0.1; done
+    hogs=$(cat \"$1/hog\"*); set -- $hogs
+    ulimit -f 1
+    \"$0\" schedule --policy vtrr --by pauses --for 90s --domain a=pid:$1 --domain b=pid:$2 --domain c=pid:$3 --domain d=pid:$4
+    echo \"status $?\"
+    for hog; do cut -d ' ' -f 3 /proc/$hog/stat; done
+    kill $hogs";
+
+#[test]
+fn vtrr_7_pauses_that_cannot_be_noted_any_more_end_and_say_what_was_put_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", HOGS, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
+    let Ended { printed, said, .. } = run(command);
+    let back = printed.lines().find(|line| line.starts_with("pauses of processes: ")).unwrap_or_default();
+    // It was in the midst of it: some were paused.
+    assert!(back.ends_with("put back"), "{printed}{said}");
+    assert!(printed.ends_with("status 1\nR\nR\nR\nR\n"), "{printed}{said}");
+    assert!(said.contains("cannot note what is to be put back: File too large"), "{said}");
+}
