@@ -6,7 +6,7 @@
 mod common;
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Dispatching, Part, SUBJECT, alone, can_dispatch, eventually};
 use mete_policy::CATALOG;
@@ -101,6 +101,34 @@ fn vtrr_6_tasks_that_are_no_clients_have_a_share() {
     let ran = other.ran() - before;
     assert!(ran >= Duration::from_millis(20), "{ran:?}");
     assert!(dispatching.counted("waited") > 0, "that it waits is not heard");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
+/// It had two thirds of it while each domain and the rest had its part of each processor.
+#[test]
+fn vtrr_6_a_thread_that_is_due_a_whole_processor_has_it_but_for_what_the_kernel_keeps() {
+    let processors = std::thread::available_parallelism().unwrap().get();
+    if !can_dispatch() {
+        return;
+    }
+    if processors == 1 {
+        println!("SKIPPED: there is one processor, and the rest of the machine has a part of it");
+        return;
+    }
+    let _alone = alone();
+    let many = (4 * processors).to_string();
+    let (one, others) = (Part::anywhere(&["hogs", "1"]), Part::anywhere(&["hogs", &many]));
+    let _rest = Part::anywhere(&["hogs", &many]);
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&[(&one, 3), (&others, 1)]));
+    // What was saved for the rest is spent.
+    dispatching.used_after(Duration::from_secs(1));
+    let (before, begin) = (one.ran(), Instant::now());
+    let used = dispatching.used_after(Duration::from_secs(3));
+    let part = (one.ran() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
+    println!("{part}, {used:?}");
+    // An emulated processor stands still for ticks. The others have half of each other processor.
+    let times = used[0] / used[1] * (processors as f64 - 1.0) / 2.0;
+    assert!(part > 0.7 && times > 0.7, "{part}, {used:?}");
     assert!(dispatching.end().contains("failed: 0"));
 }
 
