@@ -122,16 +122,16 @@ static __always_inline int is_rest(struct task_struct *task)
 	return task->prio >= MAX_RT_PRIO && task->policy != SCHED_IDLE && task->pid;
 }
 
-/* A task that is no client waits where this client runs. Whether the dispatcher knows. */
-static __always_inline int rest_waits(struct processor *processor, __u32 at)
+/* A task that is no client waits where this client runs: it was left (LEFT), or has woken (WOKEN). Whether the dispatcher knows. */
+static __always_inline int rest_waits(struct processor *processor, __u32 at, __u32 why)
 {
 	__u32 number = processor->client;
 
 	if (number >= MOST_CLIENTS || !clients[number & (MOST_CLIENTS - 1)].is_chosen)
 		return 0;
-	if (!processor->is_told)
-		processor->is_told = tell(WAITED, number, 0, at, bpf_ktime_get_ns(), 1);
-	return processor->is_told;
+	if ((processor->is_told & why) != why && tell(WAITED, number, why, at, bpf_ktime_get_ns(), 1))
+		processor->is_told |= why;
+	return (processor->is_told & why) == why;
 }
 
 /* A task that is no client has become able to run on a processor. */
@@ -144,9 +144,9 @@ static __always_inline void rest_woke(__u32 at)
 	processor = &processors[at];
 	/* It may have to wait when the one that runs has blocked. */
 	if (processor->has_rest)
-		processor->is_left = 1;
+		processor->is_left |= WOKEN;
 	else
-		rest_waits(processor, at);
+		rest_waits(processor, at, WOKEN);
 }
 
 /*
@@ -185,7 +185,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 			processor->rest_ns += now - processor->since_ns;
 		is_served = !preempt && prev_state;
 		if (!is_served)
-			processor->is_left = 1;
+			processor->is_left |= LEFT;
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
@@ -199,10 +199,12 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)
 		processor->client = number;
-	if (client && processor->is_left)
-		processor->is_left = !rest_waits(processor, at);
-	else if (is_served && processor->gives_way)
+	if (client && processor->is_left) {
+		if (rest_waits(processor, at, processor->is_left))
+			processor->is_left = 0;
+	} else if (is_served && processor->gives_way) {
 		tell(SERVED, number, 0, at, now, client != 0);
+	}
 	/* When one has blocked, the one that has waited has the processor now; and beside an idle one, none waits. */
 	if (is_served && processor->has_rest || !next->pid)
 		processor->is_left = 0;

@@ -28,6 +28,10 @@ enum what {
 	RENUMBERED = 7,
 };
 
+/* Why a task waits that is no client: it has lost the processor to a client; or has woken, and as a rule needs little. */
+#define LEFT 1
+#define WOKEN 2
+
 /* Whether a client wants the processor. */
 enum activity {
 	/* It has neither woken nor run nor blocked since it is a client. */
@@ -60,13 +64,13 @@ struct processor {
 	__u64 since_ns;
 	/* The client that has the processor, or had it before the real-time task that has it now; or NO_CLIENT. */
 	__u32 client;
-	/* Whether the dispatcher knows already that another task waits here. */
+	/* Why other tasks wait here, as far as the dispatcher knows already. */
 	__u32 is_told;
 	/* Whether a client has stepped back here because another task waits: then the dispatcher is told when one is served. */
 	__u32 gives_way;
 	/* Whether an ordinary task that is no client has the processor. */
 	__u32 has_rest;
-	/* Whether such a task waits of which the dispatcher is not told: it has lost the processor, or another one had it. */
+	/* Why such tasks wait of which the dispatcher is not told. */
 	__u32 is_left;
 	__u32 unused;
 };
@@ -76,7 +80,8 @@ struct row {
 	enum what what;
 	/* The number of the client; in rows of SERVED, of the one that runs now, if one does. */
 	__u32 number;
-	/* The thread's number, the former one in rows of RENUMBERED: a client's number is given to another thread in time. WAITED and SERVED have none. */
+	/* The thread's number, the former one in rows of RENUMBERED: a client's number is given to another thread in time. SERVED has none, and WAITED
+	 * says why instead, as a sum. */
 	__u32 thread;
 	__u32 processor;
 	/* The thread that was started, or the thread's number now, and the process that it belongs to; in rows of BORN and RENUMBERED. */

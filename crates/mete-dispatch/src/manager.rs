@@ -199,7 +199,7 @@ impl<T: Threads> Manager<T> {
     fn see(&mut self, row: Row) {
         let Row { number, time, .. } = row;
         match row.what {
-            What::Waited => self.rest_waits(number, row.processor, time),
+            What::Waited { has_woken } => self.rest_waits(number, has_woken, row.processor, time),
             What::Served => self.rest_is_served(row.processor, time),
             What::Renumbered(birth) => self.follow(birth, time),
             // The number has another client meanwhile.
@@ -213,12 +213,12 @@ impl<T: Threads> Manager<T> {
 
     /// A task that is no client waits behind this one. The client may have been stopped since: then the task waits for what is
     /// chosen in its place.
-    fn rest_waits(&mut self, number: ClientId, processor: usize, time: Nanoseconds) {
+    fn rest_waits(&mut self, number: ClientId, has_woken: bool, processor: usize, time: Nanoseconds) {
         let held = |slot: &Slot| slot.held == Some(number);
         if let Some(slot) = self.slot_of(number).or_else(|| self.slots.iter().position(held)) {
             let has_all = self.has_all(number);
             let slot = &mut self.slots[slot];
-            slot.rest.wait();
+            slot.rest.wait(has_woken);
             self.counts.waited += 1;
             // It need not wait for the end of a step back in which the client is to run.
             if !slot.rest.may_go_first(&self.dues, has_all).is_zero()
@@ -507,8 +507,7 @@ impl<T: Threads> Manager<T> {
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
         let Some(pause) = slot.pause.take() else { return };
-        let all_served = pause.why == Why::Wanted(0);
-        slot.rest.resume(self.memory.rest(pause.place, now), all_served, &mut self.dues);
+        slot.rest.resume(self.memory.rest(pause.place, now), &mut self.dues);
         self.memory.give_way(pause.place, false);
         self.memory.ask_about_rest(pause.place);
     }

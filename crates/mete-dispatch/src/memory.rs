@@ -151,6 +151,9 @@ impl Memory {
     }
 }
 
+/// In a row of a task that waits: it has woken (`dispatch.h`).
+const WOKEN: u32 = 2;
+
 /// What an account says (`struct client`).
 fn used(account: u64, now: Nanoseconds) -> Nanoseconds {
     let ns = account.cast_signed() >> 1;
@@ -174,8 +177,10 @@ pub(crate) enum What {
     Woke,
     Blocked,
     Ended,
-    /// A task that is no client waits behind a client.
-    Waited,
+    /// A task that is no client waits behind a client; whether it has woken.
+    Waited {
+        has_woken: bool,
+    },
     /// A task that is no client has blocked where a client gives way.
     Served,
     /// The client has started a thread.
@@ -208,7 +213,7 @@ impl Row {
             types::what::WOKE => What::Woke,
             types::what::BLOCKED => What::Blocked,
             types::what::ENDED => What::Ended,
-            types::what::WAITED => What::Waited,
+            types::what::WAITED => What::Waited { has_woken: thread & WOKEN != 0 },
             types::what::SERVED => What::Served,
             types::what::BORN => What::Born(birth(false)),
             types::what::RENUMBERED => What::Renumbered(birth(true)),
@@ -262,9 +267,9 @@ mod tests {
             self.processors()[processor].rest_ns.fetch_add(ns, Ordering::Relaxed);
         }
 
-        /// Whether a task that waits there is told of. It is told of once.
+        /// Whether a task that was left there is told of. It is told of once.
         pub fn tells_of_rest(&self, processor: usize) -> bool {
-            self.processors()[processor].is_told.swap(1, Ordering::Relaxed) == 0
+            self.processors()[processor].is_told.fetch_or(1, Ordering::Relaxed) & 1 == 0
         }
 
         pub fn lose(&self) {

@@ -277,7 +277,7 @@ impl Machine {
     fn hear_waiting(&mut self, client: usize, at: usize) {
         if self.wanted[at] > 0 && self.memory.is_chosen(ClientId::at(client)) && self.memory.tells_of_rest(at)
         {
-            self.tell(What::Waited, client, at);
+            self.tell(What::Waited { has_woken: false }, client, at);
         }
     }
 
