@@ -10,7 +10,7 @@ use mete_kernel::Weight;
 use mete_policy::{DomainIndex, Nanoseconds, Share};
 
 /// What is saved for the rest while it needs nothing, for each processor, and what it may owe, in nanoseconds.
-pub(crate) const MOST_SAVED: i64 = 10_000_000;
+const MOST_SAVED: i64 = 10_000_000;
 /// Of a processor.
 const PPM: u64 = 1_000_000;
 

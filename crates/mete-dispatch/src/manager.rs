@@ -479,8 +479,8 @@ impl<T: Threads> Manager<T> {
     }
 
     /// Whether a client is due a whole processor.
-    fn has_all(&mut self, number: ClientId) -> bool {
-        self.clients.get(number).is_some_and(|client| self.dues.has_all(client.domain))
+    fn has_all(&self, number: ClientId) -> bool {
+        self.clients.domain_of(number).is_some_and(|domain| self.dues.has_all(domain))
     }
 
     /// Has the client of a slot step back for those that are no clients, or come to the front again.
@@ -582,8 +582,7 @@ impl<T: Threads> Manager<T> {
         let of_slot = |slot: &Slot| {
             let birth = slot.birth.map(|(_, until)| until).filter(|until| *until > now);
             let Some(Chosen { client, ends, .. }) = slot.chosen else { return birth };
-            let has_all = self.clients.domain_of(client).is_some_and(|domain| self.dues.has_all(domain));
-            let step_back = || now.saturating_add(slot.rest.next(&self.dues, has_all));
+            let step_back = || now.saturating_add(slot.rest.next(&self.dues, self.has_all(client)));
             let pause = slot.pause.map_or_else(step_back, |pause| pause.until);
             Some(ends.min(pause))
         };

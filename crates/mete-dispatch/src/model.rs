@@ -101,7 +101,7 @@ impl Machine {
         Machine::beside((sum, 0), processors, &shares)
     }
 
-    /// The same beside a rest of this share, which the kernel asks for so many thousandths for.
+    /// The same beside a rest of this share; and for how many thousandths of the time the kernel asks for it.
     fn beside((rest, owed): (Weight, u64), processors: usize, shares: &[u32]) -> Machine {
         let setup = Setup {
             domains: shares.len() as u16 + 1,
