@@ -50,11 +50,11 @@ fn vtrr_7_a_decision_on_many_processors_costs_hardly_more_than_on_one() {
     let processors = available_parallelism().unwrap().get() as u32;
     // Emulated processors take turns of a tick each, so that none of them can end a slice sooner. This program has no other test.
     scheduler.set_quantum(Nanoseconds::from_millis(processors.into())).unwrap();
-    let length = Duration::from_millis((500 * processors).into());
+    let stretches = (61, Duration::from_millis((25 * processors).into()));
     let absent = Absent::all_but_one();
-    let on_one = cost((&scheduler, &accounts), 20, length);
+    let on_one = cost((&scheduler, &accounts), 20, stretches);
     drop(absent);
-    let on_many = cost((&scheduler, &accounts), 20 * processors, length);
+    let on_many = cost((&scheduler, &accounts), 20 * processors, stretches);
     scheduler.set_quantum(quantum_inside()).unwrap();
     println!("a decision on one and on {processors} processors: {on_one:.0}, {on_many:.0} ns");
     assert!(on_many < 1.3 * on_one, "{on_one}, {on_many}");
