@@ -108,9 +108,21 @@ static __always_inline void wake_idle(void)
 	}
 }
 
+/* Those that were to go ahead at the last look, as the processor has them. */
+static struct waiting_ahead {
+	__u64 ahead[2];
+} seen_ahead[PROCESSORS];
+
+/* Whether one that is to go ahead here was to do so at the last look. One that has just woken is about to. */
+static __always_inline int is_held_up(const struct processor *processor, const struct waiting_ahead *seen)
+{
+	return (processor->ahead[0] && processor->ahead[0] == seen->ahead[0]) ||
+	       (processor->ahead[1] && processor->ahead[1] == seen->ahead[1]);
+}
+
 /*
  * A client that is to go ahead may have waited since the last look: a task of a higher class may have the processor, or one that went
- * ahead runs for long. The policy decides about all that wait now, also about one that has just begun to.
+ * ahead runs for long. The policy decides about all that wait now.
  */
 static __always_inline void find_those_ahead(void)
 {
@@ -118,7 +130,13 @@ static __always_inline void find_those_ahead(void)
 
 	bpf_for(nth, 0, PROCESSORS)
 	{
-		call_off(processor_at(nth));
+		struct waiting_ahead *seen = &seen_ahead[masked(nth, PROCESSORS)];
+		struct processor *processor = processor_at(nth);
+
+		if (is_held_up(processor, seen))
+			call_off(processor);
+		seen->ahead[0] = processor->ahead[0];
+		seen->ahead[1] = processor->ahead[1];
 	}
 }
 
