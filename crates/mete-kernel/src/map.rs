@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use libbpf_rs::{Map, MapCore, MapFlags};
-use rustix::mm::{MapFlags as Share, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags as Share, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use crate::KernelError;
 use crate::plain::{Plain, bytes, value};
@@ -125,6 +125,21 @@ impl Mapping {
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, protection, Share::SHARED, fd, offset) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { base, bytes })
+    }
+
+    /// From here on there is other memory here, of zeros, which is shared with none: whoever still uses this mapping sees and changes
+    /// nothing of what it was of.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer.
+    pub(crate) fn come_off(&self) -> io::Result<()> {
+        let (access, share) = (ProtFlags::READ | ProtFlags::WRITE, Share::PRIVATE | Share::FIXED);
+        let base = self.base.as_ptr().cast::<c_void>();
+        // SAFETY: the range is this mapping's own and stays mapped. Its users access it by atomics, to which it is as if another
+        // process had written zeros.
+        unsafe { mmap_anonymous(base, self.bytes, access, share | Share::NORESERVE) }?;
+        Ok(())
     }
 
     /// Where it begins, at the begin of a page.

@@ -79,6 +79,15 @@ impl<T: AtomicNumbers> SharedNumbers<T> {
         Ok(SharedNumbers { mapping, count, of: PhantomData })
     }
 
+    /// From here on these are numbers of this process's own, all zero, for whoever still has a borrow of them, too.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer.
+    pub fn come_off(&self) -> io::Result<()> {
+        self.mapping.come_off()
+    }
+
     /// All of them.
     pub fn all(&self) -> &[T] {
         // SAFETY: that number is mapped as long as the borrow lives, from the begin of a page. All bytes are

@@ -1,6 +1,7 @@
 //! The thread in which a policy decides, as the scheduler's owner has it: begun, watched, ended.
 
 use std::fs;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -31,6 +32,8 @@ pub(crate) struct Deciding {
     number: i32,
     pub shared: Arc<Shared>,
     hands_over: SyncSender<Arc<Memory>>,
+    /// The thread's own mapping, once it has it.
+    memory: Option<Arc<Memory>>,
     watched: Watched,
 }
 
@@ -61,9 +64,9 @@ impl Deciding {
             .map_err(ExtError::Thread)?;
         // It ends when `hands_over` is dropped.
         let number =
-            hears_thread.recv().map_err(|_| ExtError::Thread(std::io::ErrorKind::BrokenPipe.into()))??;
+            hears_thread.recv().map_err(|_| ExtError::Thread(io::ErrorKind::BrokenPipe.into()))??;
         let watched = Watched { turns: 0, since: Instant::now(), used: Duration::ZERO, looks: 0 };
-        Ok(Deciding { thread: Some(thread), number, shared, hands_over, watched })
+        Ok(Deciding { thread: Some(thread), number, shared, hands_over, memory: None, watched })
     }
 
     /// From here on the kernel's side has this thread decide.
@@ -71,10 +74,12 @@ impl Deciding {
         memory.set_deciding(self.number);
     }
 
-    /// Lets it decide.
-    pub fn hand_over(&self, memory: &Arc<Memory>) {
+    /// Lets it decide, by a mapping that no other one uses.
+    pub fn hand_over(&mut self, memory: Memory) {
+        let memory = Arc::new(memory);
+        self.memory = Some(Arc::clone(&memory));
         // The other side waits for it.
-        let _ = self.hands_over.send(Arc::clone(memory));
+        let _ = self.hands_over.send(memory);
     }
 
     /// How the policy hangs, if it does. To be asked some times each second.
@@ -95,12 +100,20 @@ impl Deciding {
             .then(|| format!("it has slept for {:.1} s without an answer", slept.as_secs_f64()))
     }
 
-    /// The policy has failed, and none takes its place: from here on the kernel's side decides by itself.
+    /// The policy hangs: whatever the thread does when it goes on, the kernel's side sees nothing of it, nor does another thread
+    /// that decides.
+    pub fn dismiss(&self) -> io::Result<()> {
+        self.shared.stops.store(true, Ordering::Release);
+        self.memory.as_ref().map_or(Ok(()), |memory| memory.come_off())
+    }
+
+    /// The policy hangs, and none takes its place: from here on the kernel's side decides by itself.
     pub fn give_up(&self, memory: &Memory, failure: Failure) {
         memory.set_deciding(0);
         self.shared.swap.note(failure);
         self.shared.has_ended.store(true, Ordering::Release);
-        self.shared.stops.store(true, Ordering::Release);
+        // Best effort: what it decides when it goes on would be carried out, and be the last.
+        let _ = self.dismiss();
     }
 
     /// The processor time of the thread; nothing, if the kernel does not say.

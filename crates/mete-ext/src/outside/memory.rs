@@ -212,6 +212,17 @@ impl Memory {
         })
     }
 
+    /// From here on nothing that is done with this is seen by the kernel's side, and the other way round. Other mappings of the same
+    /// memory go on.
+    pub fn come_off(&self) -> io::Result<()> {
+        // The rows and the domains are only read, and what has ended is to be seen.
+        self.answers.come_off()?;
+        self.rings.come_off()?;
+        self.tasks.come_off()?;
+        self.state.come_off()?;
+        self.deciding.come_off()
+    }
+
     /// The thread in which the policy decides from now on.
     pub fn set_deciding(&self, thread: i32) {
         self.deciding.all()[0].thread.store(thread, Ordering::Release);
@@ -399,22 +410,41 @@ pub(crate) mod kernels_side {
     impl Memory {
         /// Memory that no program writes.
         pub fn of_nothing() -> io::Result<Memory> {
+            let [memory] = Memory::mapped()?;
+            Ok(memory)
+        }
+
+        /// The same memory, mapped this number of times.
+        pub fn mapped<const TIMES: usize>() -> io::Result<[Memory; TIMES]> {
             let file = |bytes: usize| {
                 let file = memfd_create("model", MemfdFlags::CLOEXEC)?;
                 ftruncate(&file, bytes as u64)?;
                 Ok::<_, io::Error>(file)
             };
-            Ok(Memory {
-                tasks: SharedNumbers::of(file(size_of::<types::bss_tasks>())?, CLIENTS)?,
-                domains: SharedNumbers::of(file(size_of::<types::bss_domains>())?, DOMAINS)?,
-                rows: SharedNumbers::of(file(size_of::<types::bss_rows>())?, ROWS * PROCESSORS)?,
-                rings: SharedNumbers::of(file(size_of::<types::bss_rings>())?, PROCESSORS)?,
-                answers: SharedNumbers::of(file(size_of::<types::bss_answers>())?, PROCESSORS)?,
-                processors: SharedNumbers::of(file(size_of::<types::bss_processors>())?, PROCESSORS)?,
-                state: SharedNumbers::of(file(size_of::<types::bss_shared>())?, 1)?,
-                deciding: SharedNumbers::of(file(size_of::<types::bss_deciding>())?, 1)?,
-                ending: Ending::of(file(size_of::<types::bss_ending>())?)?,
-            })
+            let tasks = file(size_of::<types::bss_tasks>())?;
+            let domains = file(size_of::<types::bss_domains>())?;
+            let rows = file(size_of::<types::bss_rows>())?;
+            let rings = file(size_of::<types::bss_rings>())?;
+            let answers = file(size_of::<types::bss_answers>())?;
+            let processors = file(size_of::<types::bss_processors>())?;
+            let state = file(size_of::<types::bss_shared>())?;
+            let deciding = file(size_of::<types::bss_deciding>())?;
+            let ending = file(size_of::<types::bss_ending>())?;
+            let map = || {
+                Ok(Memory {
+                    tasks: SharedNumbers::of(&tasks, CLIENTS)?,
+                    domains: SharedNumbers::of(&domains, DOMAINS)?,
+                    rows: SharedNumbers::of(&rows, ROWS * PROCESSORS)?,
+                    rings: SharedNumbers::of(&rings, PROCESSORS)?,
+                    answers: SharedNumbers::of(&answers, PROCESSORS)?,
+                    processors: SharedNumbers::of(&processors, PROCESSORS)?,
+                    state: SharedNumbers::of(&state, 1)?,
+                    deciding: SharedNumbers::of(&deciding, 1)?,
+                    ending: Ending::of(&ending)?,
+                })
+            };
+            let all = (0..TIMES).map(|_| map()).collect::<io::Result<Vec<_>>>()?;
+            all.try_into().map_err(|_| io::ErrorKind::Other.into())
         }
 
         /// Tells something in the ring of a processor; `false` if there is no room, and it is lost.

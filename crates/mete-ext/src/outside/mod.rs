@@ -77,7 +77,7 @@ pub struct PolicyScheduler {
     link: Option<Link>,
     _causes: Vec<Link>,
     deciding: Mutex<Deciding>,
-    memory: Arc<Memory>,
+    memory: Memory,
     skeleton: OutsideSkel<'static>,
     processors: usize,
     policies: Mutex<Policies>,
@@ -177,13 +177,14 @@ impl PolicyScheduler {
         };
         let ruling = Kind { entry: *policy, setup };
         let processors = processors as usize;
-        let deciding = Deciding::begin(ruling.make(), ruling.name(), processors, Done::default())?;
+        let mut deciding = Deciding::begin(ruling.make(), ruling.name(), processors, Done::default())?;
         let mut skeleton = load_skeleton::<OutsideSkelBuilder>(|open| {
             let operations = open.struct_ops.mete_mut();
             operations.flags = flags::taken(operations.flags)?;
             causes::choose(open.open_object_mut())
         })?;
-        let memory = Arc::new(Memory::of(&skeleton).map_err(ExtError::Memory)?);
+        let map = || Memory::of(&skeleton).map_err(ExtError::Memory);
+        let (memory, of_thread) = (map()?, map()?);
         memory.set_online(online(processors).into_iter().fold(0, |mask, processor| mask | 1 << processor));
         let locked = LockedMemory::new().map_err(ExtError::Locked)?;
         // Its thread is no client of the policy's.
@@ -191,7 +192,7 @@ impl PolicyScheduler {
         let causes = causes::watch(skeleton.object_mut()).map_err(ExtError::Refused)?;
         let link = skeleton.maps.mete.attach_struct_ops().map_err(ExtError::Refused)?;
         Ended::check(memory.ended())?;
-        deciding.hand_over(&memory);
+        deciding.hand_over(of_thread);
         Ok(PolicyScheduler {
             link: Some(link),
             _causes: causes,
@@ -306,8 +307,7 @@ impl PolicyScheduler {
             deciding.give_up(&self.memory, failure);
             return Ok(true);
         };
-        let next = Deciding::begin(before.make(), before.name(), self.processors, deciding.shared.done());
-        let next = match next {
+        let (next, of_next) = match self.begin_another(before, &deciding) {
             Ok(next) => next,
             Err(error) => {
                 deciding.give_up(&self.memory, failure);
@@ -316,10 +316,19 @@ impl PolicyScheduler {
         };
         next.shared.swap.note(failure);
         next.announce(&self.memory);
-        next.hand_over(&self.memory);
-        std::mem::replace(&mut *deciding, next).end(false);
+        let mut hangs = std::mem::replace(&mut *deciding, next);
+        deciding.hand_over(of_next);
+        hangs.end(false);
         *policies = Policies { ruling: before, before: None };
         Ok(true)
+    }
+
+    /// A thread for a policy, and a mapping for it, in place of one whose policy hangs.
+    fn begin_another(&self, policy: Kind, hangs: &Deciding) -> Result<(Deciding, Memory), ExtError> {
+        let next = Deciding::begin(policy.make(), policy.name(), self.processors, hangs.shared.done())?;
+        let memory = Memory::of(&self.skeleton).map_err(ExtError::Memory)?;
+        hangs.dismiss().map_err(ExtError::Memory)?;
+        Ok((next, memory))
     }
 
     /// What the scheduler has done since it started, and whether it still rules.

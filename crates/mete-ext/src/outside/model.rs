@@ -629,3 +629,49 @@ fn new_1_the_number_of_a_domain_that_has_gone_may_be_that_of_one_elsewhere() {
         assert_eq!(parent(&machine), Some(DomainIndex::ROOT), "{}, {is_seen_going}", policy.name);
     }
 }
+
+#[test]
+fn new_1_a_thread_whose_policy_hung_decides_nothing_when_it_goes_on() {
+    let [kernels, of_one, of_another] = Memory::mapped().unwrap();
+    kernels.set_online(1);
+    kernels.set_domain(0, 0, 100);
+    let policy = CATALOG.iter().find(|policy| policy.name == "stride").unwrap();
+    let waits = |task: u32| {
+        let view = TaskView {
+            joined: 1,
+            generation: task,
+            activity: Activity::Waiting,
+            domain: DomainIndex::ROOT,
+            weight: 100,
+            allowed: 1,
+        };
+        kernels.set_task(task, types::activity::WAITING, view);
+        let row = (row_kind::ROW_WOKE, task, task, 0);
+        assert!(kernels.tell(0, Nanoseconds::from_secs(1), row, None));
+    };
+    let told = Told::default();
+    let decider = |memory: &Memory| {
+        let mut decider = Decider::new(make(policy, 1, 2, &told), 1);
+        decider.begin(memory);
+        decider
+    };
+    let decide = |decider: &mut Decider, memory: &Memory| {
+        memory.begin_round();
+        decider.round(memory, Nanoseconds::from_secs(2), 0);
+    };
+    let mut one = decider(&of_one);
+    waits(1);
+    decide(&mut one, &of_one);
+    assert!(kernels.take_answer(0).is_some());
+    let taken = kernels.rows_taken(0);
+    of_one.come_off().unwrap();
+    waits(2);
+    // Whatever it was about to do.
+    one.begin(&of_one);
+    decide(&mut one, &of_one);
+    of_one.preempt(0, ClientId::new(1));
+    assert_eq!((kernels.take_answer(0), kernels.gives_way(0), kernels.rows_taken(0)), (None, 0, taken));
+    decide(&mut decider(&of_another), &of_another);
+    assert!(kernels.take_answer(0).is_some());
+    assert_ne!(kernels.rows_taken(0), taken);
+}
