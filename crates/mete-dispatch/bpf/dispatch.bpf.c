@@ -96,9 +96,8 @@ static __always_inline void end_stint(struct client *client, __u64 since_ns, __u
 	*(volatile __u64 *)&client->account = (__u64)used_ns << 1;
 }
 
-/* Writes a row, and wakes the dispatcher if it has to act upon it. Whether there was room. */
-static __always_inline int tell(enum what what, __u32 number, __u32 thread, __u32 at, __u64 now,
-				int is_urgent)
+/* A row, to be submitted; 0 if there is no room. */
+static __always_inline struct row *begin_row(enum what what, __u32 number, __u32 thread, __u32 at, __u64 now)
 {
 	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
 
@@ -106,14 +105,20 @@ static __always_inline int tell(enum what what, __u32 number, __u32 thread, __u3
 		__sync_fetch_and_add(&lost, 1);
 		return 0;
 	}
-	row->time_ns = now;
-	row->what = what;
-	row->number = number;
-	row->thread = thread;
-	row->processor = at;
-	row->born = row->process = 0;
-	bpf_ringbuf_submit(row, is_urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
-	return 1;
+	*row = (struct row){
+		.time_ns = now, .what = what, .number = number, .thread = thread, .processor = at
+	};
+	return row;
+}
+
+/* Writes a row, and wakes the dispatcher if it has to act upon it. */
+static __always_inline void tell(enum what what, __u32 number, __u32 thread, __u32 at, __u64 now,
+				 int is_urgent)
+{
+	struct row *row = begin_row(what, number, thread, at, now);
+
+	if (row)
+		bpf_ringbuf_submit(row, is_urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /* Whether a task that is no client has to wait where a chosen client runs. Real-time tasks have their own precedence. */
@@ -122,16 +127,23 @@ static __always_inline int is_rest(struct task_struct *task)
 	return task->prio >= MAX_RT_PRIO && task->policy != SCHED_IDLE && task->pid;
 }
 
-/* A task that is no client waits where this client runs: it was left (LEFT), or has woken (WOKEN). Whether the dispatcher knows. */
-static __always_inline int rest_waits(struct processor *processor, __u32 at, __u32 why)
+/* Tasks that are no clients wait where this client runs. Whether the dispatcher knows. */
+static __always_inline int rest_waits(struct processor *processor, __u32 at, enum why why)
 {
 	__u32 number = processor->client;
+	struct row *row;
 
 	if (number >= MOST_CLIENTS || !clients[number & (MOST_CLIENTS - 1)].is_chosen)
 		return 0;
-	if ((processor->is_told & why) != why && tell(WAITED, number, why, at, bpf_ktime_get_ns(), 1))
-		processor->is_told |= why;
-	return (processor->is_told & why) == why;
+	if ((processor->told & why) == why)
+		return 1;
+	row = begin_row(WAITED, number, 0, at, bpf_ktime_get_ns());
+	if (!row)
+		return 0;
+	row->why = why;
+	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
+	processor->told |= why;
+	return 1;
 }
 
 /* A task that is no client has become able to run on a processor. */
@@ -144,9 +156,9 @@ static __always_inline void rest_woke(__u32 at)
 	processor = &processors[at];
 	/* It may have to wait when the one that runs has blocked. */
 	if (processor->has_rest)
-		processor->is_left |= WOKEN;
+		processor->untold |= HAS_WOKEN;
 	else
-		rest_waits(processor, at, WOKEN);
+		rest_waits(processor, at, HAS_WOKEN);
 }
 
 /*
@@ -185,7 +197,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 			processor->rest_ns += now - processor->since_ns;
 		is_served = !preempt && prev_state;
 		if (!is_served)
-			processor->is_left |= LEFT;
+			processor->untold |= HAS_LOST;
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
@@ -199,15 +211,15 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)
 		processor->client = number;
-	if (client && processor->is_left) {
-		if (rest_waits(processor, at, processor->is_left))
-			processor->is_left = 0;
+	if (client && processor->untold) {
+		if (rest_waits(processor, at, processor->untold))
+			processor->untold = 0;
 	} else if (is_served && processor->gives_way) {
 		tell(SERVED, number, 0, at, now, client != 0);
 	}
 	/* When one has blocked, the one that has waited has the processor now; and beside an idle one, none waits. */
 	if (is_served && processor->has_rest || !next->pid)
-		processor->is_left = 0;
+		processor->untold = 0;
 	return 0;
 }
 
@@ -242,17 +254,11 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 static __always_inline void tell_of_thread(enum what what, __u32 number, __u32 thread,
 					   struct task_struct *other)
 {
-	struct row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+	__u32 at = bpf_get_smp_processor_id();
+	struct row *row = begin_row(what, number, thread, at, bpf_ktime_get_ns());
 
-	if (!row) {
-		__sync_fetch_and_add(&lost, 1);
+	if (!row)
 		return;
-	}
-	row->time_ns = bpf_ktime_get_ns();
-	row->what = what;
-	row->number = number;
-	row->thread = thread;
-	row->processor = bpf_get_smp_processor_id();
 	row->born = other->pid;
 	row->process = other->tgid;
 	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);

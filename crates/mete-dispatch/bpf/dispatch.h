@@ -28,9 +28,13 @@ enum what {
 	RENUMBERED = 7,
 };
 
-/* Why a task waits that is no client: it has lost the processor to a client; or has woken, and as a rule needs little. */
-#define LEFT 1
-#define WOKEN 2
+/* Why tasks wait that are no clients, as a sum. */
+enum why {
+	/* One has lost the processor to a client. */
+	HAS_LOST = 1,
+	/* One has woken, and as a rule needs little. */
+	HAS_WOKEN = 2,
+};
 
 /* Whether a client wants the processor. */
 enum activity {
@@ -64,14 +68,15 @@ struct processor {
 	__u64 since_ns;
 	/* The client that has the processor, or had it before the real-time task that has it now; or NO_CLIENT. */
 	__u32 client;
-	/* Why other tasks wait here, as far as the dispatcher knows already. */
-	__u32 is_told;
+	/* Why other tasks wait here, as far as the dispatcher knows already. Another processor may change this and untold meanwhile; then one is
+	 * told of twice, or with the next switch or wake-up here. */
+	enum why told;
 	/* Whether a client has stepped back here because another task waits: then the dispatcher is told when one is served. */
 	__u32 gives_way;
 	/* Whether an ordinary task that is no client has the processor. */
 	__u32 has_rest;
-	/* Why such tasks wait of which the dispatcher is not told. */
-	__u32 is_left;
+	/* Why such tasks wait of which the dispatcher does not know. */
+	enum why untold;
 	__u32 unused;
 };
 
@@ -80,13 +85,15 @@ struct row {
 	enum what what;
 	/* The number of the client; in rows of SERVED, of the one that runs now, if one does. */
 	__u32 number;
-	/* The thread's number, the former one in rows of RENUMBERED: a client's number is given to another thread in time. SERVED has none, and WAITED
-	 * says why instead, as a sum. */
+	/* The thread's number, the former one in rows of RENUMBERED: a client's number is given to another thread in time. SERVED and WAITED have none. */
 	__u32 thread;
 	__u32 processor;
 	/* The thread that was started, or the thread's number now, and the process that it belongs to; in rows of BORN and RENUMBERED. */
 	__u32 born;
 	__u32 process;
+	/* In rows of WAITED. */
+	enum why why;
+	__u32 unused;
 };
 
 #endif

@@ -32,8 +32,8 @@ use crate::memory::{MOST_CLIENTS, MOST_PROCESSORS, Memory};
 use crate::message::now;
 use crate::midwife::Midwife;
 use crate::register::{ClientLinks, Register};
-use crate::rest::Rest;
 use crate::skeleton::{DispatchSkel, DispatchSkelBuilder};
+use crate::step_back::StepBack;
 use crate::thread::{self as manager_thread, Bound, Shared};
 use crate::threads::KernelThreads;
 
@@ -135,7 +135,7 @@ impl Dispatcher {
             KernelThreads::new(),
             channels.clone(),
             processors,
-            (Rest::new(now()), dues_beside(&shares, setup.rest)),
+            (StepBack::new(now()), dues_beside(&shares, setup.rest)),
             now(),
         );
         let shared = Arc::new(Shared::default());

@@ -1,7 +1,7 @@
 //! What the tasks are due that are no clients: the rest of the machine, as one party beside the domains, on all processors
 //! together.
 //!
-//! A domain with fewer threads that can run than its share is processors has one for each of these threads, and no more. What it
+//! A domain whose share comes to more processors than it has threads that can run has one for each of these threads. What it
 //! cannot use is for the others, the rest among them, in proportion to their shares, as generalized multiprocessor sharing has it (A. Chandra, M. Adler, P. Goyal
 //! and P. Shenoy, *Surplus Fair Scheduling*, OSDI 2000, section 2). So a thread that is due a whole processor does not step back for the rest's share; the
 //! clients of the other domains do.
@@ -34,7 +34,7 @@ pub(crate) struct Dues {
 #[derive(Clone, Copy, Debug, Default)]
 struct Party {
     share: u64,
-    /// How many of its clients can run.
+    /// How many of its clients the policy takes for ready: one that has blocked without having been chosen, until it is.
     ready: u64,
     /// It is due a processor for each of them.
     has_all: bool,
@@ -81,15 +81,16 @@ impl Dues {
 
     /// Time has passed, in which the rest had this much on these processors.
     pub fn pass(&mut self, now: Nanoseconds, had: Nanoseconds) {
-        if std::mem::take(&mut self.is_outdated) {
-            self.compute();
-        }
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
         let due = passed.get().saturating_mul(self.rate_ppm) / PPM;
         let most = MOST_SAVED.saturating_mul(self.processors as i64);
         self.saved =
             self.saved.saturating_add_unsigned(due).saturating_sub_unsigned(had.get()).clamp(-most, most);
+        // Only now: until now, others could run, or had other shares.
+        if std::mem::take(&mut self.is_outdated) {
+            self.compute();
+        }
     }
 
     /// A step back for its sake has cost this beside what it had.
@@ -129,7 +130,8 @@ impl Dues {
             left -= party.ready;
             shares -= party.share;
         }
-        self.rate_ppm = (left * self.weight * PPM).checked_div(shares).unwrap_or(0);
+        // There are shares left: those of the rest.
+        self.rate_ppm = left * self.weight * PPM / shares;
     }
 }
 
@@ -178,15 +180,15 @@ mod tests {
         // With the first one's out, the second one's is more than it can use, too.
         let both = dues(4, &[(7, 1), (5, 2), (1, 9)]);
         assert_eq!((both.rate_ppm, all(&both)), (500_000, vec![true, true, false]));
-        let alone = dues(2, &[(1, 1)]);
-        assert_eq!((alone.rate_ppm, all(&alone)), (1_000_000, vec![true]));
     }
 
     #[test]
-    fn vtrr_6_a_share_that_is_as_much_as_can_be_used_leaves_nothing_of_it() {
-        let dues = dues(3, &[(100, 1), (100, 1), (100, 1)]);
-        // Less than a processor each, by the rest's share.
-        assert_eq!((dues.rate_ppm, all(&dues)), (9966, vec![false; 3]));
+    fn vtrr_6_a_share_that_is_as_much_as_can_be_used_leaves_nothing_of_it_and_one_that_is_less_does() {
+        let less = dues(3, &[(100, 1), (100, 1), (100, 1)]);
+        // Each has 300 of 301 parts of a processor.
+        assert_eq!((less.rate_ppm, all(&less)), (9966, vec![false; 3]));
+        let as_much = dues(2, &[(1, 1)]);
+        assert_eq!((as_much.rate_ppm, all(&as_much)), (1_000_000, vec![true]));
     }
 
     #[test]
@@ -204,5 +206,40 @@ mod tests {
         assert_eq!((dues.saved(), dues.until(Nanoseconds::ZERO).get() / 1_000_000), (Nanoseconds::ZERO, 30));
         dues.pass(at(10_000), Nanoseconds::ZERO);
         assert_eq!(dues.saved(), ms(20));
+    }
+
+    #[test]
+    fn vtrr_6_what_the_rest_is_due_follows_who_can_run_and_shares_and_processors() {
+        let (one, two) = (DomainIndex::new(1), DomainIndex::new(2));
+        let share = |share| Share::new(share).unwrap();
+        let mut dues = dues(2, &[(3, 0), (1, 0)]);
+        let mut rate = |tell: &dyn Fn(&mut Dues)| {
+            tell(&mut dues);
+            dues.pass(Nanoseconds::ZERO, Nanoseconds::ZERO);
+            (dues.rate_ppm, dues.has_all(one))
+        };
+        assert_eq!(rate(&|_| ()), (2_000_000, false));
+        assert_eq!(rate(&|dues| dues.set_ready(one, true)), (1_000_000, true));
+        assert_eq!(rate(&|dues| dues.set_ready(two, true)), (500_000, true));
+        assert_eq!(rate(&|dues| dues.set_share(one, share(100))), (666_666, false));
+        assert_eq!(rate(&|dues| dues.set_share(one, share(300))), (500_000, true));
+        assert_eq!(rate(&|dues| dues.set_processors(1)), (200_000, false));
+        assert_eq!(rate(&|dues| dues.set_ready(two, false)), (250_000, false));
+        assert_eq!(rate(&|dues| dues.set_ready(one, false)), (1_000_000, false));
+    }
+
+    #[test]
+    fn vtrr_6_what_has_passed_is_due_by_what_was() {
+        let one = DomainIndex::new(1);
+        let mut dues = dues(1, &[(1, 0)]);
+        let ms = Nanoseconds::from_millis;
+        dues.pass(ms(1), ms(11));
+        assert_eq!(dues.saved(), Nanoseconds::ZERO);
+        // It slept until now.
+        dues.set_ready(one, true);
+        dues.pass(ms(3), Nanoseconds::ZERO);
+        assert_eq!(dues.saved(), ms(2));
+        dues.pass(ms(5), Nanoseconds::ZERO);
+        assert_eq!(dues.saved(), ms(3));
     }
 }

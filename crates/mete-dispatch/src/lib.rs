@@ -64,9 +64,9 @@ mod midwife;
 #[cfg(test)]
 mod model;
 mod register;
-mod rest;
 mod skeleton;
 mod slot;
+mod step_back;
 mod thread;
 mod threads;
 

@@ -8,7 +8,7 @@
 //! ```text
 //!   real time, 50   the manager, when a quantum ends, a client wakes, or a chosen one blocks
 //!   real time, 1    a chosen client for each processor
-//!   ordinary        everything that is no client; a chosen client that has stepped back for it (rest.rs)
+//!   ordinary        everything that is no client; a chosen client that has stepped back for it (step_back.rs)
 //!   idle            the other clients
 //! ```
 
@@ -26,8 +26,8 @@ use crate::dues::Dues;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
-use crate::rest::Rest;
 use crate::slot::{Chosen, Pause, Slot, Why};
+use crate::step_back::StepBack;
 use crate::threads::{Standing, Threads};
 
 /// How long the manager sleeps at most.
@@ -82,7 +82,7 @@ impl<T: Threads> Manager<T> {
         threads: T,
         channels: Channels<T::Thread>,
         processors: usize,
-        (rest, dues): (Rest, Dues),
+        (step_back, dues): (StepBack, Dues),
         now: Nanoseconds,
     ) -> Manager<T> {
         Manager {
@@ -93,7 +93,7 @@ impl<T: Threads> Manager<T> {
             threads,
             channels,
             clients: Clients::with_room(MOST_CLIENTS),
-            slots: vec![Slot::new(rest); processors],
+            slots: vec![Slot::new(step_back); processors],
             dues,
             next_tick: None,
             expected: now,
@@ -109,6 +109,10 @@ impl<T: Threads> Manager<T> {
     /// Does what is due, and says for how long nothing will be due then; an error if the kernel refuses to do
     /// what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
+        // First: what is chosen below was not in front until now.
+        for slot in &mut self.slots {
+            slot.step_back.pass(now, slot.chosen.is_some() && slot.pause.is_none());
+        }
         while let Some(message) = self.channels.messages.try_take() {
             self.hear(message, now);
         }
@@ -216,12 +220,13 @@ impl<T: Threads> Manager<T> {
     fn rest_waits(&mut self, number: ClientId, has_woken: bool, processor: usize, time: Nanoseconds) {
         let held = |slot: &Slot| slot.held == Some(number);
         if let Some(slot) = self.slot_of(number).or_else(|| self.slots.iter().position(held)) {
-            let has_all = self.has_all(number);
+            let chosen = self.slots[slot].chosen;
+            let has_all = chosen.is_some_and(|chosen| self.has_all(chosen.client));
             let slot = &mut self.slots[slot];
-            slot.rest.wait(has_woken);
+            slot.step_back.wait(has_woken);
             self.counts.waited += 1;
             // It need not wait for the end of a step back in which the client is to run.
-            if !slot.rest.may_go_first(&self.dues, has_all).is_zero()
+            if slot.step_back.wanted_pause(&self.dues, has_all).is_some()
                 && let Some(pause) = slot.pause.as_mut().filter(|pause| pause.why == Why::Owed)
             {
                 pause.until = pause.until.min(time);
@@ -470,7 +475,10 @@ impl<T: Threads> Manager<T> {
         let mut had = Nanoseconds::ZERO;
         for (at, slot) in self.slots.iter_mut().enumerate() {
             let until = self.memory.rest(at, now);
-            let since = until.saturating_sub(std::mem::replace(&mut slot.rest_had, until));
+            // What was had before the first step is of no account; and the clock may have been read in the midst of a switch.
+            let before = slot.rest_had.unwrap_or(until);
+            let since = until.saturating_sub(before);
+            slot.rest_had = Some(before.max(until));
             if slot.is_used {
                 had = had.saturating_add(since);
             }
@@ -485,12 +493,11 @@ impl<T: Threads> Manager<T> {
 
     /// Has the client of a slot step back for those that are no clients, or come to the front again.
     fn pause(&mut self, at: usize, now: Nanoseconds) {
-        let slot = &mut self.slots[at];
-        slot.rest.pass(now, slot.chosen.is_some() && slot.pause.is_none());
+        let slot = &self.slots[at];
         let Some(chosen) = slot.chosen else {
             self.end_pause(at, now);
             // What waits has the processor.
-            return self.slots[at].rest.forget();
+            return self.slots[at].step_back.forget();
         };
         match slot.pause {
             Some(pause) if pause.until > now => return,
@@ -498,7 +505,9 @@ impl<T: Threads> Manager<T> {
         }
         let place = self.memory.place(chosen.client);
         let (had, has_all) = (self.memory.rest(place, now), self.has_all(chosen.client));
-        let Some((length, waiting)) = self.slots[at].rest.pause(had, &self.dues, has_all) else { return };
+        let Some((length, waiting)) = self.slots[at].step_back.pause(had, &self.dues, has_all) else {
+            return;
+        };
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
         self.memory.give_way(place, waiting > 0);
         self.slots[at].pause = Some(Pause { until: now.saturating_add(length), place, why });
@@ -507,7 +516,7 @@ impl<T: Threads> Manager<T> {
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
         let Some(pause) = slot.pause.take() else { return };
-        slot.rest.resume(self.memory.rest(pause.place, now), &mut self.dues);
+        slot.step_back.resume(self.memory.rest(pause.place, now), &mut self.dues);
         self.memory.give_way(pause.place, false);
         self.memory.ask_about_rest(pause.place);
     }
@@ -582,8 +591,8 @@ impl<T: Threads> Manager<T> {
         let of_slot = |slot: &Slot| {
             let birth = slot.birth.map(|(_, until)| until).filter(|until| *until > now);
             let Some(Chosen { client, ends, .. }) = slot.chosen else { return birth };
-            let step_back = || now.saturating_add(slot.rest.next(&self.dues, self.has_all(client)));
-            let pause = slot.pause.map_or_else(step_back, |pause| pause.until);
+            let next_pause = || now.saturating_add(slot.step_back.next(&self.dues, self.has_all(client)));
+            let pause = slot.pause.map_or_else(next_pause, |pause| pause.until);
             Some(ends.min(pause))
         };
         let slots = self.slots.iter().filter_map(of_slot).min();

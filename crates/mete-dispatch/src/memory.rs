@@ -29,10 +29,10 @@ mirror!(Processor of types::processor {
     rest_ns: AtomicU64,
     since_ns: AtomicU64,
     client: AtomicU32,
-    is_told: AtomicU32,
+    told: AtomicU32,
     gives_way: AtomicU32,
     has_rest: AtomicU32,
-    is_left: AtomicU32,
+    untold: AtomicU32,
     end: AtomicU32 as unused,
 });
 
@@ -130,13 +130,13 @@ impl Memory {
 
     /// Has the programs tell again when a task waits on a processor that is no client.
     pub fn ask_about_rest(&self, processor: usize) {
-        let told = self.processors().get(processor).map(|it| &it.is_told);
+        let told = self.processors().get(processor).map(|it| &it.told);
         told.into_iter().for_each(|told| told.store(0, Ordering::Relaxed));
     }
 
     /// The same for all processors.
     pub fn ask_about_all(&self) {
-        self.processors().iter().for_each(|it| it.is_told.store(0, Ordering::Relaxed));
+        self.processors().iter().for_each(|it| it.told.store(0, Ordering::Relaxed));
     }
 
     /// Has the programs tell at once, or not any more, when a task on a processor that is no client has blocked.
@@ -150,9 +150,6 @@ impl Memory {
         self.0.lost.all()[0].load(Ordering::Relaxed)
     }
 }
-
-/// In a row of a task that waits: it has woken (`dispatch.h`).
-const WOKEN: u32 = 2;
 
 /// What an account says (`struct client`).
 fn used(account: u64, now: Nanoseconds) -> Nanoseconds {
@@ -208,12 +205,13 @@ impl Row {
         let processor = number(offset_of!(types::row, processor))? as usize;
         let born = number(offset_of!(types::row, born))?;
         let process = number(offset_of!(types::row, process))?;
+        let why = number(offset_of!(types::row, why))?;
         let birth = |is_renumbered| Birth { parent: thread, thread: born, process, is_renumbered };
         let what = match types::what(number(offset_of!(types::row, what))?) {
             types::what::WOKE => What::Woke,
             types::what::BLOCKED => What::Blocked,
             types::what::ENDED => What::Ended,
-            types::what::WAITED => What::Waited { has_woken: thread & WOKEN != 0 },
+            types::what::WAITED => What::Waited { has_woken: why & types::why::HAS_WOKEN.0 != 0 },
             types::what::SERVED => What::Served,
             types::what::BORN => What::Born(birth(false)),
             types::what::RENUMBERED => What::Renumbered(birth(true)),
@@ -267,14 +265,43 @@ mod tests {
             self.processors()[processor].rest_ns.fetch_add(ns, Ordering::Relaxed);
         }
 
-        /// Whether a task that was left there is told of. It is told of once.
-        pub fn tells_of_rest(&self, processor: usize) -> bool {
-            self.processors()[processor].is_told.fetch_or(1, Ordering::Relaxed) & 1 == 0
+        /// Whether a task that waits there is told of. It is told of once.
+        pub fn tells_of_rest(&self, processor: usize, has_woken: bool) -> bool {
+            let why = if has_woken { types::why::HAS_WOKEN.0 } else { types::why::HAS_LOST.0 };
+            self.processors()[processor].told.fetch_or(why, Ordering::Relaxed) & why == 0
         }
 
         pub fn lose(&self) {
             self.0.lost.all()[0].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    #[test]
+    fn a_row_is_read_as_it_was_written_and_half_a_one_is_none() {
+        let read = |kind: types::what, why: u32| {
+            let mut bytes = [0; size_of::<types::row>()];
+            let mut write = |at: usize, number: u32| bytes[at..][..4].copy_from_slice(&number.to_ne_bytes());
+            write(offset_of!(types::row, time_ns), 5);
+            write(offset_of!(types::row, what), kind.0);
+            write(offset_of!(types::row, number), 1);
+            write(offset_of!(types::row, thread), 2);
+            write(offset_of!(types::row, processor), 3);
+            write(offset_of!(types::row, born), 4);
+            write(offset_of!(types::row, process), 6);
+            write(offset_of!(types::row, why), why);
+            assert!(Row::from_bytes(&bytes[..offset_of!(types::row, why)]).is_none());
+            Row::from_bytes(&bytes)
+        };
+        for (sum, has_woken) in [(1, false), (2, true), (3, true)] {
+            let row = read(types::what::WAITED, sum).unwrap();
+            assert_eq!(row.what, What::Waited { has_woken });
+            assert_eq!((row.time.get(), row.number.get(), row.thread, row.processor), (5, 1, 2, 3));
+        }
+        let birth = Birth { parent: 2, thread: 4, process: 6, is_renumbered: false };
+        assert_eq!(read(types::what::BORN, 0).unwrap().what, What::Born(birth));
+        let renumbered = What::Renumbered(Birth { is_renumbered: true, ..birth });
+        assert_eq!(read(types::what::RENUMBERED, 0).unwrap().what, renumbered);
+        assert!(read(types::what(99), 0).is_none());
     }
 
     #[test]

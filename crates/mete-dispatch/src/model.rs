@@ -21,7 +21,7 @@ use crate::error::DispatchError;
 use crate::manager::Manager;
 use crate::memory::{Birth, Memory, Row, What};
 use crate::message::Message;
-use crate::rest::Rest;
+use crate::step_back::StepBack;
 use crate::threads::{Standing, Threads};
 
 const MS: u64 = 1_000_000;
@@ -116,7 +116,7 @@ impl Machine {
             policy.add_domain(domain, DomainIndex::ROOT, share);
             dues.set_share(domain, share);
         }
-        Machine::under(Box::new(policy), processors, shares.len(), (Rest::owing(owed), dues))
+        Machine::under(Box::new(policy), processors, shares.len(), (StepBack::owing(owed), dues))
     }
 
     /// The same under another policy, which knows the domains.
@@ -124,7 +124,7 @@ impl Machine {
         policy: Box<dyn Policy + Send>,
         processors: usize,
         domains: usize,
-        rest: (Rest, Dues),
+        rest: (StepBack, Dues),
     ) -> Machine {
         let memory = Memory::of_nothing().unwrap();
         let channels = Channels::new().unwrap();
@@ -275,10 +275,22 @@ impl Machine {
 
     /// A task that waits behind a client is told of once, until it is asked about again.
     fn hear_waiting(&mut self, client: usize, at: usize) {
-        if self.wanted[at] > 0 && self.memory.is_chosen(ClientId::at(client)) && self.memory.tells_of_rest(at)
-        {
-            self.tell(What::Waited { has_woken: false }, client, at);
+        if self.wanted[at] > 0 {
+            self.tell_of_rest(client, at, false);
         }
+    }
+
+    fn tell_of_rest(&mut self, client: usize, at: usize, has_woken: bool) {
+        if self.memory.is_chosen(ClientId::at(client)) && self.memory.tells_of_rest(at, has_woken) {
+            self.tell(What::Waited { has_woken }, client, at);
+        }
+    }
+
+    /// A task that is no client wakes where this client runs, and needs this much.
+    fn rest_wakes(&mut self, client: usize, ns: u64) {
+        let at = self.clients[client].1;
+        self.wanted[at] += ns;
+        self.tell_of_rest(client, at, true);
     }
 
     fn used(&self) -> Vec<u64> {
@@ -358,6 +370,101 @@ fn vtrr_6_a_client_that_is_due_a_whole_processor_has_it_beside_others_and_the_re
         let asked = 2000 * MS * owed / 1000;
         assert!(is_near(first, 2000 * MS - asked, 30 * MS), "{used:?}");
         assert!(is_near(second, rest, 200 * MS), "{used:?} {rest}");
+    }
+}
+
+/// Two domains and the rest have a third each, and where one sleeps, or has left, a half.
+#[test]
+fn vtrr_6_the_rest_has_its_share_beside_those_that_can_run() {
+    let had_in = |machine: &mut Machine| {
+        machine.pass(100 * MS).unwrap();
+        let had = machine.had[0];
+        machine.pass(900 * MS).unwrap();
+        machine.had[0] - had
+    };
+    let mut machine = Machine::beside((Weight::ORDINARY, 0), 1, &[100; 2]);
+    machine.wanted[0] = u64::MAX;
+    machine.pass(600 * MS).unwrap();
+    for (sleeps, percent) in [(true, 50), (false, 33), (true, 50), (false, 33)] {
+        if sleeps {
+            machine.blocks(1)
+        } else {
+            machine.wakes(1)
+        }
+        let had = had_in(&mut machine);
+        assert!(is_near(had, 9 * percent * MS, 15 * MS), "{sleeps}: {had}");
+    }
+    machine.leaves(1);
+    let had = had_in(&mut machine);
+    assert!(is_near(had, 450 * MS, 15 * MS), "{had}");
+    let (domain, share) = (DomainIndex::new(1), Share::new(300).unwrap());
+    machine.channels.messages.put(Message::Shares { domain, share, clients: Vec::new() });
+    machine.due = machine.now;
+    let had = had_in(&mut machine);
+    assert!(is_near(had, 225 * MS, 15 * MS), "{had}");
+}
+
+#[test]
+fn vtrr_6_the_rest_is_due_nothing_of_a_processor_where_no_client_may_run() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 0), 2, &[100]);
+    machine.use_processors(0..1);
+    machine.wanted = vec![u64::MAX; 2];
+    machine.pass(1000 * MS).unwrap();
+    assert!(is_near(machine.used()[0], 500 * MS, 20 * MS), "{:?}", machine.used());
+}
+
+/// What has passed is of those that could run then.
+#[test]
+fn vtrr_6_a_client_that_sleeps_most_of_the_time_shares_its_bursts_with_the_rest() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 0), 1, &[100]);
+    machine.wanted[0] = u64::MAX;
+    machine.blocks(0);
+    machine.pass(500 * MS).unwrap();
+    let (mut used, mut had) = (machine.used()[0], machine.had[0]);
+    let mut in_bursts = (0, 0);
+    for _ in 0..30 {
+        machine.pass(90 * MS).unwrap();
+        machine.wakes(0);
+        (used, had) = (machine.used()[0] - used, machine.had[0] - had);
+        let begin = (machine.used()[0], machine.had[0]);
+        machine.pass(20 * MS).unwrap();
+        in_bursts = (in_bursts.0 + machine.used()[0] - begin.0, in_bursts.1 + machine.had[0] - begin.1);
+        machine.blocks(0);
+    }
+    assert!(is_near(in_bursts.0, in_bursts.1, 60 * MS), "{in_bursts:?} {used} {had}");
+}
+
+/// It was not in front while it slept.
+#[test]
+fn vtrr_6_a_client_that_is_due_all_does_not_step_back_as_it_wakes() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[300]);
+    machine.wanted = vec![u64::MAX; 2];
+    machine.pass(300 * MS).unwrap();
+    machine.blocks(0);
+    for nth in 0..50 {
+        machine.pass(90 * MS).unwrap();
+        machine.wakes(0);
+        let used = machine.used()[0];
+        machine.pass(MS).unwrap();
+        assert_eq!(machine.used()[0] - used, MS, "{nth}");
+        machine.blocks(0);
+        machine.pass(STEP).unwrap();
+    }
+}
+
+#[test]
+fn tavs_9_tasks_that_wake_behind_a_client_that_is_due_all_go_first_at_once() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[300, 100]);
+    machine.pass(500 * MS).unwrap();
+    for tasks in [1, 2, 3].into_iter().cycle().take(30) {
+        machine.pass(50 * MS).unwrap();
+        (0..tasks).for_each(|_| {
+            machine.rest_wakes(0, 2 * STEP);
+            // The manager hears of each.
+            machine.manager.step(Nanoseconds::new(machine.now), &mut machine.rows).unwrap();
+        });
+        machine.pass((1 + 2 * tasks) * STEP).unwrap();
+        assert_eq!(machine.wanted, [0; 2], "{tasks}");
     }
 }
 
@@ -611,7 +718,7 @@ fn vtrr_7_a_policy_has_its_ticks_in_the_order_of_time() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let inner = RoundRobin::new(&Setup { quantum_ns: Nanoseconds::from_secs(1), ..Setup::for_clients(64) });
     let policy = Box::new(Told { inner, calls: Arc::clone(&calls) });
-    let mut machine = Machine::under(policy, 1, 1, (Rest::owing(0), Dues::of_rate(100_000)));
+    let mut machine = Machine::under(policy, 1, 1, (StepBack::owing(0), Dues::of_rate(100_000)));
     machine.pass(5 * MS).unwrap();
     machine.now = 15 * MS;
     machine.blocks(0);

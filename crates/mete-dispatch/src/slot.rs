@@ -2,7 +2,7 @@
 
 use mete_policy::{ClientId, Nanoseconds};
 
-use crate::rest::Rest;
+use crate::step_back::StepBack;
 
 /// A processor as the policy sees it, with the client that the policy has named for it. The kernel may run
 /// that one elsewhere.
@@ -17,9 +17,9 @@ pub(crate) struct Slot {
     pub birth: Option<(u32, Nanoseconds)>,
     /// While the client stands among ordinary threads.
     pub pause: Option<Pause>,
-    pub rest: Rest,
-    /// What tasks that are no clients have had on this processor, as far as it is counted.
-    pub rest_had: Nanoseconds,
+    pub step_back: StepBack,
+    /// What tasks that are no clients have had on this processor, as far as it is counted; `None` before the first step.
+    pub rest_had: Option<Nanoseconds>,
 }
 
 /// A client's step back for tasks that are no clients.
@@ -36,7 +36,7 @@ pub(crate) struct Pause {
 pub(crate) enum Why {
     /// The kernel asks for it.
     Owed,
-    /// That many of them wait.
+    /// Tasks wait: how many of them have not been served.
     Wanted(u32),
 }
 
@@ -55,15 +55,7 @@ pub(crate) struct Chosen {
 
 impl Slot {
     /// Without a client.
-    pub fn new(rest: Rest) -> Slot {
-        Slot {
-            is_used: true,
-            chosen: None,
-            held: None,
-            birth: None,
-            pause: None,
-            rest,
-            rest_had: Nanoseconds::ZERO,
-        }
+    pub fn new(step_back: StepBack) -> Slot {
+        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, step_back, rest_had: None }
     }
 }

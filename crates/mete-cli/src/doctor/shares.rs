@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mete_kernel::{Capability, Need, check_capabilities};
+use mete_kernel::{Capability, Need, check_capabilities, check_pid_namespace};
 use mete_sched::domains::controller_mount;
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 /// The controller of processor time.
 const CPU: &str = "cpu";
@@ -15,22 +16,34 @@ pub fn capabilities() -> Vec<Capability> {
 }
 
 fn weights() -> Capability {
+    let (finding, remedy) = groups();
     Capability {
         name: "weights of groups",
-        finding: match mount() {
-            None => {
-                Err("there is no control group with processor time: the controller cpu is not mounted".into())
-            }
-            Some(mount) if access(&mount, Access::WRITE_OK).is_ok() => {
-                Ok(format!("groups below {} may be given weights and limits", mount.display()))
-            }
-            Some(mount) => Err(format!(
-                "{} is another user's: only groups that were delegated to this one may be given weights",
-                mount.display()
-            )),
-        },
+        finding,
         needed_for: Need::For("mete schedule --by cgroup: shares of control groups"),
-        remedy: "run as root, or have the group delegated (systemd: Delegate=yes)",
+        remedy,
+    }
+}
+
+/// Whether groups can be given weights; if not, why, and what helps.
+fn groups() -> (Result<String, String>, &'static str) {
+    let Some(mount) = mount() else {
+        let absent = "there is no control group with processor time: the controller cpu is not mounted";
+        return (Err(absent.into()), "mount control groups: mount -t cgroup2 none /sys/fs/cgroup");
+    };
+    let mount_point = mount.display();
+    match access(&mount, Access::WRITE_OK) {
+        Ok(()) => (Ok(format!("groups below {mount_point} may be given weights and limits")), ""),
+        Err(Errno::ROFS) => (
+            Err(format!("{mount_point} is mounted read-only")),
+            "run outside the container, or start it with control groups that can be written",
+        ),
+        Err(_) => (
+            Err(format!(
+                "{mount_point} is another user's: only groups that were delegated to this one may be given weights"
+            )),
+            "run as root, or have the group delegated (systemd: Delegate=yes)",
+        ),
     }
 }
 
@@ -50,12 +63,12 @@ fn mount() -> Option<PathBuf> {
 fn dispatcher() -> Capability {
     Capability {
         name: "dispatcher",
-        finding: match check_capabilities() {
+        finding: match check_capabilities().and_then(|()| check_pid_namespace()) {
             Ok(()) => Ok(format!("threads may be put in front{}", bounds().unwrap_or_default())),
             Err(error) => Err(error.to_string()),
         },
         needed_for: Need::For("mete schedule --by dispatcher: shares of any processes, and low latency"),
-        remedy: "run as root, on Linux 5.18 or later with type information",
+        remedy: "run as root and outside of containers (docker run --pid=host), on Linux 5.18 or later with type information",
     }
 }
 

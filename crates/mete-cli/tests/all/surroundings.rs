@@ -52,8 +52,11 @@ fn in_a_pid_namespace_it_is_said_why_the_kernel_is_not_logged() {
 fn in_a_pid_namespace_the_doctor_says_what_is_missing() {
     if is_allowed(&CONTAINER) {
         let found = objects(&run(under(&CONTAINER, &["doctor", "--json"])).printed);
-        let found = found.iter().find(|found| found["name"] == "first pid namespace").unwrap();
-        assert!(found["present"] == false && found["remedy"].as_str().unwrap().contains("--pid=host"));
+        for name in ["first pid namespace", "dispatcher"] {
+            let found = found.iter().find(|found| found["name"] == name).unwrap();
+            assert!(found["present"] == false, "{found}");
+            assert!(found["remedy"].as_str().unwrap().contains("--pid=host"), "{found}");
+        }
     }
 }
 

@@ -69,7 +69,7 @@ fn runnable() -> u32 {
 }
 
 /// What a decision among this number of threads costs, in nanoseconds: the sum of what its operations take, of each the median
-/// of so many stretches of this length. What is rare is in a few of them only: that thousands go ahead at once after they have
+/// of this number of stretches, each of this length. What is rare is in a few of them only: that thousands go ahead at once after they have
 /// waited for seconds, or that an emulated processor's turn ends within a program, so that its account has the turns of all others.
 pub fn cost(
     (scheduler, accounts): (&GroupScheduler, &Accounts),

@@ -5,8 +5,8 @@
 //! them waits, which goes first then, as long as they have not had what they are due (dues.rs); and at least so often that the kernel
 //! never takes the processor from real-time tasks by itself (`sched_rt_runtime_us`), which it would do for long at a time.
 //!
-//! One that is due a whole processor steps back for the kernel's sake only, but chooses when: for a moment when a task wakes, as a rule
-//! one that needs little, also if that is not owed yet. So what belongs to this processor, such as threads of the kernel, seldom waits for it.
+//! A client that is due a whole processor steps back for the kernel's sake only, but chooses when: for a moment when tasks wake, which as a
+//! rule need little, also if that is not owed yet. So what belongs to this processor, such as threads of the kernel, seldom waits for it.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
 const LEAST_CHARGE: Nanoseconds = Nanoseconds::from_micros(100);
 /// A client steps back for a pause that is owed when it has become this long.
 const OWED_PAUSE: i64 = 2_000_000;
-/// For one that has woken a client steps back before that is owed, up to this.
+/// A client may step back before that is owed, for tasks that have woken: it is as much ahead at most.
 const CREDIT: i64 = 2_000_000;
 /// How soon an account is looked at again.
 const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
@@ -34,7 +34,7 @@ const PERMILLE: u64 = 1000;
 
 /// The steps back of one processor's client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct StepBack {
     /// Of each thousand nanoseconds in front, how many a client must step back for.
     owed_permille: u64,
     /// For how long a client has to step back, in nanoseconds; less than nothing if it has done so before.
@@ -42,7 +42,7 @@ pub(crate) struct Rest {
     counted: Nanoseconds,
     /// What was had on this processor by tasks that are no clients when a client stepped back.
     had: Nanoseconds,
-    /// Whether a client has stepped back, whether it did because one of them waited, and whether before that was owed.
+    /// Whether a client has stepped back; whether it did because tasks waited; and if so, whether it owed nothing yet.
     gives_way: bool,
     was_wanted: bool,
     is_early: bool,
@@ -50,14 +50,14 @@ pub(crate) struct Rest {
     waiting: u32,
     /// How many pauses, one after another, were for their sake and gave them nothing.
     in_vain: u32,
-    /// One of those that wait has woken, and has not lost the processor to a client.
-    has_woken: bool,
+    /// How many of those that wait have woken since.
+    woken: u32,
 }
 
-impl Rest {
+impl StepBack {
     /// None waits, and nothing is owed.
-    pub fn new(now: Nanoseconds) -> Rest {
-        Rest {
+    pub fn new(now: Nanoseconds) -> StepBack {
+        StepBack {
             owed_permille: owed_permille(),
             owed: 0,
             counted: now,
@@ -67,40 +67,41 @@ impl Rest {
             is_early: false,
             waiting: 0,
             in_vain: 0,
-            has_woken: false,
+            woken: 0,
         }
     }
 
     /// One of them waits; it has woken, or was left when a client went on.
     pub fn wait(&mut self, has_woken: bool) {
         self.waiting = self.waiting.saturating_add(1);
-        self.has_woken |= has_woken;
+        self.woken = self.woken.saturating_add(has_woken.into());
         // While one goes first, it may have the processor already.
         self.in_vain = if self.gives_way && self.was_wanted { MOST_IN_VAIN } else { 0 };
     }
 
     /// None of them waits.
     pub fn forget(&mut self) {
-        (self.waiting, self.in_vain, self.has_woken) = (0, 0, false);
+        (self.waiting, self.in_vain, self.woken) = (0, 0, 0);
     }
 
-    /// For how long one that waits would go first now. `has_all`: the client is due a whole processor.
-    pub fn may_go_first(&self, dues: &Dues, has_all: bool) -> Nanoseconds {
-        let due = self.due_pause(dues, has_all);
-        let may_be_early =
-            self.has_woken && self.owed_permille > 0 && self.owed + CREDIT >= LEAST_PAUSE.get().cast_signed();
-        if due.is_zero() && may_be_early { LEAST_PAUSE } else { due }
+    /// For how long the client would step back now for those that wait; `None` if it would not. `has_all`: it is due a whole
+    /// processor.
+    pub fn wanted_pause(&self, dues: &Dues, has_all: bool) -> Option<Nanoseconds> {
+        let may_be_early = self.owed_permille > 0 && self.owed + CREDIT >= LEAST_PAUSE.get().cast_signed();
+        let early = (self.woken > 0 && may_be_early).then_some(LEAST_PAUSE);
+        (self.waiting > 0).then_some(())?;
+        self.due_pause(dues, has_all).or(early)
     }
 
     /// The same as far as they are due it, or the kernel asks for it.
-    fn due_pause(&self, dues: &Dues, has_all: bool) -> Nanoseconds {
+    fn due_pause(&self, dues: &Dues, has_all: bool) -> Option<Nanoseconds> {
         let is_due = !self.keeps(has_all) && dues.saved() >= LEAST_PAUSE;
-        self.owed_pause().max(if is_due { dues.saved() } else { Nanoseconds::ZERO })
+        self.owed_pause().max(is_due.then(|| dues.saved()))
     }
 
     /// The pause that is owed, if it is long enough.
-    fn owed_pause(&self) -> Nanoseconds {
-        if self.owed >= OWED_PAUSE { Nanoseconds::new(self.owed.unsigned_abs()) } else { Nanoseconds::ZERO }
+    fn owed_pause(&self) -> Option<Nanoseconds> {
+        (self.owed >= OWED_PAUSE).then(|| Nanoseconds::new(self.owed.unsigned_abs()))
     }
 
     /// Whether the client steps back for the kernel's sake only. Where the kernel asks for nothing, what is bound to this processor
@@ -127,22 +128,18 @@ impl Rest {
     /// How long the client steps back now, and for how many that wait; `None` if it need not. `had` is what was had here until
     /// now by tasks that are no clients.
     pub fn pause(&mut self, had: Nanoseconds, dues: &Dues, has_all: bool) -> Option<(Nanoseconds, u32)> {
-        let wanted = if self.waiting > 0 { self.may_go_first(dues, has_all) } else { Nanoseconds::ZERO };
-        let pause = wanted.max(self.owed_pause()).min(MOST_PAUSE);
-        if pause.is_zero() {
-            return None;
+        let wanted = self.wanted_pause(dues, has_all);
+        let pause = wanted.max(self.owed_pause())?.min(MOST_PAUSE);
+        (self.had, self.gives_way, self.was_wanted) = (had, true, wanted.is_some());
+        self.is_early = self.was_wanted && self.due_pause(dues, has_all).is_none();
+        if !self.was_wanted {
+            return Some((pause, 0));
         }
-        (self.had, self.gives_way, self.was_wanted) = (had, true, !wanted.is_zero());
-        self.is_early = self.was_wanted && self.due_pause(dues, has_all).is_zero();
-        // Those that wait now have the pause, or the one that has woken. What is told in it is of others.
-        let waiting = match (self.was_wanted, self.is_early) {
-            (false, _) => 0,
-            (true, true) => 1,
-            (true, false) => self.waiting,
-        };
-        self.waiting -= waiting;
-        self.has_woken &= !self.was_wanted;
-        Some((pause, waiting))
+        // Those that wait now have the pause, or those that have woken. What is told in it is of others.
+        let woken = std::mem::take(&mut self.woken);
+        let served = if self.is_early { woken } else { self.waiting };
+        self.waiting -= served;
+        Some((pause, served))
     }
 
     /// The client goes to the front again. `had` is as above.
@@ -168,7 +165,7 @@ impl Rest {
             lacks.checked_div(self.owed_permille).map_or(Nanoseconds::MAX, Nanoseconds::new)
         };
         let mut next = owes(OWED_PAUSE);
-        if self.waiting > 0 && self.has_woken {
+        if self.woken > 0 {
             next = next.min(owes(LEAST_PAUSE.get().cast_signed() - CREDIT));
         }
         if self.waiting > 0 && !self.keeps(has_all) {
@@ -197,16 +194,16 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    impl Rest {
+    impl StepBack {
         /// From the begin of time, whatever this kernel asks for.
-        pub fn owing(owed_permille: u64) -> Rest {
-            Rest { owed_permille, ..Rest::new(Nanoseconds::ZERO) }
+        pub fn owing(owed_permille: u64) -> StepBack {
+            StepBack { owed_permille, ..StepBack::new(Nanoseconds::ZERO) }
         }
     }
 
     /// One processor, on which the rest is due this part.
     struct Processor {
-        rest: Rest,
+        step_back: StepBack,
         dues: Dues,
         has_all: bool,
         now: u64,
@@ -216,24 +213,24 @@ mod tests {
 
     impl Processor {
         fn new(due_permille: u64, owed_permille: u64) -> Processor {
-            let (rest, dues) = (Rest::owing(owed_permille), Dues::of_rate(due_permille * 1000));
-            Processor { rest, dues, has_all: false, now: 0, had: 0, counted: 0 }
+            let (step_back, dues) = (StepBack::owing(owed_permille), Dues::of_rate(due_permille * 1000));
+            Processor { step_back, dues, has_all: false, now: 0, had: 0, counted: 0 }
         }
 
         /// Time passes, and the rest has this much of it.
         fn pass(&mut self, ns: u64, had: u64, in_front: bool) {
             (self.now, self.had) = (self.now + ns, self.had + had);
-            self.rest.pass(Nanoseconds::new(self.now), in_front);
+            self.step_back.pass(Nanoseconds::new(self.now), in_front);
             self.dues.pass(Nanoseconds::new(self.now), Nanoseconds::new(self.had - self.counted));
             self.counted = self.had;
         }
 
         fn pause(&mut self) -> Option<(Nanoseconds, u32)> {
-            self.rest.pause(Nanoseconds::new(self.had), &self.dues, self.has_all)
+            self.step_back.pause(Nanoseconds::new(self.had), &self.dues, self.has_all)
         }
 
         fn resume(&mut self) {
-            self.rest.resume(Nanoseconds::new(self.had), &mut self.dues);
+            self.step_back.resume(Nanoseconds::new(self.had), &mut self.dues);
         }
 
         /// The client steps back if it has to. For how long, and for how many; the rest uses this part of it.
@@ -245,7 +242,7 @@ mod tests {
         }
 
         fn next(&self) -> u64 {
-            self.rest.next(&self.dues, self.has_all).get()
+            self.step_back.next(&self.dues, self.has_all).get()
         }
     }
 
@@ -254,7 +251,7 @@ mod tests {
         let mut processor = Processor::new(100, 0);
         // It always waits, and uses every pause.
         while processor.now < 10_000 * MS {
-            processor.rest.wait(false);
+            processor.step_back.wait(false);
             processor.step_back(1.0);
             processor.pass(MS / 10, 0, true);
         }
@@ -270,11 +267,11 @@ mod tests {
             processor.pass(processor.next(), 0, true);
             assert_eq!(processor.step_back(1.0).1, 0);
         }
-        processor.rest.owed_permille = 0;
-        processor.rest.wait(false);
+        processor.step_back.owed_permille = 0;
+        processor.step_back.wait(false);
         // It owes no more than was ever saved, and a hundredth of the time is its share.
         processor.pass(1000 * MS, 0, true);
-        processor.rest.owed = 0;
+        processor.step_back.owed = 0;
         assert!(processor.pause().is_none());
         processor.pass(100 * MS, 0, true);
         assert_eq!(processor.pause().map(|(_, waiting)| waiting), Some(1));
@@ -285,11 +282,11 @@ mod tests {
         let mut processor = Processor { has_all: true, ..Processor::new(1000, 65) };
         // A task that needs 50 µs, each 5 ms, and one that always waits and uses every pause.
         for nth in 0..2000 {
-            processor.rest.wait(true);
+            processor.step_back.wait(true);
             assert_eq!(processor.pause(), Some((LEAST_PAUSE, 1)), "{nth}");
             processor.pass(50_000, 50_000, false);
             processor.resume();
-            processor.rest.wait(false);
+            processor.step_back.wait(false);
             processor.pass(5 * MS, 0, true);
             processor.step_back(1.0);
         }
@@ -298,7 +295,7 @@ mod tests {
         // One that wakes without a pause has what the kernel asks for, and a credit.
         let (begin, had) = (processor.now, processor.had);
         for _ in 0..100_000 {
-            processor.rest.wait(true);
+            processor.step_back.wait(true);
             processor.step_back(1.0);
             processor.pass(MS / 10, 0, true);
         }
@@ -309,16 +306,16 @@ mod tests {
     #[test]
     fn where_the_kernel_asks_for_nothing_a_client_that_is_due_all_lets_others_have_what_they_are_due() {
         let mut processor = Processor { has_all: true, ..Processor::new(100, 0) };
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         assert!(processor.pause().is_some());
     }
 
     #[test]
     fn one_that_waits_while_a_client_steps_back_for_others_waits_still_when_it_comes_back() {
         let mut processor = Processor::new(100, 0);
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         assert!(processor.pause().is_some());
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         processor.pass(50_000, 50_000, false);
         processor.resume();
         assert!(processor.pause().is_some());
@@ -340,14 +337,14 @@ mod tests {
         let mut processor = Processor::new(100, 0);
         processor.pass(1000 * MS, 0, true);
         assert_eq!(processor.pause(), None);
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         assert_eq!(processor.pause(), Some((MOST_PAUSE, 1)));
     }
 
     #[test]
     fn one_that_had_nothing_in_a_pause_waits_still_and_not_for_ever() {
         let mut processor = Processor::new(100, 0);
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         let mut pauses = 0;
         while processor.pause().is_some() {
             pauses += 1;
@@ -355,7 +352,7 @@ mod tests {
         }
         assert_eq!(pauses, 1 + MOST_IN_VAIN);
         // The next one is believed as much.
-        processor.rest.wait(false);
+        processor.step_back.wait(false);
         assert!(processor.pause().is_some());
         processor.resume();
         assert!(processor.pause().is_some());
@@ -363,5 +360,53 @@ mod tests {
         processor.pass(50_000, 50_000, false);
         processor.resume();
         assert_eq!(processor.pause(), None);
+    }
+
+    #[test]
+    fn a_credit_is_given_up_to_a_bound_and_not_renewed_by_sleep() {
+        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        processor.dues.charge(Nanoseconds::from_millis(10));
+        let mut early = 0;
+        for _ in 0..100 {
+            processor.step_back.wait(true);
+            early += u32::from(processor.step_back(1.0).0 > 0);
+            processor.pass(MS / 2, 0, false);
+        }
+        assert_eq!(u64::from(early) * LEAST_PAUSE.get(), CREDIT as u64);
+        // Where the kernel asks for nothing, there is none.
+        let mut processor = Processor::new(0, 0);
+        processor.dues.charge(Nanoseconds::from_millis(10));
+        processor.step_back.wait(true);
+        assert_eq!(processor.pause(), None);
+    }
+
+    #[test]
+    fn each_step_back_costs_something() {
+        let (mut processor, mut steps) = (Processor::new(0, 0), 0);
+        for _ in 0..1000 {
+            processor.step_back.wait(false);
+            steps += u64::from(processor.step_back(0.0).0 > 0);
+        }
+        // Of what is saved at first, until not enough for a pause is left.
+        assert_eq!(steps, (10 * MS - LEAST_PAUSE.get()) / LEAST_CHARGE.get() + 1);
+    }
+
+    #[test]
+    fn none_steps_back_for_those_that_were_forgotten() {
+        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        processor.step_back.wait(true);
+        assert_eq!(processor.next(), SHORTEST.get());
+        processor.step_back.forget();
+        assert!(processor.next() > 30 * MS && processor.pause().is_none());
+    }
+
+    #[test]
+    fn an_early_step_back_is_for_all_that_have_woken_and_none_that_was_left() {
+        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        processor.dues.charge(Nanoseconds::from_millis(10));
+        processor.step_back.wait(false);
+        assert_eq!(processor.pause(), None);
+        (0..2).for_each(|_| processor.step_back.wait(true));
+        assert_eq!(processor.pause(), Some((LEAST_PAUSE, 2)));
     }
 }
