@@ -12,6 +12,7 @@
 //! | [`processors`] | the machine's processors, and how long a thread has used them |
 //! | [`progress`] | how long work reports what it does, and how it is stopped |
 //! | [`size`] | numbers of bytes, as people write and read them |
+//! | [`unknown_key`] | a key that a table of TOML does not have |
 //! | [`sentence`] | an error and its causes as one sentence |
 //!
 //! Nothing in here knows anything about logs, traces or schedulers.
@@ -30,6 +31,7 @@ pub mod processors;
 pub mod progress;
 pub mod regular;
 pub mod size;
+pub mod unknown_key;
 
 pub use causes::sentence;
 pub use progress::Progress;

@@ -2,7 +2,7 @@
 
 use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use mete_base::nearest::question;
+use mete_base::nearest::nearest;
 use mete_command::command_line::Mistake;
 use mete_policy::{CATALOG, Entry, by_name};
 use mete_sched::domains::SharedDomain;
@@ -29,8 +29,10 @@ pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Re
     if known.contains(&name) {
         return Ok(name.to_owned());
     }
-    let meant = question(name, known.iter().copied());
-    Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
+    Err(match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("there is no policy {name:?}; did you mean {meant}? mete sim --list has all"),
+        None => format!("there is no policy {name:?}: there are {}", known.join(", ")),
+    })
 }
 
 /// A policy that can take effect on a running machine.

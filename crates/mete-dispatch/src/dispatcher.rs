@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 use std::{io, thread};
 
 use libbpf_rs::{Link, MapHandle};
@@ -17,7 +18,7 @@ use mete_sched::actuator::classes::Adopted;
 use mete_sched::actuator::{Classes, Restored, watcher};
 use mete_sched::domains::dealt::{holder_of_first_process, make_policy, policy_domain};
 use mete_sched::domains::shared::{share_of, smallest_shares};
-use mete_sched::domains::{DomainError, Domains, FIRST, SharedDomain};
+use mete_sched::domains::{DomainError, Domains, Emptied, FIRST, SharedDomain};
 
 use crate::bell::Bell;
 use crate::births::Births;
@@ -67,6 +68,8 @@ pub struct Dispatcher {
     shares: Vec<Share>,
     /// What was wrong with the domains when they were looked at first, in sentences.
     empty_domains: Vec<String>,
+    emptied: Emptied,
+    news: Vec<String>,
     /// Why nothing would be put back after all processes were killed that could do it.
     unnamed: Option<io::Error>,
     /// How putting back went, if it could not go on.
@@ -146,6 +149,8 @@ impl Dispatcher {
             midwife: None,
             shares,
             empty_domains,
+            emptied: Emptied::default(),
+            news: Vec::new(),
             unnamed,
             restored: None,
             bell: channels.bell,
@@ -222,6 +227,7 @@ impl Dispatcher {
     fn look_at_all(&mut self) -> Result<(), DispatchError> {
         self.register().begin_look();
         self.domains.scan();
+        self.news.extend(self.emptied.look(&self.domains, Instant::now()));
         let there = candidates(&self.domains);
         self.register().end_look(there)
     }
@@ -253,6 +259,11 @@ impl Dispatcher {
     #[must_use]
     pub fn empty_domains(&self) -> &[String] {
         &self.empty_domains
+    }
+
+    /// Which domains were found to have lost their last process since this was asked last, in sentences.
+    pub fn news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.news)
     }
 
     /// How many threads are dispatched.

@@ -18,7 +18,7 @@ use mete_sched::domains::dealt::{holder_of_first_process, make_policy, policy_do
 use mete_sched::domains::process::{self, Population, Process};
 use mete_sched::domains::selector::user_name;
 use mete_sched::domains::shared::{share_of, smallest_shares};
-use mete_sched::domains::{Domains, FIRST, SharedDomain};
+use mete_sched::domains::{Domains, Emptied, FIRST, SharedDomain};
 use rustix::io::Errno;
 
 use crate::clock::used_by_thread;
@@ -104,6 +104,8 @@ pub struct PausingDispatcher {
     shares: Vec<Share>,
     /// Which domains had no process when they were looked at first, in sentences.
     empty_domains: Vec<String>,
+    emptied: Emptied,
+    news: Vec<String>,
     /// The processors on which clients may run, as far as the manager was told.
     processors: u64,
     unnamed: Option<io::Error>,
@@ -175,6 +177,8 @@ impl PausingDispatcher {
             groups: BTreeMap::new(),
             shares,
             empty_domains,
+            emptied: Emptied::default(),
+            news: Vec::new(),
             processors: u64::MAX,
             unnamed,
             restored: None,
@@ -224,6 +228,7 @@ impl PausingDispatcher {
             } else {
                 self.domains.scan();
             }
+            self.news.extend(self.emptied.look(&self.domains, self.looked));
             if is_due {
                 (self.scanned, self.has_changed) = (self.looked, false);
                 self.look_at_groups();
@@ -319,6 +324,11 @@ impl PausingDispatcher {
     #[must_use]
     pub fn empty_domains(&self) -> &[String] {
         &self.empty_domains
+    }
+
+    /// Which domains were found to have lost their last process since this was asked last, in sentences.
+    pub fn news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.news)
     }
 
     /// How many processes of domains are not paused, and why.

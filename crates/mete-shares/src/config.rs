@@ -17,10 +17,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use mete_base::nearest::question;
 use mete_base::regular;
+use mete_base::unknown_key::UnknownKey;
 use mete_sched::domains::{ShareError, SharedDomain};
 use serde::Deserialize;
+use toml::Spanned;
 
 use crate::{By, SharePolicy};
 
@@ -51,6 +52,16 @@ pub enum ConfigError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// There is no such key.
+    #[error("{}, line {line}: there is no key {:?}{}", path.display(), key.written, key.question())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// What was written, and what there is.
+        key: UnknownKey,
+    },
     /// It is not in the form above; the message names the line.
     #[error("{}: {source}", path.display())]
     Form {
@@ -60,26 +71,32 @@ pub enum ConfigError {
         source: Box<toml::de::Error>,
     },
     /// There is no such means.
-    #[error("{}: there is no means {by:?}: there are {}", path.display(), By::ALL.map(By::name).join(", "))]
+    #[error("{}, line {line}: there is no means {by:?}: there are {}", path.display(), By::ALL.map(By::name).join(", "))]
     NoMeans {
         /// The file.
         path: PathBuf,
+        /// Where.
+        line: usize,
         /// What was written.
         by: String,
     },
     /// There is no such policy.
-    #[error("{}: there is no policy {policy:?}: there are {}{}", path.display(), SharePolicy::listed(), question(policy, SharePolicy::names()))]
+    #[error("{}, line {line}: there is no policy {policy:?}{}", path.display(), SharePolicy::meant(policy))]
     NoPolicy {
         /// The file.
         path: PathBuf,
+        /// Where.
+        line: usize,
         /// What was written.
         policy: String,
     },
     /// A domain or its share is wrong.
-    #[error("{}: domain {name:?}: {source}", path.display())]
+    #[error("{}, line {line}: domain {name:?}: {source}", path.display())]
     Domain {
         /// The file.
         path: PathBuf,
+        /// Where it has its name.
+        line: usize,
         /// The domain.
         name: String,
         /// What is wrong with it.
@@ -91,8 +108,8 @@ pub enum ConfigError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    policy: Option<String>,
-    by: Option<String>,
+    policy: Option<Spanned<String>>,
+    by: Option<Spanned<String>>,
     parameters: Option<PathBuf>,
     #[serde(default, rename = "domain")]
     domains: Vec<WrittenDomain>,
@@ -101,7 +118,7 @@ struct Written {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenDomain {
-    name: String,
+    name: Spanned<String>,
     selectors: Selectors,
     share: Option<f64>,
     limit: Option<f64>,
@@ -134,28 +151,57 @@ impl Config {
 
     /// Reads the text of a file that has this path.
     fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
-        let form = |source| ConfigError::Form { path: path.into(), source: Box::new(source) };
-        let Written { policy, by, parameters, domains } = toml::from_str(text).map_err(form)?;
-        let policy = match policy {
-            Some(name) => SharePolicy::named(&name)
-                .ok_or_else(|| ConfigError::NoPolicy { path: path.into(), policy: name })?,
-            None => SharePolicy::default(),
-        };
-        let by = by.map(|by| By::named(&by).ok_or_else(|| ConfigError::NoMeans { path: path.into(), by }));
-        let domains = domains.into_iter().map(|domain| domain.read(path)).collect::<Result<_, _>>()?;
-        Ok(Config { policy, by: by.transpose()?, parameters, domains })
+        let file = File { path, text };
+        let Written { policy, by, parameters, domains } =
+            toml::from_str(text).map_err(|source| file.refused(source))?;
+        let policy = policy.map_or(Ok(SharePolicy::default()), |name| file.policy(&name))?;
+        let by = by.map(|name| file.by(&name)).transpose()?;
+        let domains = domains.into_iter().map(|domain| file.domain(&domain)).collect::<Result<_, _>>()?;
+        Ok(Config { policy, by, parameters, domains })
     }
 }
 
-impl WrittenDomain {
-    fn read(self, path: &Path) -> Result<SharedDomain, ConfigError> {
-        let selectors = match &self.selectors {
+/// A file, for what is said of it.
+struct File<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+
+    /// Why the text was refused.
+    fn refused(&self, source: toml::de::Error) -> ConfigError {
+        let (path, at) = (self.path.into(), source.span().map(|span| span.start));
+        match (UnknownKey::in_message(source.message()), at) {
+            (Some(key), Some(at)) => ConfigError::NoKey { path, line: self.line(at), key },
+            _ => ConfigError::Form { path, source: Box::new(source) },
+        }
+    }
+
+    fn policy(&self, name: &Spanned<String>) -> Result<SharePolicy, ConfigError> {
+        let (policy, line) = (name.get_ref(), self.line(name.span().start));
+        let unknown = || ConfigError::NoPolicy { path: self.path.into(), line, policy: policy.clone() };
+        SharePolicy::named(policy).ok_or_else(unknown)
+    }
+
+    fn by(&self, name: &Spanned<String>) -> Result<By, ConfigError> {
+        let (by, line) = (name.get_ref(), self.line(name.span().start));
+        By::named(by).ok_or_else(|| ConfigError::NoMeans { path: self.path.into(), line, by: by.clone() })
+    }
+
+    fn domain(&self, written: &WrittenDomain) -> Result<SharedDomain, ConfigError> {
+        let selectors = match &written.selectors {
             Selectors::One(selector) => slice::from_ref(selector),
             Selectors::Several(selectors) => selectors,
         };
+        let (name, line) = (written.name.get_ref(), self.line(written.name.span().start));
         let selectors = selectors.iter().map(String::as_str);
-        let domain = SharedDomain::new(&self.name, selectors, self.share, self.limit);
-        domain.map_err(|source| ConfigError::Domain { path: path.into(), name: self.name, source })
+        let domain = SharedDomain::new(name, selectors, written.share, written.limit);
+        let wrong = |source| ConfigError::Domain { path: self.path.into(), line, name: name.clone(), source };
+        domain.map_err(wrong)
     }
 }
 
@@ -207,11 +253,15 @@ mod tests {
     fn vtrr_7_what_is_wrong_in_a_file_is_named_with_its_place() {
         let domain = |rest: &str| format!("[[domain]]\nname = 'web'\n{rest}");
         for (text, expected) in [
-            ("polisy = 'vtrr'".into(), "polisy"),
-            ("policy = 'strid'".into(), "did you mean stride?"),
-            ("by = 'cgroups'".into(), "there is no means \"cgroups\""),
-            (domain("selectors = ['pid:1']\nshare = 0"), "\"web\": \"0\" is no share"),
-            (domain("selectors = ['pid:1']\nshares = 1"), "line 4"),
+            ("\npolisy = 'vtrr'".into(), "line 2: there is no key \"polisy\"; did you mean policy?"),
+            ("policy = 'strid'".into(), "line 1: there is no policy \"strid\"; did you mean stride?"),
+            ("policy = 'fast'".into(), "there is no policy \"fast\": there are vtrr, "),
+            ("\n\nby = 'cgroups'".into(), "line 3: there is no means \"cgroups\""),
+            (domain("selectors = ['pid:1']\nshare = 0"), "line 2: domain \"web\": \"0\" is no share"),
+            (
+                domain("selectors = ['pid:1']\nshares = 1"),
+                "line 4: there is no key \"shares\"; did you mean share?",
+            ),
             (domain("selectors = ['pid:1']\nlimit = 0"), "\"web\": \"0\" is no limit"),
             (domain("selectors = ['nothing']"), "selects nothing"),
             (domain("selectors = ['pid:1', 'share=9']"), "\"share=9\" selects nothing"),

@@ -163,7 +163,9 @@ impl Dealer {
 
     /// What the user should know of what was seen since this was asked last, in sentences.
     pub fn news(&mut self) -> Vec<String> {
-        self.fallback.news()
+        let mut news = self.fallback.news();
+        news.extend(self.means.news());
+        news
     }
 
     /// If that fails, it is tried again.
@@ -283,8 +285,7 @@ impl Dealer {
     /// [`DealError::NotNamed`], [`DealError::NotReplaced`], or [`ExtError::NotTaken`]; the policy goes on then.
     pub fn set_policy(&mut self, name: &str) -> Result<(), DealError> {
         let policy = SharePolicy::named(name);
-        let policy = policy
-            .ok_or_else(|| DealError::NotNamed { name: name.into(), known: SharePolicy::listed_for(name) })?;
+        let policy = policy.ok_or_else(|| DealError::NotNamed { name: name.into() })?;
         // Where the one before has failed, the next try begins with this one.
         if !self.awaits_policy() && !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });

@@ -6,6 +6,8 @@ use mete_pausing::PausingError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::ShareError;
 
+use crate::SharePolicy;
+
 /// Why shares cannot be dealt out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum DealError {
@@ -81,12 +83,10 @@ pub enum DealError {
     #[error(transparent)]
     NoShare(ShareError),
     /// There is no policy of that name.
-    #[error("there is no policy {name:?}; there are {known}")]
+    #[error("there is no policy {name:?}{}", SharePolicy::meant(name))]
     NotNamed {
         /// What was written.
         name: String,
-        /// The names that there are.
-        known: String,
     },
     /// A quantum cannot be this.
     #[error("{found:?} is no number of milliseconds")]

@@ -178,6 +178,15 @@ impl Means {
         }
     }
 
+    /// Which domains have lost their last process since this was asked last, in sentences.
+    pub fn news(&mut self) -> Vec<String> {
+        match self {
+            Means::Ext(_) | Means::Outside(_) | Means::Weights(_) | Means::Kernel => Vec::new(),
+            Means::Dispatcher(dispatcher) => dispatcher.news(),
+            Means::Pauses(dispatcher) => dispatcher.news(),
+        }
+    }
+
     /// Which processes of domains it does not rule, in a sentence, if there are any.
     pub fn left_out(&self) -> Option<String> {
         match self {

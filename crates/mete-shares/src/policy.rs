@@ -1,5 +1,6 @@
 //! The policies by which shares can be dealt out.
 
+use mete_base::nearest::nearest;
 use mete_policy::{CATALOG, Entry, by_name};
 
 use crate::error::DealError;
@@ -32,21 +33,16 @@ impl SharePolicy {
         }
     }
 
-    /// The name that may have been meant, or all.
-    pub(crate) fn listed_for(name: &str) -> String {
-        mete_base::nearest::nearest(name, SharePolicy::names()).map_or_else(SharePolicy::listed, |nearest| {
-            format!("{nearest}, which may be meant, and others: mete sim --list")
-        })
+    /// The end of a sentence about a name that is none: which one may have been meant, or else all.
+    pub(crate) fn meant(name: &str) -> String {
+        let list = || format!(": there are {}", SharePolicy::names().collect::<Vec<_>>().join(", "));
+        nearest(name, SharePolicy::names())
+            .map_or_else(list, |meant| format!("; did you mean {meant}? mete sim --list has all"))
     }
 
     /// The names of all.
     pub fn names() -> impl Iterator<Item = &'static str> {
         CATALOG.iter().map(|entry| entry.name)
-    }
-
-    /// The names of all, in one line.
-    pub(crate) fn listed() -> String {
-        SharePolicy::names().collect::<Vec<_>>().join(", ")
     }
 
     /// Its name in the catalogue.

@@ -57,21 +57,22 @@ impl ScheduleOptions {
     ///
     /// Which options do not go together, and what to do.
     pub(super) fn check_affinity(&self) -> Result<(), Mistake> {
+        if let Some(shared) =
+            self.domains.iter().find(|domain| domain.weight.is_some() || domain.limit.is_some())
+        {
+            let mistake = format!(
+                "shares and limits are dealt out by --policy vtrr, which has to be written: affinity moves {}, and does \
+                 not hold it to a share",
+                shared.spec.name
+            );
+            return Err((ErrorKind::ArgumentConflict, mistake));
+        }
         // A domain of an open role may turn out to be either.
         let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
         if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
             let missing = "scheduling needs a domain that serves and a domain that is served: give a --driver and a \
                            --client, or more than one --domain";
             return Err((ErrorKind::MissingRequiredArgument, missing.into()));
-        }
-        if let Some(shared) =
-            self.domains.iter().find(|domain| domain.weight.is_some() || domain.limit.is_some())
-        {
-            let mistake = format!(
-                "shares are dealt out by --policy vtrr: affinity moves {}, and does not hold it to a share",
-                shared.spec.name
-            );
-            return Err((ErrorKind::ArgumentConflict, mistake));
         }
         if self.affinity.period < self.affinity.interval {
             let mistake = format!(

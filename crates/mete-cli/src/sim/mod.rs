@@ -14,6 +14,7 @@ use anyhow::{Context, anyhow};
 use clap::error::ErrorKind;
 use mete_base::draft::Draft;
 use mete_base::nearest::nearest;
+use mete_base::unknown_key::UnknownKey;
 use mete_command::command_line::Mistake;
 use mete_command::output::Output;
 use mete_command::table::number;
@@ -21,7 +22,6 @@ use mete_command::value::{duration, none_or_more, one_or_more};
 use mete_command::{failure, interrupt};
 use mete_policy::Entry;
 use mete_sim::cost::{self, DecisionCost};
-use mete_sim::scenario::UnknownKey;
 use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
     Recorder, Report, Scenario, ScenarioError, Setting, Stalled, Sweep, Varied, all_processors, in_parallel,

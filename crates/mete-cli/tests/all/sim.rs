@@ -129,7 +129,7 @@ fn a_program_that_stands_still_is_named_by_its_client() {
 fn what_is_wrong_is_said_and_nothing_is_run() {
     for (arguments, expected) in [
         (&["sim", "no-such"][..], "there is no scenario \"no-such\": give a file, or one of "),
-        (&["sim", "mix", "--policy", "vtrrr"], "there is no policy \"vtrrr\": there are vtrr, "),
+        (&["sim", "mix", "--policy", "vtrrr"], "there is no policy \"vtrrr\"; did you mean vtrr?"),
         (&["sim", "mix", "--set", "host.proc=2"], "--set host.proc=2: `proc = 2`: unknown field `proc`"),
         (&["sim", "mix", "--set", "host.procesors=2"], "; did you mean `processors`?"),
         (&["sim", "mix", "--for", "1s"], "the warm-up (warm_up_ms) is a part of the duration"),

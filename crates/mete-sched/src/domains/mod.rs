@@ -7,6 +7,7 @@
 
 pub mod dealt;
 mod divide;
+mod emptied;
 mod empty;
 mod error;
 pub mod groups;
@@ -26,6 +27,7 @@ use mete_log::DomainId;
 use mete_policy::{DomainIndex, Role};
 
 pub use divide::DivideBy;
+pub use emptied::Emptied;
 pub use error::{DomainError, EmptyDomain};
 pub use groups::{controller_mount, group_under, in_controller};
 pub(crate) use groups::{is_cgroup, is_root};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::unknown::UnknownKey;
+use mete_base::unknown_key::UnknownKey;
 
 /// Why a scenario cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -18,7 +18,6 @@ mod ports;
 mod shipped;
 mod steps;
 mod table;
-mod unknown;
 mod value;
 mod vcpus;
 
@@ -29,6 +28,8 @@ use mete_policy::{
     Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Entry, Nanoseconds, Policy, Setup,
     Share, by_name,
 };
+
+use mete_base::unknown_key::UnknownKey;
 
 use crate::host::{Hardware, Host};
 use crate::random::Stream;
@@ -41,7 +42,6 @@ pub use error::ScenarioError;
 pub use overrides::Setting;
 pub use shipped::{SHIPPED, Shipped};
 use table::ScenarioTable;
-pub use unknown::UnknownKey;
 
 /// A group of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -213,7 +213,7 @@ fn why_none(group: &Path) -> &'static str {
     if !is_cgroup(group) {
         "this is no control group"
     } else if is_root(group) {
-        "the root competes with no other group"
+        "the root competes with no other group: name groups that are below it"
     } else if group.join("cgroup.controllers").exists() {
         NO_CONTROLLER
     } else {

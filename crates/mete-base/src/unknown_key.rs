@@ -1,4 +1,6 @@
-//! A key that a table does not have.
+//! A key that a table of TOML does not have.
+
+use crate::nearest::{list, nearest};
 
 /// A key that a table does not have, and those that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,12 +17,23 @@ impl UnknownKey {
     /// serde has no typed error: it hands the key and the known ones to the error type of the reader, which
     /// keeps only a message. So they are taken from serde's words, here and nowhere else. The tests below fail
     /// if the words change.
-    pub(super) fn in_message(message: &str) -> Option<UnknownKey> {
+    #[must_use]
+    pub fn in_message(message: &str) -> Option<UnknownKey> {
         let (_, rest) = message.split_once("unknown field `")?;
         let (written, known) = rest.split_once('`')?;
         // Between quotes is every second part.
         let known = known.split('`').skip(1).step_by(2).map(str::to_owned).collect();
         Some(UnknownKey { written: written.to_owned(), known })
+    }
+
+    /// The end of a sentence: the key that may have been meant, or else those that there are.
+    #[must_use]
+    pub fn question(&self) -> String {
+        let known = || self.known.iter().map(String::as_str);
+        match nearest(&self.written, known()) {
+            Some(meant) => format!("; did you mean {meant}?"),
+            None => format!("; there are {}", list(&known().collect::<Vec<_>>())),
+        }
     }
 }
 
