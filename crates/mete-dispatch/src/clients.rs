@@ -35,6 +35,11 @@ impl<T: Copy> Client<T> {
         self.standing = None;
     }
 
+    /// Whether it stands in front, as far as is known.
+    pub fn is_in_front(&self) -> bool {
+        self.standing == Some(Standing::Front)
+    }
+
     /// Has it stand there.
     ///
     /// # Errors

@@ -45,6 +45,11 @@ const SHORTEST: Duration = Duration::from_micros(20);
 /// For how long a processor is kept free at most for a thread that the client on it has started. The thread
 /// runs meanwhile, among ordinary tasks, and becomes a client.
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
+/// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
+const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(60);
+const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_micros(250);
+/// How much longer it may take until they have had it.
+const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
 
@@ -71,6 +76,10 @@ pub(crate) struct Manager<T: Threads> {
     has_missed_end: bool,
     /// Any client has stood in front.
     has_stood: bool,
+    /// The processors on which the manager runs, if not on all.
+    runs_on: Option<Mask>,
+    /// The one on which it stays meanwhile.
+    stays_on: Option<usize>,
     error: Option<DispatchError>,
 }
 
@@ -102,6 +111,8 @@ impl<T: Threads> Manager<T> {
             lost: 0,
             has_missed_end: false,
             has_stood: false,
+            runs_on: None,
+            stays_on: None,
             error: None,
         }
     }
@@ -197,7 +208,9 @@ impl<T: Threads> Manager<T> {
             }
         }
         self.dues.set_processors(self.slots.iter().filter(|slot| slot.is_used).count());
-        self.threads.run_on((mask.processors().count() == 1).then_some(mask));
+        self.runs_on = (mask.processors().count() == 1).then_some(*mask);
+        self.stays_on = None;
+        self.threads.run_on(self.runs_on.as_ref());
     }
 
     fn see(&mut self, row: Row) {
@@ -215,11 +228,13 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// A task that is no client waits behind this one. The client may have been stopped since: then the task waits for what is
-    /// chosen in its place.
+    /// A task that is no client waits behind this one; or where another one has stepped back, and the kernel has moved this one there
+    /// meanwhile. The client may have been stopped since: then the task waits for what is chosen in its place.
     fn rest_waits(&mut self, number: ClientId, has_woken: bool, processor: usize, time: Nanoseconds) {
+        let of_place = |slot: &Slot| slot.pause.is_some_and(|pause| pause.place == processor);
         let held = |slot: &Slot| slot.held == Some(number);
-        if let Some(slot) = self.slot_of(number).or_else(|| self.slots.iter().position(held)) {
+        let find = |is_it: &dyn Fn(&Slot) -> bool| self.slots.iter().position(is_it);
+        if let Some(slot) = find(&of_place).or_else(|| self.slot_of(number)).or_else(|| find(&held)) {
             let chosen = self.slots[slot].chosen;
             let has_all = chosen.is_some_and(|chosen| self.has_all(chosen.client));
             let slot = &mut self.slots[slot];
@@ -237,12 +252,15 @@ impl<T: Threads> Manager<T> {
 
     /// One for which a client has stepped back there needs the processor no more.
     fn rest_is_served(&mut self, processor: usize, time: Nanoseconds) {
+        let rest = self.memory.rest(processor, time);
         let pauses = self.slots.iter_mut().filter_map(|slot| slot.pause.as_mut());
         for pause in pauses.filter(|pause| pause.place == processor) {
             pause.why = match pause.why {
                 Why::Wanted(waiting) if waiting > 1 => Why::Wanted(waiting - 1),
                 Why::Wanted(_) => {
-                    pause.until = pause.until.min(time);
+                    // The kernel owes the client as much, and would let the next one that wakes wait for it.
+                    let had = rest.saturating_sub(pause.had);
+                    pause.until = time.saturating_add(had).min(pause.latest);
                     Why::Wanted(0)
                 }
                 Why::Owed => Why::Owed,
@@ -501,7 +519,14 @@ impl<T: Threads> Manager<T> {
         };
         match slot.pause {
             Some(pause) if pause.until > now => return,
-            _ => self.end_pause(at, now),
+            Some(pause) => {
+                self.slots[at].pause = self.goes_on(pause, now).or(Some(pause));
+                if self.slots[at].pause.is_some_and(|pause| pause.until > now) {
+                    return;
+                }
+                self.end_pause(at, now);
+            }
+            None => {}
         }
         let place = self.memory.place(chosen.client);
         let (had, has_all) = (self.memory.rest(place, now), self.has_all(chosen.client));
@@ -510,7 +535,23 @@ impl<T: Threads> Manager<T> {
         };
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
         self.memory.give_way(place, waiting > 0);
-        self.slots[at].pause = Some(Pause { until: now.saturating_add(length), place, why });
+        let until = now.saturating_add(if waiting > 0 { FIRST_LOOK } else { length });
+        let latest = now.saturating_add(length).saturating_add(MOST_MORE);
+        let pause = Pause { until, place, why, had, length, latest, interval: FIRST_LOOK };
+        self.slots[at].pause = Some(pause);
+    }
+
+    /// Whether a step back goes on, and until when it need not be looked at. The tasks for which it is may get the processor late: the
+    /// kernel may owe the client time from earlier ones, and looks only with its next tick whether another one is to run. Where the
+    /// manager runs for a moment, it looks.
+    fn goes_on(&self, mut pause: Pause, now: Nanoseconds) -> Option<Pause> {
+        if let Why::Wanted(1..) = pause.why {
+            let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
+            let next = if had.is_zero() { pause.interval } else { pause.length.saturating_sub(had) };
+            pause.interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
+            pause.until = now.saturating_add(next).min(pause.latest);
+        }
+        (pause.until > now).then_some(pause)
     }
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
@@ -523,6 +564,7 @@ impl<T: Threads> Manager<T> {
 
     /// Has all clients stand where they belong.
     fn stand(&mut self, now: Nanoseconds) {
+        self.be_where_there_is_none_in_front();
         for at in 0..self.slots.len() {
             let Slot { chosen, held, pause, .. } = self.slots[at];
             let Some(Chosen { client, .. }) = chosen else { continue };
@@ -542,6 +584,28 @@ impl<T: Threads> Manager<T> {
                 let held = self.slots[at].held.take();
                 self.give_up(held, now);
             }
+        }
+    }
+
+    /// Has the manager be where a client has stepped back, as long as one has. On another processor it takes that from a client in front, which
+    /// the kernel moves at once to a processor that has none in front: where another one has stepped back, for tasks that are bound to that
+    /// processor, too. Best is where one has stepped back already, then where one is about to.
+    fn be_where_there_is_none_in_front(&mut self) {
+        let mut best = None;
+        for at in (0..self.slots.len()).filter(|_| self.slots.len() > 1) {
+            let Slot { pause: Some(Pause { place, .. }), chosen: Some(chosen), .. } = self.slots[at] else {
+                continue;
+            };
+            let is_in_front = self.clients.get(chosen.client).is_some_and(|client| client.is_in_front());
+            let rank = (is_in_front, self.stays_on != Some(place));
+            if best.is_none_or(|(found, _)| rank < found) {
+                best = Some((rank, place));
+            }
+        }
+        let place = best.map(|(_, place)| place);
+        if std::mem::replace(&mut self.stays_on, place) != place {
+            let mask = place.and_then(Mask::single).or(self.runs_on);
+            self.threads.run_on(mask.as_ref());
         }
     }
 

@@ -91,6 +91,8 @@ struct Machine {
     /// What ordinary tasks that are no clients want on each processor, and have had.
     wanted: Vec<u64>,
     had: Vec<u64>,
+    /// For how long the kernel prefers a client there that has stepped back.
+    owed: Vec<u64>,
 }
 
 impl Machine {
@@ -133,7 +135,7 @@ impl Machine {
         let now = Nanoseconds::ZERO;
         let manager = Manager::new(policy, memory.clone(), threads, channels.clone(), processors, rest, now);
         let (rows, clients, threads_of) = (VecDeque::new(), Vec::new(), Vec::new());
-        let (wanted, had) = (vec![0; processors], vec![0; processors]);
+        let (wanted, had, owed) = (vec![0; processors], vec![0; processors], vec![0; processors]);
         let mut machine = Machine {
             manager,
             channels,
@@ -146,6 +148,7 @@ impl Machine {
             threads: threads_of,
             wanted,
             had,
+            owed,
         };
         machine.use_processors(0..processors);
         for domain in 1..=domains {
@@ -241,12 +244,21 @@ impl Machine {
     /// Each processor runs something for a step.
     fn run(&mut self) {
         let mut free: BTreeSet<_> = (0..self.wanted.len()).collect();
+        let mut has_run = BTreeSet::new();
         for client in self.standing(Standing::Front) {
             let last = self.clients[client].1;
             let Some(at) = free.get(&last).or(free.first()).copied() else { break };
             free.remove(&at);
             self.charge(client, at);
             self.hear_waiting(client, at);
+        }
+        for client in self.standing(Standing::After) {
+            let at = self.clients[client].1;
+            if self.owed[at] > 0 && free.remove(&at) {
+                self.owed[at] -= STEP;
+                self.charge(client, at);
+                has_run.insert(client);
+            }
         }
         for at in free.clone() {
             if self.wanted[at] > 0 {
@@ -260,7 +272,7 @@ impl Machine {
             }
         }
         for standing in [Standing::Aside, Standing::After, Standing::Own, Standing::Behind] {
-            for client in self.standing(standing) {
+            for client in self.standing(standing).into_iter().filter(|client| !has_run.contains(client)) {
                 if let Some(at) = free.pop_first() {
                     self.charge(client, at);
                 }
@@ -342,9 +354,37 @@ fn a_client_that_lets_a_task_go_first_is_in_front_again_when_the_task_blocks() {
     }
     // What was saved would last for some milliseconds.
     assert_eq!(machine.standing(Standing::After), [0]);
-    // It has blocked.
+    // It has blocked. The client is owed as much.
+    machine.pass(2 * STEP).unwrap();
+    assert_eq!(machine.standing(Standing::After), [0]);
     machine.pass(STEP).unwrap();
     assert_eq!(machine.standing(Standing::Front), [0], "{:?}", machine.counts());
+}
+
+/// For what the client's group had not had when others ran, the kernel has it run first.
+#[test]
+fn a_client_steps_back_until_the_task_has_had_its_turn_where_the_kernel_lets_the_client_run_first() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[300, 100]);
+    machine.pass(500 * MS).unwrap();
+    for _ in 0..20 {
+        machine.pass(50 * MS).unwrap();
+        let at = machine.clients[0].1;
+        machine.owed[at] = 3 * MS;
+        machine.rest_wakes(0, 2 * STEP);
+        machine.pass(3 * MS + 10 * STEP).unwrap();
+        assert_eq!(machine.wanted, [0; 2]);
+        // Not for ever.
+        machine.owed[at] = 100 * MS;
+        machine.rest_wakes(0, 2 * STEP);
+        let mut in_front = 0;
+        for _ in 0..20 * MS / STEP {
+            machine.pass(STEP).unwrap();
+            in_front += usize::from(machine.standing(Standing::Front).contains(&0));
+        }
+        assert!(in_front as u64 * STEP > 10 * MS, "{in_front}");
+        machine.owed[at] = 0;
+        machine.wanted[at] = 0;
+    }
 }
 
 #[test]

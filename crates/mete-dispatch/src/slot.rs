@@ -25,10 +25,18 @@ pub(crate) struct Slot {
 /// A client's step back for tasks that are no clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pause {
+    /// When it is over, or is looked at.
     pub until: Nanoseconds,
     /// Where they run meanwhile.
     pub place: usize,
     pub why: Why,
+    /// What they have had there before, and are to have in it.
+    pub had: Nanoseconds,
+    pub length: Nanoseconds,
+    /// When it is over, whatever they have had.
+    pub latest: Nanoseconds,
+    /// After how long it is looked at next, as long as they have had nothing.
+    pub interval: Nanoseconds,
 }
 
 /// Why a client steps back.

@@ -29,7 +29,7 @@ const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
 const MARGIN_PERMILLE: u64 = 15;
 /// In this number of pauses, one after another, one that waits may get nothing. Then it is not taken to wait any more: it may
 /// have gone to another processor.
-const MOST_IN_VAIN: u32 = 8;
+const MOST_IN_VAIN: u32 = 3;
 const PERMILLE: u64 = 1000;
 
 /// The steps back of one processor's client.
@@ -118,10 +118,9 @@ impl StepBack {
             true => {
                 self.owed.saturating_add_unsigned(passed.get().saturating_mul(self.owed_permille) / PERMILLE)
             }
-            false => {
-                let least = if self.is_early { i64::MIN } else { self.owed.min(0) };
-                self.owed.saturating_sub_unsigned(passed.get()).max(least)
-            }
+            // What others had in it counts, when it is over.
+            false if self.is_early => self.owed,
+            false => self.owed.saturating_sub_unsigned(passed.get()).max(self.owed.min(0)),
         };
     }
 
@@ -145,6 +144,9 @@ impl StepBack {
     /// The client goes to the front again. `had` is as above.
     pub fn resume(&mut self, had: Nanoseconds, dues: &mut Dues) {
         let used = had.saturating_sub(self.had);
+        if self.is_early {
+            self.owed = self.owed.saturating_sub_unsigned(used.get()).max(self.owed.min(-CREDIT));
+        }
         (self.gives_way, self.is_early) = (false, false);
         if !self.was_wanted {
             return;
@@ -408,5 +410,17 @@ mod tests {
         assert_eq!(processor.pause(), None);
         (0..2).for_each(|_| processor.step_back.wait(true));
         assert_eq!(processor.pause(), Some((LEAST_PAUSE, 2)));
+    }
+
+    #[test]
+    fn after_an_early_step_back_that_was_long_the_next_one_comes_as_soon_as_after_a_short_one() {
+        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        processor.step_back.wait(true);
+        assert!(processor.pause().is_some());
+        // The manager was late.
+        processor.pass(50 * MS, 50 * MS, false);
+        processor.resume();
+        let most = (CREDIT + OWED_PAUSE) as u64 * PERMILLE / 65;
+        assert!(processor.next() <= most, "{}", processor.next());
     }
 }
