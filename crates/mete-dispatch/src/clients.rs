@@ -11,6 +11,8 @@ use crate::threads::{Standing, Threads};
 pub(crate) struct Client<T> {
     pub thread: T,
     pub domain: DomainIndex,
+    /// On which of the first 64 processors it may run.
+    pub allowed: u64,
     standing: Option<Standing>,
     /// Whether the kernel would run it. The policy may take a client for ready that has blocked: it is told
     /// when it chooses the client.
@@ -25,9 +27,17 @@ pub(crate) struct Client<T> {
 
 impl<T: Copy> Client<T> {
     /// A client of which the policy knows only that it is there.
-    pub fn new(thread: T, domain: DomainIndex) -> Client<T> {
-        let charged = Nanoseconds::ZERO;
-        Client { thread, domain, standing: None, can_run: false, is_away: true, is_refused: false, charged }
+    pub fn new(thread: T, domain: DomainIndex, allowed: u64) -> Client<T> {
+        Client {
+            thread,
+            domain,
+            allowed,
+            standing: None,
+            can_run: false,
+            is_away: true,
+            is_refused: false,
+            charged: Nanoseconds::ZERO,
+        }
     }
 
     /// Nothing is known about where it stands.

@@ -4,7 +4,8 @@
 //! A domain whose share comes to more processors than it has threads that can run has one for each of these threads. What it
 //! cannot use is for the others, the rest among them, in proportion to their shares, as generalized multiprocessor sharing has it (A. Chandra, M. Adler, P. Goyal
 //! and P. Shenoy, *Surplus Fair Scheduling*, OSDI 2000, section 2). So a thread that is due a whole processor does not step back for the rest's share; the
-//! clients of the other domains do.
+//! clients of the other domains do. Threads that are bound can use the processors together that any of them may run on: that is
+//! exact where all are bound to the same ones or to none, and else at most too much.
 
 use mete_kernel::Weight;
 use mete_policy::{DomainIndex, Nanoseconds, Share};
@@ -13,6 +14,8 @@ use mete_policy::{DomainIndex, Nanoseconds, Share};
 const MOST_SAVED: i64 = 10_000_000;
 /// Of a processor.
 const PPM: u64 = 1_000_000;
+/// The mask of a client that is not bound.
+const ANYWHERE: u64 = u64::MAX;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -20,7 +23,11 @@ pub(crate) struct Dues {
     /// The rest's share, in the unit of the domains' shares.
     weight: u64,
     domains: Vec<Party>,
-    processors: usize,
+    /// On which processors clients may run.
+    used: Vec<bool>,
+    /// On which of them those may that can run, and how many these are.
+    usable: u64,
+    processors: u64,
     /// Who can run, or on how many processors, is not what it was when this was computed.
     is_outdated: bool,
     /// What the rest is due, in millionths of a processor.
@@ -31,11 +38,11 @@ pub(crate) struct Dues {
 }
 
 /// A domain.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Party {
     share: u64,
-    /// How many of its clients the policy takes for ready: one that has blocked without having been chosen, until it is.
-    ready: u64,
+    /// How many of its clients the policy takes for ready, for each mask of processors: one that has blocked without having been chosen, until it is.
+    ready: Vec<(u64, u64)>,
     /// It is due a processor for each of them.
     has_all: bool,
 }
@@ -46,6 +53,8 @@ impl Dues {
         Dues {
             weight: u64::from(rest.get()),
             domains: Vec::new(),
+            used: vec![true],
+            usable: ANYWHERE,
             processors: 1,
             is_outdated: true,
             rate_ppm: 0,
@@ -59,15 +68,26 @@ impl Dues {
         self.party(domain).share = u64::from(share.get());
     }
 
-    /// One more of a domain's clients can run, or one less.
-    pub fn set_ready(&mut self, domain: DomainIndex, can_run: bool) {
-        let party = self.party(domain);
-        party.ready = if can_run { party.ready + 1 } else { party.ready.saturating_sub(1) };
+    /// One more of a domain's clients can run, or one less, which may do so on these of the first 64 processors.
+    pub fn set_ready(&mut self, domain: DomainIndex, allowed: u64, can_run: bool) {
+        let ready = &mut self.party(domain).ready;
+        match (ready.iter_mut().find(|(mask, _)| *mask == allowed), can_run) {
+            (Some((_, count)), true) => *count += 1,
+            (None, true) => ready.push((allowed, 1)),
+            (Some((_, count)), false) => *count = count.saturating_sub(1),
+            (None, false) => {}
+        }
+        ready.retain(|(_, count)| *count > 0);
     }
 
-    /// Clients may run on this number of processors.
-    pub fn set_processors(&mut self, processors: usize) {
-        (self.processors, self.is_outdated) = (processors.max(1), true);
+    /// Clients may run on these processors.
+    pub fn set_processors(&mut self, used: Vec<bool>) {
+        (self.used, self.is_outdated) = (used, true);
+    }
+
+    /// Whether what the rest has on a processor is of what it is due: whether any client may use it that can run.
+    pub fn counts(&self, processor: usize) -> bool {
+        self.used.get(processor).is_some_and(|is_used| *is_used) && may_use(self.usable, processor)
     }
 
     fn party(&mut self, domain: DomainIndex) -> &mut Party {
@@ -84,7 +104,7 @@ impl Dues {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
         let due = passed.get().saturating_mul(self.rate_ppm) / PPM;
-        let most = MOST_SAVED.saturating_mul(self.processors as i64);
+        let most = MOST_SAVED.saturating_mul(self.processors.cast_signed());
         self.saved =
             self.saved.saturating_add_unsigned(due).saturating_sub_unsigned(had.get()).clamp(-most, most);
         // Only now: until now, others could run, or had other shares.
@@ -118,21 +138,48 @@ impl Dues {
     /// part grows.
     fn compute(&mut self) {
         self.domains.iter_mut().for_each(|party| party.has_all = false);
-        let mut left = self.processors as u64;
-        let ready = self.domains.iter().filter(|party| party.ready > 0);
-        let mut shares = self.weight + ready.map(|party| party.share).sum::<u64>();
-        while let Some(party) = self
-            .domains
-            .iter_mut()
-            .find(|party| party.ready > 0 && !party.has_all && party.share * left >= party.ready * shares)
-        {
-            party.has_all = true;
-            left -= party.ready;
-            shares -= party.share;
+        let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
+        let usable = ready.clone().map(Party::may_use).reduce(|one, other| one | other);
+        self.usable = usable.unwrap_or(ANYWHERE);
+        self.processors = self.count(self.usable).max(1);
+        let (mut left, mut shares) =
+            (self.processors, self.weight + ready.map(|party| party.share).sum::<u64>());
+        while let Some((at, can_use)) = self.find_full(left, shares) {
+            self.domains[at].has_all = true;
+            left -= can_use;
+            shares -= self.domains[at].share;
         }
         // There are shares left: those of the rest.
         self.rate_ppm = left * self.weight * PPM / shares;
     }
+
+    /// A domain of those that are left whose share comes to all that it can use, and how many processors that is.
+    fn find_full(&self, left: u64, shares: u64) -> Option<(usize, u64)> {
+        let parties = self.domains.iter().enumerate().filter(|(_, party)| !party.has_all);
+        parties.filter(|(_, party)| !party.ready.is_empty()).find_map(|(at, party)| {
+            let threads = party.ready.iter().map(|(_, count)| count).sum::<u64>();
+            let can_use = threads.min(self.count(party.may_use()));
+            (can_use > 0 && party.share * left >= can_use * shares).then_some((at, can_use))
+        })
+    }
+
+    /// How many processors in a mask clients may run on.
+    fn count(&self, mask: u64) -> u64 {
+        let used = self.used.iter().enumerate().filter(|(at, is_used)| **is_used && may_use(mask, *at));
+        used.count() as u64
+    }
+}
+
+impl Party {
+    /// The processors on which any of its clients may run that can.
+    fn may_use(&self) -> u64 {
+        self.ready.iter().fold(0, |all, (mask, _)| all | mask)
+    }
+}
+
+/// Whether a mask of the first 64 processors has this one: as for policies, one beyond them is in that of all only.
+fn may_use(mask: u64, processor: usize) -> bool {
+    mask == ANYWHERE || processor < 64 && mask >> processor & 1 == 1
 }
 
 #[cfg(test)]
@@ -148,14 +195,39 @@ mod tests {
 
     /// The rest has a share of 1.
     fn dues(processors: usize, domains: &[(u32, usize)]) -> Dues {
+        let domains: Vec<_> = domains.iter().map(|(share, ready)| (*share, *ready, ANYWHERE)).collect();
+        bound(processors, &domains)
+    }
+
+    /// And threads are bound.
+    fn bound(processors: usize, domains: &[(u32, usize, u64)]) -> Dues {
         let mut dues = Dues::new(Weight::ORDINARY, Nanoseconds::ZERO);
-        dues.set_processors(processors);
-        for (nth, (share, ready)) in (1..).zip(domains) {
+        dues.set_processors(vec![true; processors]);
+        for (nth, (share, ready, mask)) in (1..).zip(domains) {
             dues.set_share(DomainIndex::new(nth), Share::new(100 * share).unwrap());
-            (0..*ready).for_each(|_| dues.set_ready(DomainIndex::new(nth), true));
+            (0..*ready).for_each(|_| dues.set_ready(DomainIndex::new(nth), *mask, true));
         }
         dues.compute();
         dues
+    }
+
+    #[test]
+    fn vtrr_6_threads_that_are_bound_use_no_more_than_what_they_are_bound_to() {
+        // Two on one processor: it is theirs, and of the other one each has a half.
+        let one = bound(2, &[(10, 2, 1), (1, 4, ANYWHERE)]);
+        assert_eq!((one.rate_ppm, all(&one)), (500_000, vec![true, false]));
+        let each = bound(2, &[(10, 4, 1), (1, 2, 2)]);
+        assert_eq!((each.rate_ppm, all(&each)), (500_000, vec![true, false]));
+        // All on one: the other one is not dealt out.
+        let both = bound(2, &[(1, 2, 1), (2, 2, 1)]);
+        assert_eq!((both.rate_ppm, all(&both)), (250_000, vec![false; 2]));
+        assert_eq!([0, 1, 2].map(|processor| both.counts(processor)), [true, false, false]);
+        // One that may run on more, and sleeps, changes nothing.
+        let mut both = bound(2, &[(1, 2, 1), (2, 2, 1)]);
+        both.set_ready(DomainIndex::new(1), 3, true);
+        both.set_ready(DomainIndex::new(1), 3, false);
+        both.compute();
+        assert_eq!(both.rate_ppm, 250_000);
     }
 
     fn all(dues: &Dues) -> Vec<bool> {
@@ -219,13 +291,13 @@ mod tests {
             (dues.rate_ppm, dues.has_all(one))
         };
         assert_eq!(rate(&|_| ()), (2_000_000, false));
-        assert_eq!(rate(&|dues| dues.set_ready(one, true)), (1_000_000, true));
-        assert_eq!(rate(&|dues| dues.set_ready(two, true)), (500_000, true));
+        assert_eq!(rate(&|dues| dues.set_ready(one, ANYWHERE, true)), (1_000_000, true));
+        assert_eq!(rate(&|dues| dues.set_ready(two, ANYWHERE, true)), (500_000, true));
         assert_eq!(rate(&|dues| dues.set_share(one, share(100))), (666_666, false));
         assert_eq!(rate(&|dues| dues.set_share(one, share(300))), (500_000, true));
-        assert_eq!(rate(&|dues| dues.set_processors(1)), (200_000, false));
-        assert_eq!(rate(&|dues| dues.set_ready(two, false)), (250_000, false));
-        assert_eq!(rate(&|dues| dues.set_ready(one, false)), (1_000_000, false));
+        assert_eq!(rate(&|dues| dues.set_processors(vec![true])), (200_000, false));
+        assert_eq!(rate(&|dues| dues.set_ready(two, ANYWHERE, false)), (250_000, false));
+        assert_eq!(rate(&|dues| dues.set_ready(one, ANYWHERE, false)), (1_000_000, false));
     }
 
     #[test]
@@ -236,7 +308,7 @@ mod tests {
         dues.pass(ms(1), ms(11));
         assert_eq!(dues.saved(), Nanoseconds::ZERO);
         // It slept until now.
-        dues.set_ready(one, true);
+        dues.set_ready(one, ANYWHERE, true);
         dues.pass(ms(3), Nanoseconds::ZERO);
         assert_eq!(dues.saved(), ms(2));
         dues.pass(ms(5), Nanoseconds::ZERO);

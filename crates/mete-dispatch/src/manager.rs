@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy, ProcessorId, Stop};
+use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 use mete_sched::actuator::Mask;
 use rustix::io::Errno;
 
@@ -163,10 +163,13 @@ impl<T: Threads> Manager<T> {
             Message::Join { number, thread, domain, share, allowed } => {
                 self.policy.add(number, domain, share, now);
                 self.policy.set_allowed(number, allowed);
-                self.join(number, domain, thread, now);
+                self.join(number, Client::new(thread, domain, allowed), now);
             }
             Message::Leave { number } => self.end(number, now),
-            Message::Allowed { number, allowed } => self.policy.set_allowed(number, allowed),
+            Message::Allowed { number, allowed } => {
+                self.policy.set_allowed(number, allowed);
+                self.bind(number, allowed);
+            }
             Message::Processors(mask) => self.use_processors(&mask, now),
             Message::Shares { domain, share, clients } => {
                 self.policy.set_domain_share(domain, share, now);
@@ -177,12 +180,11 @@ impl<T: Threads> Manager<T> {
     }
 
     /// The policy knows this client; now its thread is one.
-    fn join(&mut self, number: ClientId, domain: DomainIndex, thread: T::Thread, now: Nanoseconds) {
-        let born = T::number(&thread);
+    fn join(&mut self, number: ClientId, mut client: Client<T::Thread>, now: Nanoseconds) {
+        let born = T::number(&client.thread);
         for slot in &mut self.slots {
             slot.birth = slot.birth.filter(|(awaited, _)| *awaited != born);
         }
-        let mut client = Client::new(thread, domain);
         // Only now: what happens after this is told by a row.
         let can_run = self.memory.can_run(number);
         client.can_run = can_run;
@@ -207,7 +209,7 @@ impl<T: Threads> Manager<T> {
                 self.stop(at, Stop::Preempted, now);
             }
         }
-        self.dues.set_processors(self.slots.iter().filter(|slot| slot.is_used).count());
+        self.dues.set_processors(self.slots.iter().map(|slot| slot.is_used).collect());
         self.runs_on = (mask.processors().count() == 1).then_some(*mask);
         self.stays_on = None;
         self.threads.run_on(self.runs_on.as_ref());
@@ -364,7 +366,17 @@ impl<T: Threads> Manager<T> {
     fn set_away(&mut self, number: ClientId, is_away: bool) {
         let Some(client) = self.clients.get(number) else { return };
         if std::mem::replace(&mut client.is_away, is_away) != is_away {
-            self.dues.set_ready(client.domain, !is_away);
+            self.dues.set_ready(client.domain, client.allowed, !is_away);
+        }
+    }
+
+    /// A client may run on other processors from now on.
+    fn bind(&mut self, number: ClientId, allowed: u64) {
+        let Some(client) = self.clients.get(number) else { return };
+        let before = std::mem::replace(&mut client.allowed, allowed);
+        if !client.is_away {
+            self.dues.set_ready(client.domain, before, false);
+            self.dues.set_ready(client.domain, allowed, true);
         }
     }
 
@@ -497,7 +509,7 @@ impl<T: Threads> Manager<T> {
             let before = slot.rest_had.unwrap_or(until);
             let since = until.saturating_sub(before);
             slot.rest_had = Some(before.max(until));
-            if slot.is_used {
+            if self.dues.counts(at) {
                 had = had.saturating_add(since);
             }
         }
