@@ -154,8 +154,8 @@ static __always_inline void rest_woke(__u32 at)
 	if (at >= MOST_PROCESSORS)
 		return;
 	processor = &processors[at];
-	/* It may have to wait when the one that runs has blocked. */
-	if (processor->has_rest)
+	/* It may have to wait when the one that runs has blocked, or when the client that has stepped back comes to the front again. */
+	if (processor->has_rest || processor->gives_way)
 		processor->untold |= HAS_WOKEN;
 	else
 		rest_waits(processor, at, HAS_WOKEN);
@@ -211,7 +211,8 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)
 		processor->client = number;
-	if (client && processor->untold) {
+	/* While a client steps back, the dispatcher knows that tasks wait; each time it runs itself there, the kernel chooses anew. */
+	if (client && processor->untold && !processor->gives_way) {
 		if (rest_waits(processor, at, processor->untold))
 			processor->untold = 0;
 	} else if (is_served && processor->gives_way) {

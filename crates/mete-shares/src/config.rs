@@ -100,7 +100,7 @@ pub enum ConfigError {
         /// The domain.
         name: String,
         /// What is wrong with it.
-        source: ShareError,
+        source: Box<ShareError>,
     },
 }
 
@@ -200,8 +200,12 @@ impl File<'_> {
         let (name, line) = (written.name.get_ref(), self.line(written.name.span().start));
         let selectors = selectors.iter().map(String::as_str);
         let domain = SharedDomain::new(name, selectors, written.share, written.limit);
-        let wrong = |source| ConfigError::Domain { path: self.path.into(), line, name: name.clone(), source };
-        domain.map_err(wrong)
+        domain.map_err(|source| ConfigError::Domain {
+            path: self.path.into(),
+            line,
+            name: name.clone(),
+            source: Box::new(source),
+        })
     }
 }
 

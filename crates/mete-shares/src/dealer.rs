@@ -285,7 +285,8 @@ impl Dealer {
     /// [`DealError::NotNamed`], [`DealError::NotReplaced`], or [`ExtError::NotTaken`]; the policy goes on then.
     pub fn set_policy(&mut self, name: &str) -> Result<(), DealError> {
         let policy = SharePolicy::named(name);
-        let policy = policy.ok_or_else(|| DealError::NotNamed { name: name.into() })?;
+        let policy = policy
+            .ok_or_else(|| DealError::NotNamed { name: name.into(), meant: SharePolicy::meant(name) })?;
         // Where the one before has failed, the next try begins with this one.
         if !self.awaits_policy() && !self.means.set_policy(policy.entry()?)? {
             return Err(DealError::NotReplaced { policy: self.policy.name(), by: self.means.name() });

@@ -6,8 +6,6 @@ use mete_pausing::PausingError;
 use mete_sched::actuator::ActuatorError;
 use mete_sched::domains::ShareError;
 
-use crate::SharePolicy;
-
 /// Why shares cannot be dealt out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum DealError {
@@ -83,10 +81,12 @@ pub enum DealError {
     #[error(transparent)]
     NoShare(ShareError),
     /// There is no policy of that name.
-    #[error("there is no policy {name:?}{}", SharePolicy::meant(name))]
+    #[error("there is no policy {name:?}{meant}")]
     NotNamed {
         /// What was written.
         name: String,
+        /// The end of the sentence: the name that may be meant, or all.
+        meant: String,
     },
     /// A quantum cannot be this.
     #[error("{found:?} is no number of milliseconds")]

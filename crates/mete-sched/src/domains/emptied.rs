@@ -70,7 +70,7 @@ mod tests {
             "c=comm:never-there".into(),
         ];
         let specs = specs.map(|text| SharedDomain::parse(text.as_ref()).unwrap().spec);
-        let mut domains = Domains::new(specs.into_iter()).unwrap();
+        let mut domains = Domains::new(specs).unwrap();
         let (mut emptied, begin) = (Emptied::default(), Instant::now());
         domains.scan_fully();
         assert!(emptied.look(&domains, begin).is_empty());
