@@ -147,7 +147,7 @@ static __always_inline int rest_waits(struct processor *processor, __u32 at, enu
 }
 
 /* A task that is no client has become able to run on a processor. */
-static __always_inline void rest_woke(__u32 at)
+static __always_inline void rest_woke(__u32 at, __u32 thread)
 {
 	struct processor *processor;
 
@@ -155,10 +155,21 @@ static __always_inline void rest_woke(__u32 at)
 		return;
 	processor = &processors[at];
 	/* It may have to wait when the one that runs has blocked, or when the client that has stepped back comes to the front again. */
-	if (processor->has_rest || processor->gives_way)
+	if (processor->has_rest || processor->gives_way) {
 		processor->untold |= HAS_WOKEN;
-	else
-		rest_waits(processor, at, HAS_WOKEN);
+		processor->woken = thread;
+	} else if (rest_waits(processor, at, processor->untold | HAS_WOKEN)) {
+		processor->untold = 0;
+	}
+}
+
+/* A task that is no client has the processor. */
+static __always_inline void has_its_turn(struct processor *processor, __u32 thread)
+{
+	if (thread == processor->lost)
+		processor->untold &= ~HAS_LOST;
+	if (thread == processor->woken)
+		processor->untold &= ~HAS_WOKEN;
 }
 
 /*
@@ -196,13 +207,17 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 		if (processor->since_ns)
 			processor->rest_ns += now - processor->since_ns;
 		is_served = !preempt && prev_state;
-		if (!is_served)
+		if (!is_served) {
 			processor->untold |= HAS_LOST;
+			processor->lost = prev->pid;
+		}
 	}
 	processor->since_ns = now;
 	number = NO_CLIENT;
 	client = client_of(next->pid, &number);
 	processor->has_rest = !client && is_rest(next);
+	if (processor->has_rest)
+		has_its_turn(processor, next->pid);
 	if (client) {
 		client->processor = at;
 		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
@@ -234,7 +249,7 @@ static __always_inline int woke(struct task_struct *task)
 		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
 		tell(WOKE, number, task->pid, task->thread_info.cpu, bpf_ktime_get_ns(), 1);
 	} else if (is_rest(task)) {
-		rest_woke(task->thread_info.cpu);
+		rest_woke(task->thread_info.cpu, task->pid);
 	}
 	return 0;
 }

@@ -69,14 +69,16 @@ struct processor {
 	/* The client that has the processor, or had it before the real-time task that has it now; or NO_CLIENT. */
 	__u32 client;
 	/* Why other tasks wait here, as far as the dispatcher knows already. Another processor may change this and untold meanwhile; then one is
-	 * told of twice, or with the next switch or wake-up here. */
+	 * told of twice, or with the next switch to a client here, or when the step back ends. */
 	enum why told;
-	/* Whether a client has stepped back here because another task waits: then the dispatcher is told when one is served. */
+	/* Whether a client has stepped back here because other tasks wait: then the dispatcher is told when one is served, and of no more that wait. */
 	__u32 gives_way;
 	/* Whether an ordinary task that is no client has the processor. */
 	__u32 has_rest;
-	/* Why such tasks wait of which the dispatcher does not know. */
+	/* Why such tasks wait of which the dispatcher does not know, and the last one for each reason. */
 	enum why untold;
+	__u32 lost;
+	__u32 woken;
 	__u32 unused;
 };
 

@@ -48,7 +48,7 @@ const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
 /// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
 const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(120);
 const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
-/// And at least this long after they have begun.
+/// And after at least this, once they have had something.
 const LEAST_LOOK: Nanoseconds = Nanoseconds::from_micros(100);
 /// How much longer it may take until they have had it.
 const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
@@ -531,51 +531,69 @@ impl<T: Threads> Manager<T> {
             // What waits has the processor.
             return self.slots[at].step_back.forget();
         };
-        match slot.pause {
-            Some(pause) if pause.until > now => return,
-            Some(pause) => {
-                self.slots[at].pause = self.goes_on(pause, now).or(Some(pause));
-                if self.slots[at].pause.is_some_and(|pause| pause.until > now) {
-                    return;
-                }
-                self.end_pause(at, now);
+        if let Some(pause) = slot.pause {
+            if let Some(pause) = self.going_on(pause, now) {
+                self.slots[at].pause = Some(pause);
+                return;
             }
-            None => {}
+            self.end_pause(at, now);
         }
-        let place = self.memory.place(chosen.client);
+        let place = self.place_of(at, chosen.client);
         let (had, has_all) = (self.memory.rest(place, now), self.has_all(chosen.client));
         let Some((length, waiting)) = self.slots[at].step_back.pause(had, &self.dues, has_all) else {
             return;
         };
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
-        self.memory.give_way(place, waiting > 0);
+        if waiting > 0 {
+            self.memory.give_way(place, true);
+        }
         let until = now.saturating_add(if waiting > 0 { FIRST_LOOK } else { length });
         let latest = now.saturating_add(length).saturating_add(MOST_MORE);
         let pause = Pause { until, place, why, had, length, latest, interval: FIRST_LOOK };
         self.slots[at].pause = Some(pause);
     }
 
-    /// Whether a step back goes on, and until when it need not be looked at. The tasks for which it is may get the processor late: the
-    /// kernel may owe the client time from earlier ones, and looks only with its next tick whether another one is to run. Where the
-    /// manager runs for a moment, it looks.
-    fn goes_on(&self, mut pause: Pause, now: Nanoseconds) -> Option<Pause> {
-        if let Why::Wanted(1..) = pause.why {
-            let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
-            let next =
-                if had.is_zero() { pause.interval } else { pause.length.saturating_sub(had).max(LEAST_LOOK) };
-            pause.interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
-            let is_over = had >= pause.length;
-            pause.until = if is_over { now } else { now.saturating_add(next).min(pause.latest) };
+    /// The step back as it goes on; `None` if it is over. The tasks for which it is may get the processor late: the kernel may owe the
+    /// client time from earlier ones, and looks only with its next tick whether another one is to run. Where the manager runs for a
+    /// moment, it looks.
+    fn going_on(&self, pause: Pause, now: Nanoseconds) -> Option<Pause> {
+        if pause.until > now {
+            return Some(pause);
         }
-        (pause.until > now).then_some(pause)
+        let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
+        if !matches!(pause.why, Why::Wanted(1..)) || had >= pause.length || now >= pause.latest {
+            return None;
+        }
+        let left = pause.length.saturating_sub(had).max(LEAST_LOOK);
+        let next = if had.is_zero() { pause.interval } else { left };
+        let interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
+        Some(Pause { until: now.saturating_add(next).min(pause.latest), interval, ..pause })
     }
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
-        let slot = &mut self.slots[at];
-        let Some(pause) = slot.pause.take() else { return };
-        slot.step_back.resume(self.memory.rest(pause.place, now), &mut self.dues);
-        self.memory.give_way(pause.place, false);
-        self.memory.ask_about_rest(pause.place);
+        let Some(Pause { place, .. }) = self.slots[at].pause.take() else { return };
+        let step_back = &mut self.slots[at].step_back;
+        step_back.resume(self.memory.rest(place, now), &mut self.dues);
+        self.memory.ask_about_rest(place);
+        if self.slots.iter().any(|slot| slot.pause.is_some_and(|pause| pause.is_at(place))) {
+            return;
+        }
+        self.memory.give_way(place, false);
+        // What the programs withheld meanwhile they would tell with the next switch to a client there only.
+        let (was_left, has_woken) = self.memory.take_untold(place);
+        let step_back = &mut self.slots[at].step_back;
+        [was_left, has_woken]
+            .into_iter()
+            .zip([false, true])
+            .filter(|(waits, _)| *waits)
+            .for_each(|(_, woken)| step_back.wait(woken));
+    }
+
+    /// The processor that a slot has: a client that is chosen for it and not in front yet was last on any.
+    fn place_of(&mut self, at: usize, chosen: ClientId) -> usize {
+        let is_in_front = self.clients.get(chosen).is_some_and(|client| client.is_in_front());
+        let has_it = self.slots[at].held.filter(|_| !is_in_front).unwrap_or(chosen);
+        self.memory.place(has_it)
     }
 
     /// Has all clients stand where they belong.

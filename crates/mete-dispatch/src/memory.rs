@@ -33,7 +33,7 @@ mirror!(Processor of types::processor {
     gives_way: AtomicU32,
     has_rest: AtomicU32,
     untold: AtomicU32,
-    end: AtomicU32 as unused,
+    end: [AtomicU32; 3] as unused,
 });
 
 const _: () = assert!(offset_of!(types::bss, lost) == 0);
@@ -118,8 +118,9 @@ impl Memory {
         let Some(it) = self.processors().get(processor) else { return Nanoseconds::ZERO };
         loop {
             let before = it.rest_ns.load(Ordering::Acquire);
-            let since = Nanoseconds::new(it.since_ns.load(Ordering::Acquire));
+            // In this order, the other one than that of the program: else the stint may be the client's before it.
             let is_running = it.has_rest.load(Ordering::Acquire) != 0;
+            let since = Nanoseconds::new(it.since_ns.load(Ordering::Acquire));
             // A switch in between would count the present stint twice.
             if it.rest_ns.load(Ordering::Acquire) == before {
                 let running = if is_running { now.saturating_sub(since) } else { Nanoseconds::ZERO };
@@ -143,6 +144,13 @@ impl Memory {
     pub fn give_way(&self, processor: usize, gives_way: bool) {
         let told = self.processors().get(processor).map(|it| &it.gives_way);
         told.into_iter().for_each(|told| told.store(gives_way.into(), Ordering::Relaxed));
+    }
+
+    /// Why tasks on a processor wait that are no clients, of which the programs have not told and tell no more: whether any was left,
+    /// and whether any has woken.
+    pub fn take_untold(&self, processor: usize) -> (bool, bool) {
+        let untold = self.processors().get(processor).map_or(0, |it| it.untold.swap(0, Ordering::AcqRel));
+        (untold & types::why::HAS_LOST.0 != 0, untold & types::why::HAS_WOKEN.0 != 0)
     }
 
     /// How many rows were lost.
@@ -263,6 +271,12 @@ mod tests {
 
         pub fn charge_rest(&self, processor: usize, ns: u64) {
             self.processors()[processor].rest_ns.fetch_add(ns, Ordering::Relaxed);
+        }
+
+        /// A task that waits there is not told of.
+        pub fn withhold(&self, processor: usize, has_woken: bool) {
+            let why = if has_woken { types::why::HAS_WOKEN } else { types::why::HAS_LOST };
+            self.processors()[processor].untold.fetch_or(why.0, Ordering::Relaxed);
         }
 
         /// Whether a task that waits there is told of. It is told of once.

@@ -39,6 +39,13 @@ pub(crate) struct Pause {
     pub interval: Nanoseconds,
 }
 
+impl Pause {
+    /// Whether tasks go first on this processor.
+    pub fn is_at(&self, processor: usize) -> bool {
+        self.place == processor && matches!(self.why, Why::Wanted(_))
+    }
+}
+
 /// Why a client steps back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {

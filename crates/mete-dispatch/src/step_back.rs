@@ -42,7 +42,7 @@ pub(crate) struct StepBack {
     counted: Nanoseconds,
     /// What was had on this processor by tasks that are no clients when a client stepped back.
     had: Nanoseconds,
-    /// Whether a client has stepped back; whether it did because tasks waited; and if so, whether it owed nothing yet.
+    /// Whether a client has stepped back; whether it did because tasks waited; and if so, whether it owed less than a pause.
     gives_way: bool,
     was_wanted: bool,
     is_early: bool,
@@ -144,7 +144,8 @@ impl StepBack {
     /// The client goes to the front again. `had` is as above.
     pub fn resume(&mut self, had: Nanoseconds, dues: &mut Dues) {
         let used = had.saturating_sub(self.had);
-        if self.is_early {
+        let was_early = self.is_early;
+        if was_early {
             self.owed = self.owed.saturating_sub_unsigned(used.get()).max(self.owed.min(-CREDIT));
         }
         (self.gives_way, self.is_early) = (false, false);
@@ -157,6 +158,7 @@ impl StepBack {
         if used.is_zero() && self.in_vain < MOST_IN_VAIN {
             self.in_vain += 1;
             self.waiting = self.waiting.max(1);
+            self.woken = self.woken.max(was_early.into());
         }
     }
 

@@ -128,7 +128,7 @@ impl Mapping {
     }
 
     /// From here on there is other memory here, of zeros, which is shared with none: whoever still uses this mapping sees and changes
-    /// nothing of what it was of.
+    /// nothing of what it was of. Needs Linux 6.12: if there is no memory, earlier ones leave nothing there.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Mapping {
     pub(crate) fn come_off(&self) -> io::Result<()> {
         let (access, share) = (ProtFlags::READ | ProtFlags::WRITE, Share::PRIVATE | Share::FIXED);
         let base = self.base.as_ptr().cast::<c_void>();
-        // SAFETY: the range is this mapping's own and stays mapped. Its users access it by atomics, to which it is as if another
+        // SAFETY: the range is this mapping's own and stays mapped, also if the call fails (Linux 6.12). Its users access it by atomics, to which it is as if another
         // process had written zeros.
         unsafe { mmap_anonymous(base, self.bytes, access, share | Share::NORESERVE) }?;
         Ok(())

@@ -222,7 +222,7 @@ impl PolicyScheduler {
     /// # Errors
     ///
     /// [`ExtError::NotTaken`] if the deciding thread does not take it within some seconds. The policy that rules goes
-    /// on then. [`ExtError::HasEnded`] if none rules any more.
+    /// on then. [`ExtError::HasEnded`] if none rules any more; those of [`look`](PolicyScheduler::look) if it hangs.
     pub fn set_policy(&self, policy: &Entry) -> Result<(), ExtError> {
         let mut policies = lock(&self.policies);
         let setup = policies.ruling.setup;
@@ -292,7 +292,7 @@ impl PolicyScheduler {
     ///
     /// # Errors
     ///
-    /// [`ExtError::Thread`] if no other thread can decide.
+    /// [`ExtError::Thread`] or [`ExtError::Memory`] if no other thread can decide: none does then.
     pub fn look(&self) -> Result<(), ExtError> {
         self.replace_if_it_hangs(&mut lock(&self.policies)).map(drop)
     }
