@@ -23,8 +23,9 @@ pub(crate) struct Dues {
     /// The rest's share, in the unit of the domains' shares.
     weight: u64,
     domains: Vec<Party>,
-    /// On which processors clients may run.
-    used: Vec<bool>,
+    /// On which of the first 64 processors clients may run, and on how many in all.
+    used: u64,
+    all: u64,
     /// On which of them those may that can run, and how many these are.
     usable: u64,
     processors: u64,
@@ -53,7 +54,8 @@ impl Dues {
         Dues {
             weight: u64::from(rest.get()),
             domains: Vec::new(),
-            used: vec![true],
+            used: 1,
+            all: 1,
             usable: ANYWHERE,
             processors: 1,
             is_outdated: true,
@@ -81,13 +83,18 @@ impl Dues {
     }
 
     /// Clients may run on these processors.
-    pub fn set_processors(&mut self, used: Vec<bool>) {
-        (self.used, self.is_outdated) = (used, true);
+    pub fn set_processors(&mut self, used: impl Iterator<Item = usize>) {
+        (self.used, self.all, self.is_outdated) = (0, 0, true);
+        for processor in used {
+            self.all += 1;
+            self.used |= if processor < 64 { 1 << processor } else { 0 };
+        }
     }
 
-    /// Whether what the rest has on a processor is of what it is due: whether any client may use it that can run.
+    /// Whether what the rest has on a processor of clients is of what it is due: whether any may use it that can run. As for policies, a
+    /// processor beyond the first 64 is in the mask of all only.
     pub fn counts(&self, processor: usize) -> bool {
-        self.used.get(processor).is_some_and(|is_used| *is_used) && may_use(self.usable, processor)
+        self.usable == ANYWHERE || processor < 64 && self.usable >> processor & 1 == 1
     }
 
     fn party(&mut self, domain: DomainIndex) -> &mut Party {
@@ -165,8 +172,7 @@ impl Dues {
 
     /// How many processors in a mask clients may run on.
     fn count(&self, mask: u64) -> u64 {
-        let used = self.used.iter().enumerate().filter(|(at, is_used)| **is_used && may_use(mask, *at));
-        used.count() as u64
+        if mask == ANYWHERE { self.all } else { u64::from((mask & self.used).count_ones()) }
     }
 }
 
@@ -175,11 +181,6 @@ impl Party {
     fn may_use(&self) -> u64 {
         self.ready.iter().fold(0, |all, (mask, _)| all | mask)
     }
-}
-
-/// Whether a mask of the first 64 processors has this one: as for policies, one beyond them is in that of all only.
-fn may_use(mask: u64, processor: usize) -> bool {
-    mask == ANYWHERE || processor < 64 && mask >> processor & 1 == 1
 }
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ mod tests {
     /// And threads are bound.
     fn bound(processors: usize, domains: &[(u32, usize, u64)]) -> Dues {
         let mut dues = Dues::new(Weight::ORDINARY, Nanoseconds::ZERO);
-        dues.set_processors(vec![true; processors]);
+        dues.set_processors(0..processors);
         for (nth, (share, ready, mask)) in (1..).zip(domains) {
             dues.set_share(DomainIndex::new(nth), Share::new(100 * share).unwrap());
             (0..*ready).for_each(|_| dues.set_ready(DomainIndex::new(nth), *mask, true));
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(rate(&|dues| dues.set_ready(two, ANYWHERE, true)), (500_000, true));
         assert_eq!(rate(&|dues| dues.set_share(one, share(100))), (666_666, false));
         assert_eq!(rate(&|dues| dues.set_share(one, share(300))), (500_000, true));
-        assert_eq!(rate(&|dues| dues.set_processors(vec![true])), (200_000, false));
+        assert_eq!(rate(&|dues| dues.set_processors(0..1)), (200_000, false));
         assert_eq!(rate(&|dues| dues.set_ready(two, ANYWHERE, false)), (250_000, false));
         assert_eq!(rate(&|dues| dues.set_ready(one, ANYWHERE, false)), (1_000_000, false));
     }

@@ -211,7 +211,7 @@ impl<T: Threads> Manager<T> {
                 self.stop(at, Stop::Preempted, now);
             }
         }
-        self.dues.set_processors(self.slots.iter().map(|slot| slot.is_used).collect());
+        self.dues.set_processors((0..self.slots.len()).filter(|&at| self.slots[at].is_used));
         self.runs_on = (mask.processors().count() == 1).then_some(*mask);
         self.stays_on = None;
         self.threads.run_on(self.runs_on.as_ref());
@@ -511,7 +511,7 @@ impl<T: Threads> Manager<T> {
             let before = slot.rest_had.unwrap_or(until);
             let since = until.saturating_sub(before);
             slot.rest_had = Some(before.max(until));
-            if self.dues.counts(at) {
+            if slot.is_used && self.dues.counts(at) {
                 had = had.saturating_add(since);
             }
         }
@@ -572,8 +572,7 @@ impl<T: Threads> Manager<T> {
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
         let Some(Pause { place, .. }) = self.slots[at].pause.take() else { return };
-        let step_back = &mut self.slots[at].step_back;
-        step_back.resume(self.memory.rest(place, now), &mut self.dues);
+        self.slots[at].step_back.resume(self.memory.rest(place, now), &mut self.dues);
         self.memory.ask_about_rest(place);
         if self.slots.iter().any(|slot| slot.pause.is_some_and(|pause| pause.is_at(place))) {
             return;
@@ -582,11 +581,12 @@ impl<T: Threads> Manager<T> {
         // What the programs withheld meanwhile they would tell with the next switch to a client there only.
         let (was_left, has_woken) = self.memory.take_untold(place);
         let step_back = &mut self.slots[at].step_back;
-        [was_left, has_woken]
-            .into_iter()
-            .zip([false, true])
-            .filter(|(waits, _)| *waits)
-            .for_each(|(_, woken)| step_back.wait(woken));
+        if was_left {
+            step_back.wait(false);
+        }
+        if has_woken {
+            step_back.wait(true);
+        }
     }
 
     /// The processor that a slot has: a client that is chosen for it and not in front yet was last on any.

@@ -87,9 +87,11 @@ impl StepBack {
     /// For how long the client would step back now for those that wait; `None` if it would not. `has_all`: it is due a whole
     /// processor.
     pub fn wanted_pause(&self, dues: &Dues, has_all: bool) -> Option<Nanoseconds> {
+        if self.waiting == 0 {
+            return None;
+        }
         let may_be_early = self.owed_permille > 0 && self.owed + CREDIT >= LEAST_PAUSE.get().cast_signed();
         let early = (self.woken > 0 && may_be_early).then_some(LEAST_PAUSE);
-        (self.waiting > 0).then_some(())?;
         self.due_pause(dues, has_all).or(early)
     }
 

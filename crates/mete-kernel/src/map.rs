@@ -127,8 +127,8 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// From here on there is other memory here, of zeros, which is shared with none: whoever still uses this mapping sees and changes
-    /// nothing of what it was of. Needs Linux 6.12: if there is no memory, earlier ones leave nothing there.
+    /// From here on there is other memory here, of zeros, which is shared with no other process. A thread that still uses this
+    /// mapping sees and changes nothing of what it was of. Needs Linux 6.12: if there is no memory, earlier ones leave nothing there.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ impl<T: AtomicNumbers> SharedNumbers<T> {
         Ok(SharedNumbers { mapping, count, of: PhantomData })
     }
 
-    /// From here on these are numbers of this process's own, all zero, for whoever still has a borrow of them, too. Needs Linux 6.12.
+    /// From here on these are numbers of this process's own, all zero, also for a thread that still has a borrow of them. Needs Linux 6.12.
     ///
     /// # Errors
     ///
