@@ -23,6 +23,8 @@ pub(crate) struct Client<T> {
     pub is_refused: bool,
     /// What the policy was told that it used.
     pub charged: Nanoseconds,
+    /// What tasks that are no clients had when it had stepped back for them; only the difference between two of a domain means anything.
+    pub gave: Nanoseconds,
 }
 
 impl<T: Copy> Client<T> {
@@ -37,6 +39,7 @@ impl<T: Copy> Client<T> {
             is_away: true,
             is_refused: false,
             charged: Nanoseconds::ZERO,
+            gave: Nanoseconds::ZERO,
         }
     }
 
@@ -103,9 +106,14 @@ impl<T: Copy> Clients<T> {
         self.0.get_mut(number.index())?.as_mut()
     }
 
+    /// A client, to be looked at only.
+    pub fn look_at(&self, number: ClientId) -> Option<&Client<T>> {
+        self.0.get(number.index())?.as_ref()
+    }
+
     /// The domain of a client.
     pub fn domain_of(&self, number: ClientId) -> Option<DomainIndex> {
-        Some(self.0.get(number.index())?.as_ref()?.domain)
+        Some(self.look_at(number)?.domain)
     }
 
     /// The client whose thread is this one.

@@ -1,5 +1,5 @@
 //! What the tasks are due that are no clients: the rest of the machine, as one party beside the domains, on all processors
-//! together.
+//! together. And which domains are ahead of what they are due: those make room for the rest.
 //!
 //! A domain whose share comes to more processors than it has threads that can run has one for each of these threads. What it
 //! cannot use is for the others, the rest among them, in proportion to their shares, as generalized multiprocessor sharing has it (A. Chandra, M. Adler, P. Goyal
@@ -12,6 +12,8 @@ use mete_policy::{DomainIndex, Nanoseconds, Share};
 
 /// What is saved for the rest while it needs nothing, for each processor, and what it may owe, in nanoseconds.
 const MOST_SAVED: i64 = 10_000_000;
+/// What a domain is behind at most, in nanoseconds: what is more is forgotten.
+const MOST_BEHIND: i64 = 50_000_000;
 /// Of a processor.
 const PPM: u64 = 1_000_000;
 /// The mask of a client that is not bound.
@@ -46,6 +48,10 @@ struct Party {
     ready: Vec<(u64, u64)>,
     /// It is due a processor for each of them.
     has_all: bool,
+    /// What it is due, in millionths of a processor.
+    rate_ppm: u64,
+    /// By how much it is ahead of what it is due, in nanoseconds, beside the others: none is ahead of zero.
+    ahead: i64,
 }
 
 impl Dues {
@@ -111,13 +117,38 @@ impl Dues {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
         let due = passed.get().saturating_mul(self.rate_ppm) / PPM;
-        let most = MOST_SAVED.saturating_mul(self.processors.cast_signed());
+        let most = self.most_saved();
         self.saved =
             self.saved.saturating_add_unsigned(due).saturating_sub_unsigned(had.get()).clamp(-most, most);
+        self.fall_behind(passed);
         // Only now: until now, others could run, or had other shares.
         if std::mem::take(&mut self.is_outdated) {
             self.compute();
         }
+    }
+
+    /// Time has passed, in which each domain was due its part. What all of them lose alike, to the manager itself for instance, is of no account.
+    fn fall_behind(&mut self, passed: Nanoseconds) {
+        for party in &mut self.domains {
+            party.ahead -= (passed.get().saturating_mul(party.rate_ppm) / PPM).cast_signed();
+        }
+        let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
+        let foremost = ready.map(|party| party.ahead).max().unwrap_or(0);
+        for party in &mut self.domains {
+            party.ahead = party.ahead.saturating_sub(foremost).clamp(-MOST_BEHIND, 0);
+        }
+    }
+
+    /// A domain's client has had this.
+    pub fn used(&mut self, domain: DomainIndex, ran: Nanoseconds) {
+        if let Some(party) = self.domains.get_mut(domain.index()) {
+            party.ahead = party.ahead.saturating_add_unsigned(ran.get());
+        }
+    }
+
+    /// By how much a domain is ahead of what it is due, in nanoseconds; only the difference between two means anything.
+    pub fn ahead(&self, domain: DomainIndex) -> i64 {
+        self.domains.get(domain.index()).map_or(0, |party| party.ahead)
     }
 
     /// A step back for its sake has cost this beside what it had.
@@ -128,6 +159,15 @@ impl Dues {
     /// What it may have now.
     pub fn saved(&self) -> Nanoseconds {
         Nanoseconds::new(self.saved.max(0).unsigned_abs())
+    }
+
+    fn most_saved(&self) -> i64 {
+        MOST_SAVED.saturating_mul(self.processors.cast_signed())
+    }
+
+    /// Whether it has had much less than it was due.
+    pub fn is_much_saved(&self) -> bool {
+        self.saved >= self.most_saved() / 2
     }
 
     /// How long it takes until it may have this much; the longest time if that is never.
@@ -144,7 +184,7 @@ impl Dues {
     /// Gives each domain that its share would give more than it can use what it can use, until none is left: each time the others'
     /// part grows.
     fn compute(&mut self) {
-        self.domains.iter_mut().for_each(|party| party.has_all = false);
+        self.domains.iter_mut().for_each(|party| (party.has_all, party.rate_ppm) = (false, 0));
         let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
         let usable = ready.clone().map(Party::may_use).reduce(|one, other| one | other);
         self.usable = usable.unwrap_or(ANYWHERE);
@@ -152,12 +192,15 @@ impl Dues {
         let (mut left, mut shares) =
             (self.processors, self.weight + ready.map(|party| party.share).sum::<u64>());
         while let Some((at, can_use)) = self.find_full(left, shares) {
-            self.domains[at].has_all = true;
+            let party = &mut self.domains[at];
+            (party.has_all, party.rate_ppm) = (true, can_use * PPM);
             left -= can_use;
-            shares -= self.domains[at].share;
+            shares -= party.share;
         }
         // There are shares left: those of the rest.
         self.rate_ppm = left * self.weight * PPM / shares;
+        let others = self.domains.iter_mut().filter(|party| !party.has_all && !party.ready.is_empty());
+        others.for_each(|party| party.rate_ppm = left * party.share * PPM / shares);
     }
 
     /// A domain of those that are left whose share comes to all that it can use, and how many processors that is.
@@ -299,6 +342,37 @@ mod tests {
         assert_eq!(rate(&|dues| dues.set_processors(0..1)), (200_000, false));
         assert_eq!(rate(&|dues| dues.set_ready(two, ANYWHERE, false)), (250_000, false));
         assert_eq!(rate(&|dues| dues.set_ready(one, ANYWHERE, false)), (1_000_000, false));
+    }
+
+    #[test]
+    fn vtrr_6_a_domain_is_ahead_by_what_it_used_beside_what_it_was_due_and_beside_the_others() {
+        let (one, two) = (DomainIndex::new(1), DomainIndex::new(2));
+        let ms = Nanoseconds::from_millis;
+        // Of two processors, 1, a half, and a half for the rest.
+        let mut dues = dues(2, &[(2, 2), (1, 2)]);
+        let mut ahead = |at: u64, used: [u64; 2]| {
+            let of_each = [one, two].into_iter().zip(used);
+            of_each.for_each(|(domain, used)| dues.used(domain, ms(used)));
+            dues.pass(ms(at), Nanoseconds::ZERO);
+            (dues.ahead(one) / 1_000_000, dues.ahead(two) / 1_000_000)
+        };
+        assert_eq!(ahead(10, [10, 5]), (0, 0));
+        // What all lack is of no account.
+        assert_eq!(ahead(20, [7, 2]), (0, 0));
+        assert_eq!(ahead(30, [8, 9]), (-6, 0));
+        assert_eq!(ahead(40, [15, 4]), (0, 0));
+        assert_eq!(ahead(1040, [0, 900]), (-MOST_BEHIND / 1_000_000, 0));
+    }
+
+    #[test]
+    fn vtrr_6_one_that_is_due_all_is_due_a_processor_for_each_of_its_threads_and_one_that_sleeps_nothing() {
+        let one = DomainIndex::new(1);
+        let mut dues = dues(4, &[(30, 2), (1, 4)]);
+        let rates = |dues: &Dues| dues.domains[1..].iter().map(|party| party.rate_ppm).collect::<Vec<_>>();
+        assert_eq!((rates(&dues), dues.rate_ppm), (vec![2_000_000, 1_000_000], 1_000_000));
+        (0..2).for_each(|_| dues.set_ready(one, ANYWHERE, false));
+        dues.compute();
+        assert_eq!((rates(&dues), dues.rate_ppm), (vec![0, 2_000_000], 2_000_000));
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //!   idle            the other clients
 //! ```
 
+mod steps_back;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -26,7 +28,7 @@ use crate::dues::Dues;
 use crate::error::DispatchError;
 use crate::memory::{Birth, MOST_CLIENTS, Memory, Row, What};
 use crate::message::Message;
-use crate::slot::{Chosen, Pause, Slot, Why};
+use crate::slot::{Chosen, Place, Slot, Why};
 use crate::step_back::StepBack;
 use crate::threads::{Standing, Threads};
 
@@ -45,13 +47,6 @@ const SHORTEST: Duration = Duration::from_micros(20);
 /// For how long a processor is kept free at most for a thread that the client on it has started. The thread
 /// runs meanwhile, among ordinary tasks, and becomes a client.
 const LONGEST_BIRTH: Nanoseconds = Nanoseconds::from_millis(1);
-/// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
-const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(120);
-const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
-/// And after at least this, once they have had something.
-const LEAST_LOOK: Nanoseconds = Nanoseconds::from_micros(100);
-/// How much longer it may take until they have had it.
-const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 /// A client gives the processor up if it cannot use its slice within this number of times the slice's length.
 const MOST_SLICES: u64 = 8;
 
@@ -63,6 +58,8 @@ pub(crate) struct Manager<T: Threads> {
     channels: Channels<T::Thread>,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
+    /// The same number of processors.
+    places: Vec<Place>,
     /// What the tasks are due that are no clients.
     dues: Dues,
     /// The period of the policy's interrupt, if it wants one, and when that is next.
@@ -104,7 +101,8 @@ impl<T: Threads> Manager<T> {
             threads,
             channels,
             clients: Clients::with_room(MOST_CLIENTS),
-            slots: vec![Slot::new(step_back); processors],
+            slots: vec![Slot::new(); processors],
+            places: vec![Place { step_back, slot: None, had: None }; processors],
             dues,
             next_tick: None,
             expected: now,
@@ -123,9 +121,7 @@ impl<T: Threads> Manager<T> {
     /// what it is told.
     pub fn step(&mut self, now: Nanoseconds, rows: &mut VecDeque<Row>) -> Result<Duration, DispatchError> {
         // First: what is chosen below was not in front until now.
-        for slot in &mut self.slots {
-            slot.step_back.pass(now, slot.chosen.is_some() && slot.pause.is_none());
-        }
+        self.pass(now);
         while let Some(message) = self.channels.messages.try_take() {
             self.hear(message, now);
         }
@@ -150,9 +146,7 @@ impl<T: Threads> Manager<T> {
             self.fill(slot, now);
         }
         self.count_rest(now);
-        for slot in 0..self.slots.len() {
-            self.pause(slot, now);
-        }
+        self.step_back(now);
         self.stand(now);
         // Then its slot is filled again at once.
         let sleep = if std::mem::take(&mut self.has_missed_end) { SHORTEST } else { self.sleep(now) };
@@ -220,7 +214,7 @@ impl<T: Threads> Manager<T> {
     fn see(&mut self, row: Row) {
         let Row { number, time, .. } = row;
         match row.what {
-            What::Waited { has_woken } => self.rest_waits(number, has_woken, row.processor, time),
+            What::Waited { has_woken } => self.rest_waits(has_woken, row.processor, time),
             What::Served => self.rest_is_served(row.processor, time),
             What::Renumbered(birth) => self.follow(birth, time),
             // The number has another client meanwhile.
@@ -229,46 +223,6 @@ impl<T: Threads> Manager<T> {
             What::Born(birth) => self.expect(number, birth, time),
             What::Woke => self.has_woken(number, time),
             What::Blocked => self.has_blocked(number, time),
-        }
-    }
-
-    /// A task that is no client waits behind this one; or where another one has stepped back, and the kernel has moved this one there
-    /// meanwhile. The client may have been stopped since: then the task waits for what is chosen in its place.
-    fn rest_waits(&mut self, number: ClientId, has_woken: bool, processor: usize, time: Nanoseconds) {
-        let of_place = |slot: &Slot| slot.pause.is_some_and(|pause| pause.place == processor);
-        let held = |slot: &Slot| slot.held == Some(number);
-        let find = |is_it: &dyn Fn(&Slot) -> bool| self.slots.iter().position(is_it);
-        if let Some(slot) = find(&of_place).or_else(|| self.slot_of(number)).or_else(|| find(&held)) {
-            let chosen = self.slots[slot].chosen;
-            let has_all = chosen.is_some_and(|chosen| self.has_all(chosen.client));
-            let slot = &mut self.slots[slot];
-            slot.step_back.wait(has_woken);
-            self.counts.waited += 1;
-            // It need not wait for the end of a step back in which the client is to run.
-            if slot.step_back.wanted_pause(&self.dues, has_all).is_some()
-                && let Some(pause) = slot.pause.as_mut().filter(|pause| pause.why == Why::Owed)
-            {
-                pause.until = pause.until.min(time);
-            }
-        }
-        self.memory.ask_about_rest(processor);
-    }
-
-    /// One for which a client has stepped back there needs the processor no more.
-    fn rest_is_served(&mut self, processor: usize, time: Nanoseconds) {
-        let rest = self.memory.rest(processor, time);
-        let pauses = self.slots.iter_mut().filter_map(|slot| slot.pause.as_mut());
-        for pause in pauses.filter(|pause| pause.place == processor) {
-            pause.why = match pause.why {
-                Why::Wanted(waiting) if waiting > 1 => Why::Wanted(waiting - 1),
-                Why::Wanted(_) => {
-                    // The kernel owes the client as much, and would let the next one that wakes wait for it.
-                    let had = rest.saturating_sub(pause.had);
-                    pause.until = time.saturating_add(had).min(pause.latest);
-                    Why::Wanted(0)
-                }
-                Why::Owed => Why::Owed,
-            };
         }
     }
 
@@ -384,6 +338,7 @@ impl<T: Threads> Manager<T> {
 
     fn wake(&mut self, number: ClientId, now: Nanoseconds) {
         self.set_away(number, false);
+        self.joins_givers(number);
         if let Some(processor) = self.policy.wake(number, now) {
             self.counts.preempted += 1;
             self.stop(processor.index(), Stop::Preempted, now);
@@ -420,6 +375,7 @@ impl<T: Threads> Manager<T> {
         self.memory.choose(chosen.client, false);
         let Some(client) = self.clients.get(chosen.client) else { return };
         let ran = client.charge(&self.memory, chosen.client, now);
+        self.dues.used(client.domain, ran);
         self.set_away(chosen.client, stop == Stop::Blocked);
         self.policy.ran(chosen.client, ran, stop, now);
     }
@@ -490,6 +446,7 @@ impl<T: Threads> Manager<T> {
             };
             if !client.can_run || client.is_refused {
                 let ran = client.charge(&self.memory, number, now);
+                self.dues.used(client.domain, ran);
                 self.set_away(number, true);
                 self.policy.ran(number, ran, Stop::Blocked, now);
                 continue;
@@ -500,100 +457,6 @@ impl<T: Threads> Manager<T> {
             let last = now.saturating_add(slice.saturating_mul(MOST_SLICES));
             self.slots[slot].chosen = Some(Chosen { client: number, slice, before, ends, last });
         }
-    }
-
-    /// What tasks that are no clients had since the last step, where clients may run.
-    fn count_rest(&mut self, now: Nanoseconds) {
-        let mut had = Nanoseconds::ZERO;
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            let until = self.memory.rest(at, now);
-            // What was had before the first step is of no account; and the clock may have been read in the midst of a switch.
-            let before = slot.rest_had.unwrap_or(until);
-            let since = until.saturating_sub(before);
-            slot.rest_had = Some(before.max(until));
-            if slot.is_used && self.dues.counts(at) {
-                had = had.saturating_add(since);
-            }
-        }
-        self.dues.pass(now, had);
-    }
-
-    /// Whether a client is due a whole processor.
-    fn has_all(&self, number: ClientId) -> bool {
-        self.clients.domain_of(number).is_some_and(|domain| self.dues.has_all(domain))
-    }
-
-    /// Has the client of a slot step back for those that are no clients, or come to the front again.
-    fn pause(&mut self, at: usize, now: Nanoseconds) {
-        let slot = &self.slots[at];
-        let Some(chosen) = slot.chosen else {
-            self.end_pause(at, now);
-            // What waits has the processor.
-            return self.slots[at].step_back.forget();
-        };
-        if let Some(pause) = slot.pause {
-            if let Some(pause) = self.going_on(pause, now) {
-                self.slots[at].pause = Some(pause);
-                return;
-            }
-            self.end_pause(at, now);
-        }
-        let place = self.place_of(at, chosen.client);
-        let (had, has_all) = (self.memory.rest(place, now), self.has_all(chosen.client));
-        let Some((length, waiting)) = self.slots[at].step_back.pause(had, &self.dues, has_all) else {
-            return;
-        };
-        let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
-        if waiting > 0 {
-            self.memory.give_way(place, true);
-        }
-        let until = now.saturating_add(if waiting > 0 { FIRST_LOOK } else { length });
-        let latest = now.saturating_add(length).saturating_add(MOST_MORE);
-        let pause = Pause { until, place, why, had, length, latest, interval: FIRST_LOOK };
-        self.slots[at].pause = Some(pause);
-    }
-
-    /// The step back as it goes on; `None` if it is over. The tasks for which it is may get the processor late: the kernel may owe the
-    /// client time from earlier ones, and looks only with its next tick whether another one is to run. Where the manager runs for a
-    /// moment, it looks.
-    fn going_on(&self, pause: Pause, now: Nanoseconds) -> Option<Pause> {
-        if pause.until > now {
-            return Some(pause);
-        }
-        let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
-        if !matches!(pause.why, Why::Wanted(1..)) || had >= pause.length || now >= pause.latest {
-            return None;
-        }
-        let left = pause.length.saturating_sub(had).max(LEAST_LOOK);
-        let next = if had.is_zero() { pause.interval } else { left };
-        let interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
-        Some(Pause { until: now.saturating_add(next).min(pause.latest), interval, ..pause })
-    }
-
-    fn end_pause(&mut self, at: usize, now: Nanoseconds) {
-        let Some(Pause { place, .. }) = self.slots[at].pause.take() else { return };
-        self.slots[at].step_back.resume(self.memory.rest(place, now), &mut self.dues);
-        self.memory.ask_about_rest(place);
-        if self.slots.iter().any(|slot| slot.pause.is_some_and(|pause| pause.is_at(place))) {
-            return;
-        }
-        self.memory.give_way(place, false);
-        // What the programs withheld meanwhile they would tell with the next switch to a client there only.
-        let (was_left, has_woken) = self.memory.take_untold(place);
-        let step_back = &mut self.slots[at].step_back;
-        if was_left {
-            step_back.wait(false);
-        }
-        if has_woken {
-            step_back.wait(true);
-        }
-    }
-
-    /// The processor that a slot has: a client that is chosen for it and not in front yet was last on any.
-    fn place_of(&mut self, at: usize, chosen: ClientId) -> usize {
-        let is_in_front = self.clients.get(chosen).is_some_and(|client| client.is_in_front());
-        let has_it = self.slots[at].held.filter(|_| !is_in_front).unwrap_or(chosen);
-        self.memory.place(has_it)
     }
 
     /// Has all clients stand where they belong.
@@ -618,28 +481,6 @@ impl<T: Threads> Manager<T> {
                 let held = self.slots[at].held.take();
                 self.give_up(held, now);
             }
-        }
-    }
-
-    /// Has the manager be where a client has stepped back, as long as one has. On another processor it takes that from a client in front, which
-    /// the kernel moves at once to a processor that has none in front: where another one has stepped back, for tasks that are bound to that
-    /// processor, too. Best is where one has stepped back already, then where one is about to.
-    fn be_where_there_is_none_in_front(&mut self) {
-        let mut best = None;
-        for at in (0..self.slots.len()).filter(|_| self.slots.len() > 1) {
-            let Slot { pause: Some(Pause { place, .. }), chosen: Some(chosen), .. } = self.slots[at] else {
-                continue;
-            };
-            let is_in_front = self.clients.get(chosen.client).is_some_and(|client| client.is_in_front());
-            let rank = (is_in_front, self.stays_on != Some(place));
-            if best.is_none_or(|(found, _)| rank < found) {
-                best = Some((rank, place));
-            }
-        }
-        let place = best.map(|(_, place)| place);
-        if std::mem::replace(&mut self.stays_on, place) != place {
-            let mask = place.and_then(Mask::single).or(self.runs_on);
-            self.threads.run_on(mask.as_ref());
         }
     }
 
@@ -688,12 +529,12 @@ impl<T: Threads> Manager<T> {
     fn sleep(&self, now: Nanoseconds) -> Duration {
         let of_slot = |slot: &Slot| {
             let birth = slot.birth.map(|(_, until)| until).filter(|until| *until > now);
-            let Some(Chosen { client, ends, .. }) = slot.chosen else { return birth };
-            let next_pause = || now.saturating_add(slot.step_back.next(&self.dues, self.has_all(client)));
-            let pause = slot.pause.map_or_else(next_pause, |pause| pause.until);
-            Some(ends.min(pause))
+            let Some(Chosen { ends, .. }) = slot.chosen else { return birth };
+            Some(slot.pause.map_or(ends, |pause| pause.until.min(ends)))
         };
-        let slots = self.slots.iter().filter_map(of_slot).min();
+        let slots = self.slots.iter().filter_map(of_slot);
+        let places = (0..self.places.len()).filter_map(|place| self.next_pause(place, now));
+        let slots = slots.chain(places).min();
         // Without a chosen client nothing is to be counted, and the processor may sleep.
         let next = slots.map(|slots| self.next_tick.map_or(slots, |tick| tick.min(slots)));
         next.map_or(LONGEST, |next| {

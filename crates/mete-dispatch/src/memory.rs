@@ -103,6 +103,11 @@ impl Memory {
         used(self.client(client).account.load(Ordering::Relaxed), now)
     }
 
+    /// What a client's account says. It changes when the client gets the processor, and when it loses it.
+    pub fn account(&self, client: ClientId) -> u64 {
+        self.client(client).account.load(Ordering::Relaxed)
+    }
+
     /// The processor that a client has, or had last.
     pub fn place(&self, client: ClientId) -> usize {
         self.client(client).processor.load(Ordering::Relaxed) as usize

@@ -17,9 +17,18 @@ pub(crate) struct Slot {
     pub birth: Option<(u32, Nanoseconds)>,
     /// While the client stands among ordinary threads.
     pub pause: Option<Pause>,
+    /// Where the client had stepped back, and what its account said when that was over.
+    pub returns: Option<(usize, u64)>,
+}
+
+/// A processor as the kernel sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
     pub step_back: StepBack,
-    /// What tasks that are no clients have had on this processor, as far as it is counted; `None` before the first step.
-    pub rest_had: Option<Nanoseconds>,
+    /// The slot whose client is here, as it was found last.
+    pub slot: Option<usize>,
+    /// What tasks that are no clients have had here, as far as it is counted; `None` before the first step.
+    pub had: Option<Nanoseconds>,
 }
 
 /// A client's step back for tasks that are no clients.
@@ -37,13 +46,6 @@ pub(crate) struct Pause {
     pub latest: Nanoseconds,
     /// After how long it is looked at next, as long as they have had nothing.
     pub interval: Nanoseconds,
-}
-
-impl Pause {
-    /// Whether tasks go first on this processor.
-    pub fn is_at(&self, processor: usize) -> bool {
-        self.place == processor && matches!(self.why, Why::Wanted(_))
-    }
 }
 
 /// Why a client steps back.
@@ -70,7 +72,12 @@ pub(crate) struct Chosen {
 
 impl Slot {
     /// Without a client.
-    pub fn new(step_back: StepBack) -> Slot {
-        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, step_back, rest_had: None }
+    pub fn new() -> Slot {
+        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, returns: None }
+    }
+
+    /// Whether the client has stepped back for tasks on this processor.
+    pub fn steps_back_at(&self, place: usize) -> bool {
+        self.pause.is_some_and(|pause| pause.place == place)
     }
 }

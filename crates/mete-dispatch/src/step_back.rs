@@ -5,6 +5,9 @@
 //! them waits, which goes first then, as long as they have not had what they are due (dues.rs); and at least so often that the kernel
 //! never takes the processor from real-time tasks by itself (`sched_rt_runtime_us`), which it would do for long at a time.
 //!
+//! Where several are in front, the one steps back of which the domain is ahead of the others (dues.rs). Else the one would pay on whose
+//! processor tasks happen to wait.
+//!
 //! A client that is due a whole processor steps back for the kernel's sake only, but chooses when: for a moment when tasks wake, which as a
 //! rule need little, also if that is not owed yet. So what belongs to this processor, such as threads of the kernel, seldom waits for it.
 
@@ -15,7 +18,7 @@ use mete_policy::Nanoseconds;
 use crate::dues::Dues;
 
 /// The least time for which a client steps back.
-const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
+pub(crate) const LEAST_PAUSE: Nanoseconds = Nanoseconds::from_micros(500);
 const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
 /// What a step back for their sake counts for at least: to step back and return takes the clients about as long.
 const LEAST_CHARGE: Nanoseconds = Nanoseconds::from_micros(100);
@@ -24,13 +27,24 @@ const OWED_PAUSE: i64 = 2_000_000;
 /// A client may step back before that is owed, for tasks that have woken: it is as much ahead at most.
 const CREDIT: i64 = 2_000_000;
 /// How soon an account is looked at again.
-const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
+pub(crate) const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
 /// By how much more than the kernel asks for a client steps back.
 const MARGIN_PERMILLE: u64 = 15;
 /// In this number of pauses, one after another, one that waits may get nothing. Then it is not taken to wait any more: it may
 /// have gone to another processor.
 const MOST_IN_VAIN: u32 = 3;
 const PERMILLE: u64 = 1000;
+
+/// What a client gives tasks that wait, of what they are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Giving {
+    /// It steps back until they have had it.
+    Due,
+    /// It steps back for a moment for those that have woken. For the others, another client does.
+    Moments,
+    /// Nothing: it is due a whole processor, and steps back for the kernel's sake only.
+    Nothing,
+}
 
 /// The steps back of one processor's client.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +66,8 @@ pub(crate) struct StepBack {
     in_vain: u32,
     /// How many of those that wait have woken since.
     woken: u32,
+    /// When it was last known that none waits.
+    calm: Nanoseconds,
 }
 
 impl StepBack {
@@ -68,6 +84,7 @@ impl StepBack {
             waiting: 0,
             in_vain: 0,
             woken: 0,
+            calm: now,
         }
     }
 
@@ -84,21 +101,29 @@ impl StepBack {
         (self.waiting, self.in_vain, self.woken) = (0, 0, 0);
     }
 
-    /// For how long the client would step back now for those that wait; `None` if it would not. `has_all`: it is due a whole
-    /// processor.
-    pub fn wanted_pause(&self, dues: &Dues, has_all: bool) -> Option<Nanoseconds> {
+    /// Whether any of them is known to wait.
+    pub fn is_waited_for(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// For how long the client would step back now for those that wait; `None` if it would not.
+    pub fn wanted_pause(&self, dues: &Dues, giving: Giving) -> Option<Nanoseconds> {
         if self.waiting == 0 {
             return None;
         }
         let may_be_early = self.owed_permille > 0 && self.owed + CREDIT >= LEAST_PAUSE.get().cast_signed();
         let early = (self.woken > 0 && may_be_early).then_some(LEAST_PAUSE);
-        self.due_pause(dues, has_all).or(early)
+        self.due_pause(dues, giving).or(early)
     }
 
     /// The same as far as they are due it, or the kernel asks for it.
-    fn due_pause(&self, dues: &Dues, has_all: bool) -> Option<Nanoseconds> {
-        let is_due = !self.keeps(has_all) && dues.saved() >= LEAST_PAUSE;
-        self.owed_pause().max(is_due.then(|| dues.saved()))
+    fn due_pause(&self, dues: &Dues, giving: Giving) -> Option<Nanoseconds> {
+        let pause = match giving {
+            Giving::Due => dues.saved(),
+            Giving::Moments if self.woken > 0 => dues.saved().min(LEAST_PAUSE),
+            Giving::Moments | Giving::Nothing => Nanoseconds::ZERO,
+        };
+        self.owed_pause().max((pause >= LEAST_PAUSE).then_some(pause))
     }
 
     /// The pause that is owed, if it is long enough.
@@ -106,16 +131,24 @@ impl StepBack {
         (self.owed >= OWED_PAUSE).then(|| Nanoseconds::new(self.owed.unsigned_abs()))
     }
 
-    /// Whether the client steps back for the kernel's sake only. Where the kernel asks for nothing, what is bound to this processor
-    /// would never run.
-    fn keeps(&self, has_all: bool) -> bool {
-        has_all && self.owed_permille > 0
+    /// Whether a client that is due a whole processor gives nothing of it. Where the kernel asks for nothing, what is bound to this
+    /// processor would never run.
+    pub fn may_keep(&self) -> bool {
+        self.owed_permille > 0
+    }
+
+    /// For how long some have waited, as far as is known.
+    pub fn waits_for(&self, now: Nanoseconds) -> Nanoseconds {
+        now.saturating_sub(self.calm)
     }
 
     /// Time has passed, in which a client was in front or not.
     pub fn pass(&mut self, now: Nanoseconds, in_front: bool) {
         let passed = now.saturating_sub(self.counted);
         self.counted = now;
+        if self.waiting == 0 {
+            self.calm = now;
+        }
         self.owed = match in_front {
             true => {
                 self.owed.saturating_add_unsigned(passed.get().saturating_mul(self.owed_permille) / PERMILLE)
@@ -128,19 +161,26 @@ impl StepBack {
 
     /// How long the client steps back now, and for how many that wait; `None` if it need not. `had` is what was had here until
     /// now by tasks that are no clients.
-    pub fn pause(&mut self, had: Nanoseconds, dues: &Dues, has_all: bool) -> Option<(Nanoseconds, u32)> {
-        let wanted = self.wanted_pause(dues, has_all);
+    pub fn pause(&mut self, had: Nanoseconds, dues: &Dues, giving: Giving) -> Option<(Nanoseconds, u32)> {
+        let wanted = self.wanted_pause(dues, giving);
         let pause = wanted.max(self.owed_pause())?.min(MOST_PAUSE);
         (self.had, self.gives_way, self.was_wanted) = (had, true, wanted.is_some());
-        self.is_early = self.was_wanted && self.due_pause(dues, has_all).is_none();
+        self.is_early = self.was_wanted && self.due_pause(dues, giving).is_none();
         if !self.was_wanted {
             return Some((pause, 0));
         }
         // Those that wait now have the pause, or those that have woken. What is told in it is of others.
-        let woken = std::mem::take(&mut self.woken);
-        let served = if self.is_early { woken } else { self.waiting };
-        self.waiting -= served;
+        let is_for_all = self.owed >= OWED_PAUSE || giving == Giving::Due && dues.saved() >= LEAST_PAUSE;
+        let served = self.take_waiting(is_for_all);
         Some((pause, served))
+    }
+
+    /// Those that wait, or those of them that have woken, have a pause.
+    fn take_waiting(&mut self, all: bool) -> u32 {
+        let woken = std::mem::take(&mut self.woken);
+        let served = if all { self.waiting } else { woken };
+        self.waiting -= served;
+        served
     }
 
     /// The client goes to the front again. `had` is as above.
@@ -165,7 +205,7 @@ impl StepBack {
     }
 
     /// How long it takes about until a client has to step back; long enough that the account grows meanwhile.
-    pub fn next(&self, dues: &Dues, has_all: bool) -> Nanoseconds {
+    pub fn next(&self, dues: &Dues, giving: Giving) -> Nanoseconds {
         let owes = |pause: i64| {
             let lacks = pause.saturating_sub(self.owed).max(0).unsigned_abs().saturating_mul(PERMILLE);
             lacks.checked_div(self.owed_permille).map_or(Nanoseconds::MAX, Nanoseconds::new)
@@ -174,7 +214,8 @@ impl StepBack {
         if self.woken > 0 {
             next = next.min(owes(LEAST_PAUSE.get().cast_signed() - CREDIT));
         }
-        if self.waiting > 0 && !self.keeps(has_all) {
+        let gives = giving == Giving::Due && self.waiting > 0 || giving == Giving::Moments && self.woken > 0;
+        if gives {
             next = next.min(dues.until(LEAST_PAUSE));
         }
         next.max(SHORTEST)
@@ -211,7 +252,7 @@ mod tests {
     struct Processor {
         step_back: StepBack,
         dues: Dues,
-        has_all: bool,
+        giving: Giving,
         now: u64,
         had: u64,
         counted: u64,
@@ -220,7 +261,7 @@ mod tests {
     impl Processor {
         fn new(due_permille: u64, owed_permille: u64) -> Processor {
             let (step_back, dues) = (StepBack::owing(owed_permille), Dues::of_rate(due_permille * 1000));
-            Processor { step_back, dues, has_all: false, now: 0, had: 0, counted: 0 }
+            Processor { step_back, dues, giving: Giving::Due, now: 0, had: 0, counted: 0 }
         }
 
         /// Time passes, and the rest has this much of it.
@@ -232,7 +273,7 @@ mod tests {
         }
 
         fn pause(&mut self) -> Option<(Nanoseconds, u32)> {
-            self.step_back.pause(Nanoseconds::new(self.had), &self.dues, self.has_all)
+            self.step_back.pause(Nanoseconds::new(self.had), &self.dues, self.giving)
         }
 
         fn resume(&mut self) {
@@ -248,7 +289,7 @@ mod tests {
         }
 
         fn next(&self) -> u64 {
-            self.step_back.next(&self.dues, self.has_all).get()
+            self.step_back.next(&self.dues, self.giving).get()
         }
     }
 
@@ -285,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_client_that_is_due_all_steps_back_for_what_wakes_and_else_for_the_kernel_only() {
-        let mut processor = Processor { has_all: true, ..Processor::new(1000, 65) };
+        let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(1000, 65) };
         // A task that needs 50 µs, each 5 ms, and one that always waits and uses every pause.
         for nth in 0..2000 {
             processor.step_back.wait(true);
@@ -310,10 +351,24 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_asks_for_nothing_a_client_that_is_due_all_lets_others_have_what_they_are_due() {
-        let mut processor = Processor { has_all: true, ..Processor::new(100, 0) };
-        processor.step_back.wait(false);
-        assert!(processor.pause().is_some());
+    fn where_the_kernel_asks_for_nothing_a_client_may_keep_nothing() {
+        assert!(!StepBack::owing(0).may_keep() && StepBack::owing(65).may_keep());
+    }
+
+    #[test]
+    fn a_client_that_gives_moments_only_gives_them_to_those_that_have_woken() {
+        let mut processor = Processor { giving: Giving::Moments, ..Processor::new(500, 0) };
+        (0..2).for_each(|_| processor.step_back.wait(false));
+        assert_eq!(processor.pause(), None);
+        processor.step_back.wait(true);
+        assert_eq!(processor.step_back(1.0), (LEAST_PAUSE.get(), 1));
+        assert_eq!((processor.pause(), processor.next()), (None, Nanoseconds::MAX.get()));
+        // They have waited since they were told of.
+        processor.pass(3 * MS, 0, true);
+        assert_eq!(processor.step_back.waits_for(Nanoseconds::new(processor.now)).get(), processor.now);
+        processor.giving = Giving::Due;
+        assert_eq!(processor.step_back(1.0), (MOST_PAUSE.get(), 2));
+        assert!(!processor.step_back.is_waited_for());
     }
 
     #[test]
@@ -370,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_credit_is_given_up_to_a_bound_and_not_renewed_by_sleep() {
-        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(0, 65) };
         processor.dues.charge(Nanoseconds::from_millis(10));
         let mut early = 0;
         for _ in 0..100 {
@@ -399,7 +454,7 @@ mod tests {
 
     #[test]
     fn none_steps_back_for_those_that_were_forgotten() {
-        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(0, 65) };
         processor.step_back.wait(true);
         assert_eq!(processor.next(), SHORTEST.get());
         processor.step_back.forget();
@@ -408,7 +463,7 @@ mod tests {
 
     #[test]
     fn an_early_step_back_is_for_all_that_have_woken_and_none_that_was_left() {
-        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(0, 65) };
         processor.dues.charge(Nanoseconds::from_millis(10));
         processor.step_back.wait(false);
         assert_eq!(processor.pause(), None);
@@ -418,7 +473,7 @@ mod tests {
 
     #[test]
     fn after_an_early_step_back_that_was_long_the_next_one_comes_as_soon_as_after_a_short_one() {
-        let mut processor = Processor { has_all: true, ..Processor::new(0, 65) };
+        let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(0, 65) };
         processor.step_back.wait(true);
         assert!(processor.pause().is_some());
         // The manager was late.

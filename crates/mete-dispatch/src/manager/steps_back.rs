@@ -1,0 +1,375 @@
+//! The manager's part in steps back (step_back.rs): which client steps back for whom, until when, and where the manager is meanwhile.
+
+use mete_policy::{ClientId, DomainIndex, Nanoseconds};
+use mete_sched::actuator::Mask;
+
+use super::Manager;
+use crate::clients::Client;
+use crate::slot::{Pause, Place, Slot, Why};
+use crate::step_back::{Giving, LEAST_PAUSE, SHORTEST};
+use crate::threads::Threads;
+
+/// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
+const FIRST_LOOK: Nanoseconds = Nanoseconds::from_micros(120);
+const BETWEEN_LOOKS_IN_PAUSE: Nanoseconds = Nanoseconds::from_millis(2);
+/// And after at least this, once they have had something.
+const LEAST_LOOK: Nanoseconds = Nanoseconds::from_micros(100);
+/// How much longer it may take until they have had it.
+const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
+/// A domain is ahead of another one if it is by more than this: a quantum, as a rule.
+const AHEAD: i64 = 4_000_000;
+/// By how much two clients of a domain are apart at most in what they gave.
+const MOST_APART: Nanoseconds = Nanoseconds::from_millis(50);
+/// For how long tasks wait until a client that is elsewhere gives them a processor, or this one does all the same.
+const LONGEST_WAIT: Nanoseconds = Nanoseconds::from_millis(20);
+
+impl<T: Threads> Manager<T> {
+    /// A task that is no client waits on a processor behind a client.
+    pub(super) fn rest_waits(&mut self, has_woken: bool, processor: usize, time: Nanoseconds) {
+        let Some(place) = self.places.get_mut(processor) else { return };
+        place.step_back.wait(has_woken);
+        self.counts.waited += 1;
+        self.memory.ask_about_rest(processor);
+        let Some(at) = self.slots.iter().position(|slot| slot.steps_back_at(processor)) else { return };
+        let giving = self.giving(at, processor, time);
+        let is_wanted = self.places[processor].step_back.wanted_pause(&self.dues, giving).is_some();
+        // It need not wait for the end of a step back in which the client is to run.
+        if let Some(pause) = self.slots[at].pause.as_mut().filter(|pause| is_wanted && pause.why == Why::Owed)
+        {
+            pause.until = pause.until.min(time);
+        }
+    }
+
+    /// One for which a client has stepped back there needs the processor no more.
+    pub(super) fn rest_is_served(&mut self, processor: usize, time: Nanoseconds) {
+        let rest = self.memory.rest(processor, time);
+        let pauses = self.slots.iter_mut().filter_map(|slot| slot.pause.as_mut());
+        for pause in pauses.filter(|pause| pause.place == processor) {
+            pause.why = match pause.why {
+                Why::Wanted(waiting) if waiting > 1 => Why::Wanted(waiting - 1),
+                Why::Wanted(_) => {
+                    // The kernel owes the client as much, and would let the next one that wakes wait for it.
+                    let had = rest.saturating_sub(pause.had);
+                    pause.until = time.saturating_add(had).min(pause.latest);
+                    Why::Wanted(0)
+                }
+                Why::Owed => Why::Owed,
+            };
+        }
+    }
+
+    /// Time has passed on each processor.
+    pub(super) fn pass(&mut self, now: Nanoseconds) {
+        self.find_places();
+        for at in 0..self.places.len() {
+            let is_in_front = self.in_front_at(at).is_some();
+            self.places[at].step_back.pass(now, is_in_front);
+        }
+    }
+
+    /// What tasks that are no clients had since the last step, where clients may run.
+    pub(super) fn count_rest(&mut self, now: Nanoseconds) {
+        let mut had = Nanoseconds::ZERO;
+        for (at, place) in self.places.iter_mut().enumerate() {
+            let until = self.memory.rest(at, now);
+            // What was had before the first step is of no account; and the clock may have been read in the midst of a switch.
+            let before = place.had.unwrap_or(until);
+            let since = until.saturating_sub(before);
+            place.had = Some(before.max(until));
+            if self.slots[at].is_used && self.dues.counts(at) {
+                had = had.saturating_add(since);
+            }
+        }
+        self.dues.pass(now, had);
+    }
+
+    /// Ends the steps back that are over, and begins others. First those that others make room for: what the rest is due may be used
+    /// up then.
+    pub(super) fn step_back(&mut self, now: Nanoseconds) {
+        for at in 0..self.slots.len() {
+            self.go_on(at, now);
+        }
+        self.find_places();
+        for place in 0..self.places.len() {
+            self.have_another_step_back(place, now);
+        }
+        for place in 0..self.places.len() {
+            self.begin_pause(place, now);
+        }
+    }
+
+    /// Has the client of a slot come to the front again when its step back is over.
+    fn go_on(&mut self, at: usize, now: Nanoseconds) {
+        let slot = &mut self.slots[at];
+        let going_on = slot.pause.filter(|_| slot.chosen.is_some());
+        match going_on.and_then(|pause| self.going_on(pause, now)) {
+            Some(pause) => self.slots[at].pause = Some(pause),
+            None => self.end_pause(at, now),
+        }
+    }
+
+    /// Finds where the client of each slot is.
+    fn find_places(&mut self) {
+        self.places.iter_mut().for_each(|place| place.slot = None);
+        for at in 0..self.slots.len() {
+            if let Some(place) = self.place_of(at).and_then(|place| self.places.get_mut(place)) {
+                place.slot = Some(at);
+            }
+        }
+    }
+
+    /// The slot whose client is in front on a processor, or is to be, as it was found.
+    fn in_front_at(&self, place: usize) -> Option<usize> {
+        self.places[place].slot.filter(|at| self.slots[*at].pause.is_none())
+    }
+
+    /// Has the client on a processor step back for those that wait there, if it has to.
+    fn begin_pause(&mut self, place: usize, now: Nanoseconds) {
+        if self.slots.iter().any(|slot| slot.steps_back_at(place)) {
+            return;
+        }
+        // Else, what waits has the processor.
+        let Some(at) = self.in_front_at(place) else { return self.places[place].step_back.forget() };
+        self.set_pause((at, place), self.giving(at, place, now), now);
+    }
+
+    /// Has a client that is elsewhere step back for those that wait on a processor, if it is to. The one that is here goes there: the manager comes
+    /// here, where it displaces that one, and the kernel moves it to the processor on which none is in front now.
+    fn have_another_step_back(&mut self, place: usize, now: Nanoseconds) {
+        let step_back = &self.places[place].step_back;
+        if !step_back.is_waited_for() || self.dues.saved() < LEAST_PAUSE {
+            return;
+        }
+        let Some(at) = self.in_front_at(place) else { return };
+        // What it does by itself costs less.
+        if step_back.wanted_pause(&self.dues, self.giving(at, place, now)).is_some() {
+            return;
+        }
+        if let Some(other) = self.giver_beside(at, place, now) {
+            self.set_pause((other, place), Giving::Due, now);
+        }
+    }
+
+    /// The client of a slot steps back on a processor, if it has to.
+    fn set_pause(&mut self, (at, place): (usize, usize), giving: Giving, now: Nanoseconds) {
+        let had = self.memory.rest(place, now);
+        let step_back = &mut self.places[place].step_back;
+        let Some((length, waiting)) = step_back.pause(had, &self.dues, giving) else { return };
+        let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
+        if waiting > 0 {
+            self.memory.give_way(place, true);
+        }
+        let until = now.saturating_add(if waiting > 0 { FIRST_LOOK } else { length });
+        let latest = now.saturating_add(length).saturating_add(MOST_MORE);
+        let pause = Pause { until, place, why, had, length, latest, interval: FIRST_LOOK };
+        self.slots[at].pause = Some(pause);
+    }
+
+    /// Whether the client of a slot is due a whole processor, and gives nothing of it.
+    fn keeps(&self, at: usize) -> bool {
+        let domain = self.domain_of(at);
+        self.places[at].step_back.may_keep() && domain.is_some_and(|domain| self.dues.has_all(domain))
+    }
+
+    /// The domain of a slot's client.
+    fn domain_of(&self, at: usize) -> Option<DomainIndex> {
+        self.clients.domain_of(self.slots[at].chosen?.client)
+    }
+
+    /// By how much the domain of a slot's client is ahead of what it is due, with what the policy was not told yet that the client has used.
+    fn ahead(&self, at: usize, now: Nanoseconds) -> Option<i64> {
+        let number = self.slots[at].chosen?.client;
+        let client = self.clients.look_at(number)?;
+        let more = self.memory.used(number, now).saturating_sub(client.charged);
+        Some(self.dues.ahead(client.domain).saturating_add_unsigned(more.get()))
+    }
+
+    /// Whether the client of one slot is to give what the rest is due before that of another one: that of the domain that is further ahead, and
+    /// within one domain, the one that has given less.
+    fn gives_before(&self, one: usize, other: usize, now: Nanoseconds) -> bool {
+        if one == other || self.keeps(one) {
+            return false;
+        }
+        let by = if self.domain_of(one) == self.domain_of(other) {
+            let gave = |at: usize| {
+                Some(self.clients.look_at(self.slots[at].chosen?.client)?.gave.get().cast_signed())
+            };
+            gave(other).zip(gave(one))
+        } else {
+            self.ahead(one, now).zip(self.ahead(other, now))
+        };
+        by.is_some_and(|(more, less)| more > less.saturating_add(AHEAD))
+    }
+
+    /// A client has given this, on top of what it gave before. Differences that are too large for that to be made up for soon are forgotten.
+    fn has_given(&mut self, at: usize, had: Nanoseconds) {
+        let number = self.slots[at].chosen.map(|chosen| chosen.client);
+        let Some(client) = number.and_then(|number| self.clients.get(number)) else { return };
+        client.gave = client.gave.saturating_add(had);
+        let (least, domain) = (client.gave.saturating_sub(MOST_APART), client.domain);
+        for other in self.slots.iter().filter_map(|slot| slot.chosen) {
+            let other = self.clients.get(other.client).filter(|other| other.domain == domain);
+            other.into_iter().for_each(|other| other.gave = other.gave.max(least));
+        }
+    }
+
+    /// A client begins again to compete with the others of its domain: as one of them that gave least.
+    pub(super) fn joins_givers(&mut self, number: ClientId) {
+        let Some(domain) = self.clients.domain_of(number) else { return };
+        let chosen = self.slots.iter().filter_map(|slot| self.clients.look_at(slot.chosen?.client));
+        let least = chosen.filter(|other| other.domain == domain).map(|other| other.gave).min();
+        if let (Some(least), Some(client)) = (least, self.clients.get(number)) {
+            client.gave = client.gave.max(least);
+        }
+    }
+
+    /// What the client of a slot gives of what the rest is due, on the processor on which it is.
+    fn giving(&self, at: usize, place: usize, now: Nanoseconds) -> Giving {
+        let step_back = &self.places[place].step_back;
+        if !step_back.is_waited_for() {
+            return Giving::Due;
+        }
+        if self.keeps(at) {
+            return Giving::Nothing;
+        }
+        // Then it takes more than one at a time.
+        if self.dues.is_much_saved() {
+            return Giving::Due;
+        }
+        let has_long_waited = step_back.waits_for(now) >= LONGEST_WAIT;
+        let gives = |other: usize| {
+            let is_giving = self.is_giving(other) && !has_long_waited;
+            self.gives_before(other, at, now) && (is_giving || self.may_change_places(at, other))
+        };
+        if (0..self.slots.len()).any(gives) { Giving::Moments } else { Giving::Due }
+    }
+
+    /// Whether tasks wait where the client of a slot runs, or it has stepped back for them.
+    fn is_giving(&self, at: usize) -> bool {
+        let place = self.place_of(at).and_then(|place| self.places.get(place));
+        self.slots[at].pause.is_some() || place.is_some_and(|place| place.step_back.is_waited_for())
+    }
+
+    /// The slot whose client is to step back in the place of this one's, if any: the one that is ahead most. One that gives where it is goes
+    /// on with that, until tasks here have waited for long.
+    fn giver_beside(&self, at: usize, place: usize, now: Nanoseconds) -> Option<usize> {
+        let has_long_waited = self.places[place].step_back.waits_for(now) >= LONGEST_WAIT;
+        let gives = |other: &usize| {
+            let is_before = self.gives_before(*other, at, now) || self.keeps(at) && !self.keeps(*other);
+            let is_free = self.slots[*other].pause.is_none() && (has_long_waited || !self.is_giving(*other));
+            is_before && is_free && self.may_change_places(at, *other)
+        };
+        let ahead = |other: usize| Some((self.ahead(other, now)?, other));
+        (0..self.slots.len()).filter(gives).filter_map(ahead).max().map(|(_, other)| other)
+    }
+
+    /// Whether the clients of two slots may each run where the other one does.
+    fn may_change_places(&self, one: usize, other: usize) -> bool {
+        let places = (self.place_of(one), self.place_of(other));
+        let (Some(here), Some(there)) = places else { return false };
+        here != there && self.may_run(one, there) && self.may_run(other, here)
+    }
+
+    /// Whether the client of a slot may run on a processor. One beyond the first 64 is in the mask of all only.
+    fn may_run(&self, at: usize, processor: usize) -> bool {
+        let client = self.slots[at].chosen.and_then(|chosen| self.clients.look_at(chosen.client));
+        let has = |allowed: u64| allowed == u64::MAX || processor < 64 && allowed >> processor & 1 == 1;
+        client.is_some_and(|client| has(client.allowed))
+    }
+
+    /// When a client is to step back on a processor, if nothing happens; `None` if none is in front there.
+    pub(super) fn next_pause(&self, place: usize, now: Nanoseconds) -> Option<Nanoseconds> {
+        let at = self.in_front_at(place)?;
+        let step_back = &self.places[place].step_back;
+        let next = step_back.next(&self.dues, self.giving(at, place, now));
+        let mut of_another = Nanoseconds::MAX;
+        if step_back.is_waited_for() {
+            // Then another one gives, or this one does.
+            let until_then = LONGEST_WAIT.saturating_sub(step_back.waits_for(now));
+            let is_other = self.giver_beside(at, place, now).is_some();
+            if is_other || !until_then.is_zero() {
+                let least = if is_other { Nanoseconds::ZERO } else { until_then };
+                of_another = least.max(self.dues.until(LEAST_PAUSE));
+            }
+        }
+        Some(now.saturating_add(next.min(of_another).max(SHORTEST)))
+    }
+
+    /// The step back as it goes on; `None` if it is over. The tasks for which it is may get the processor late: the kernel may owe the
+    /// client time from earlier ones, and looks only with its next tick whether another one is to run. Where the manager runs for a
+    /// moment, it looks.
+    fn going_on(&self, pause: Pause, now: Nanoseconds) -> Option<Pause> {
+        if pause.until > now {
+            return Some(pause);
+        }
+        let had = self.memory.rest(pause.place, now).saturating_sub(pause.had);
+        if !matches!(pause.why, Why::Wanted(1..)) || had >= pause.length || now >= pause.latest {
+            return None;
+        }
+        let left = pause.length.saturating_sub(had).max(LEAST_LOOK);
+        let next = if had.is_zero() { pause.interval } else { left };
+        let interval = pause.interval.saturating_mul(2).min(BETWEEN_LOOKS_IN_PAUSE);
+        Some(Pause { until: now.saturating_add(next).min(pause.latest), interval, ..pause })
+    }
+
+    fn end_pause(&mut self, at: usize, now: Nanoseconds) {
+        let Slot { pause: Some(Pause { place, why, had: before, .. }), chosen, .. } = self.slots[at] else {
+            return;
+        };
+        self.slots[at].pause = None;
+        self.slots[at].returns = chosen.map(|chosen| (place, self.memory.account(chosen.client)));
+        let had = self.memory.rest(place, now);
+        if matches!(why, Why::Wanted(_)) {
+            self.has_given(at, had.saturating_sub(before));
+        }
+        self.memory.ask_about_rest(place);
+        self.memory.give_way(place, false);
+        // What the programs withheld meanwhile they would tell with the next switch to a client there only.
+        let (was_left, has_woken) = self.memory.take_untold(place);
+        let Some(Place { step_back, .. }) = self.places.get_mut(place) else { return };
+        step_back.resume(had, &mut self.dues);
+        if was_left {
+            step_back.wait(false);
+        }
+        if has_woken {
+            step_back.wait(true);
+        }
+    }
+
+    /// The processor that a slot has: a client that is chosen for it and not in front yet was last on any. One that has stepped back and has not
+    /// run since comes back where it was.
+    fn place_of(&self, at: usize) -> Option<usize> {
+        let Slot { chosen, held, returns, .. } = self.slots[at];
+        let chosen = chosen?.client;
+        if let Some((place, used)) = returns
+            && self.memory.account(chosen) == used
+        {
+            return Some(place);
+        }
+        let is_in_front = self.clients.look_at(chosen).is_some_and(Client::is_in_front);
+        let has_it = held.filter(|_| !is_in_front).unwrap_or(chosen);
+        Some(self.memory.place(has_it))
+    }
+
+    /// Has the manager be where a client has stepped back, as long as one has. On another processor it takes that from a client in front, which
+    /// the kernel moves at once to a processor that has none in front: where another one has stepped back, for tasks that are bound to that
+    /// processor, too. Best is where one has stepped back already, then where one is about to.
+    pub(super) fn be_where_there_is_none_in_front(&mut self) {
+        let mut best = None;
+        for at in (0..self.slots.len()).filter(|_| self.slots.len() > 1) {
+            let Slot { pause: Some(Pause { place, .. }), chosen: Some(chosen), .. } = self.slots[at] else {
+                continue;
+            };
+            let is_in_front = self.clients.get(chosen.client).is_some_and(|client| client.is_in_front());
+            let rank = (is_in_front, self.stays_on != Some(place));
+            if best.is_none_or(|(found, _)| rank < found) {
+                best = Some((rank, place));
+            }
+        }
+        let place = best.map(|(_, place)| place);
+        if std::mem::replace(&mut self.stays_on, place) != place {
+            let mask = place.and_then(Mask::single).or(self.runs_on);
+            self.threads.run_on(mask.as_ref());
+        }
+    }
+}
