@@ -183,8 +183,11 @@ impl StepBack {
         served
     }
 
-    /// The client goes to the front again. `had` is as above.
+    /// The client goes to the front again. `had` is as above. Nothing, if it had stepped back where none waited.
     pub fn resume(&mut self, had: Nanoseconds, dues: &mut Dues) {
+        if !self.gives_way {
+            return;
+        }
         let used = had.saturating_sub(self.had);
         let was_early = self.is_early;
         if was_early {
@@ -353,6 +356,16 @@ mod tests {
     #[test]
     fn where_the_kernel_asks_for_nothing_a_client_may_keep_nothing() {
         assert!(!StepBack::owing(0).may_keep() && StepBack::owing(65).may_keep());
+    }
+
+    #[test]
+    fn a_step_back_that_was_for_none_is_of_no_account() {
+        let mut processor = Processor::new(500, 0);
+        processor.step_back.wait(false);
+        processor.step_back(1.0);
+        let saved = processor.dues.saved();
+        processor.resume();
+        assert_eq!((processor.dues.saved(), processor.step_back.is_waited_for()), (saved, false));
     }
 
     #[test]

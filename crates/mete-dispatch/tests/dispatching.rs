@@ -133,6 +133,29 @@ fn vtrr_6_a_thread_that_is_due_a_whole_processor_has_it_but_for_what_the_kernel_
     assert!(dispatching.end().contains("failed: 0"));
 }
 
+/// The one had made room for the rest that happened to be where its tasks waited: 0.46 processors beside 0.79.
+#[test]
+fn vtrr_6_domains_make_room_for_the_rest_in_the_proportion_of_their_shares() {
+    let processors = std::thread::available_parallelism().unwrap().get();
+    if !can_dispatch() {
+        return;
+    }
+    if processors == 1 {
+        println!("SKIPPED: there is one processor, and one client in front");
+        return;
+    }
+    let _alone = alone();
+    let [few, many, rest] = [processors / 2, 2 * processors - 1, 2 * processors].map(|hogs| hogs.to_string());
+    let (one, other) = (Part::anywhere(&["hogs", &few]), Part::anywhere(&["hogs", &many]));
+    let _rest = Part::anywhere(&["hogs", &rest]);
+    let mut dispatching = Dispatching::start("distributed-vtrr", 100, &domains(&[(&one, 1), (&other, 1)]));
+    dispatching.used_after(Duration::from_secs(1));
+    let used = dispatching.used_after(Duration::from_secs(4));
+    println!("{used:?}");
+    assert!((0.8..1.25).contains(&(used[0] / used[1])), "{used:?}");
+    assert!(dispatching.end().contains("failed: 0"));
+}
+
 #[test]
 fn log_16_classes_are_put_back_after_a_kill_also_those_of_processes_that_were_started_meanwhile() {
     if !can_dispatch() {

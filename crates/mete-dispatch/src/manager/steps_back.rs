@@ -20,6 +20,8 @@ const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 const AHEAD: i64 = 4_000_000;
 /// By how much two clients of a domain are apart at most in what they gave.
 const MOST_APART: Nanoseconds = Nanoseconds::from_millis(50);
+/// For how long a client steps back where no task waits, so that the kernel moves some there.
+const OFFER: Nanoseconds = Nanoseconds::from_millis(4);
 /// For how long tasks wait until a client that is elsewhere gives them a processor, or this one does all the same.
 const LONGEST_WAIT: Nanoseconds = Nanoseconds::from_millis(20);
 
@@ -108,14 +110,25 @@ impl<T: Threads> Manager<T> {
         }
     }
 
-    /// Finds where the client of each slot is.
+    /// Finds where the clients in front are, and those that are to be. Of two on one processor, that is the one in front already; and one that
+    /// has stepped back may be where another one is.
     fn find_places(&mut self) {
         self.places.iter_mut().for_each(|place| place.slot = None);
-        for at in 0..self.slots.len() {
-            if let Some(place) = self.place_of(at).and_then(|place| self.places.get_mut(place)) {
+        for at in (0..self.slots.len()).filter(|at| self.slots[*at].pause.is_none()) {
+            let has_front = self.has_front(at);
+            if let Some(place) = self.place_of(at).and_then(|place| self.places.get_mut(place))
+                && (place.slot.is_none() || has_front)
+            {
                 place.slot = Some(at);
             }
         }
+    }
+
+    /// Whether the client of a slot is in front, or the one is that it has until then.
+    fn has_front(&self, at: usize) -> bool {
+        let Slot { chosen, held, .. } = self.slots[at];
+        let is_in_front = |number| self.clients.look_at(number).is_some_and(Client::is_in_front);
+        chosen.is_some_and(|chosen| is_in_front(chosen.client)) || held.is_some_and(is_in_front)
     }
 
     /// The slot whose client is in front on a processor, or is to be, as it was found.
@@ -130,7 +143,24 @@ impl<T: Threads> Manager<T> {
         }
         // Else, what waits has the processor.
         let Some(at) = self.in_front_at(place) else { return self.places[place].step_back.forget() };
-        self.set_pause((at, place), self.giving(at, place, now), now);
+        self.step_back_for((at, place), self.giving(at, place, now), now);
+        if self.slots[at].pause.is_some_and(|pause| pause.why != Why::Owed) {
+            self.offer_beside(at, now);
+        }
+    }
+
+    /// A client gives what others are to give before it, on whose processors no task waits, and which are bound, or it takes more than one. So
+    /// these step back, too, and the kernel may move tasks there.
+    fn offer_beside(&mut self, at: usize, now: Nanoseconds) {
+        for other in 0..self.slots.len() {
+            let is_free = self.slots[other].pause.is_none() && !self.is_giving(other);
+            if !is_free || !self.gives_before(other, at, now) {
+                continue;
+            }
+            if let Some(place) = self.place_of(other) {
+                self.set_pause((other, place), (OFFER, 0), now);
+            }
+        }
     }
 
     /// Has a client that is elsewhere step back for those that wait on a processor, if it is to. The one that is here goes there: the manager comes
@@ -146,15 +176,26 @@ impl<T: Threads> Manager<T> {
             return;
         }
         if let Some(other) = self.giver_beside(at, place, now) {
-            self.set_pause((other, place), Giving::Due, now);
+            self.step_back_for((other, place), Giving::Due, now);
         }
     }
 
-    /// The client of a slot steps back on a processor, if it has to.
-    fn set_pause(&mut self, (at, place): (usize, usize), giving: Giving, now: Nanoseconds) {
+    /// The client of a slot steps back for those that wait on a processor, if it has to.
+    fn step_back_for(&mut self, (at, place): (usize, usize), giving: Giving, now: Nanoseconds) {
         let had = self.memory.rest(place, now);
-        let step_back = &mut self.places[place].step_back;
-        let Some((length, waiting)) = step_back.pause(had, &self.dues, giving) else { return };
+        if let Some(pause) = self.places[place].step_back.pause(had, &self.dues, giving) {
+            self.set_pause((at, place), pause, now);
+        }
+    }
+
+    /// The client of a slot steps back on a processor: for how long, and for how many that wait.
+    fn set_pause(
+        &mut self,
+        (at, place): (usize, usize),
+        (length, waiting): (Nanoseconds, u32),
+        now: Nanoseconds,
+    ) {
+        let had = self.memory.rest(place, now);
         let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
         if waiting > 0 {
             self.memory.give_way(place, true);
@@ -168,6 +209,7 @@ impl<T: Threads> Manager<T> {
     /// Whether the client of a slot is due a whole processor, and gives nothing of it.
     fn keeps(&self, at: usize) -> bool {
         let domain = self.domain_of(at);
+        // The kernel asks for the same on each processor.
         self.places[at].step_back.may_keep() && domain.is_some_and(|domain| self.dues.has_all(domain))
     }
 
@@ -353,15 +395,17 @@ impl<T: Threads> Manager<T> {
 
     /// Has the manager be where a client has stepped back, as long as one has. On another processor it takes that from a client in front, which
     /// the kernel moves at once to a processor that has none in front: where another one has stepped back, for tasks that are bound to that
-    /// processor, too. Best is where one has stepped back already, then where one is about to.
+    /// processor, too. First comes a processor where one is in front that is to be displaced; then one where one has stepped back already, then one where one
+    /// is about to.
     pub(super) fn be_where_there_is_none_in_front(&mut self) {
         let mut best = None;
         for at in (0..self.slots.len()).filter(|_| self.slots.len() > 1) {
             let Slot { pause: Some(Pause { place, .. }), chosen: Some(chosen), .. } = self.slots[at] else {
                 continue;
             };
-            let is_in_front = self.clients.get(chosen.client).is_some_and(|client| client.is_in_front());
-            let rank = (is_in_front, self.stays_on != Some(place));
+            let is_in_front = self.clients.look_at(chosen.client).is_some_and(Client::is_in_front);
+            let is_taken = self.places.get(place).is_some_and(|_| self.in_front_at(place).is_some());
+            let rank = (!is_taken, is_in_front, self.stays_on != Some(place));
             if best.is_none_or(|(found, _)| rank < found) {
                 best = Some((rank, place));
             }
