@@ -141,8 +141,9 @@ static __always_inline int rest_waits(struct processor *processor, __u32 at, enu
 	if (!row)
 		return 0;
 	row->why = why;
-	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
+	/* Before it is told: the dispatcher asks to be told again as soon as it has read the row. */
 	processor->told |= why;
+	bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
 	return 1;
 }
 
@@ -154,13 +155,17 @@ static __always_inline void rest_woke(__u32 at, __u32 thread)
 	if (at >= MOST_PROCESSORS)
 		return;
 	processor = &processors[at];
-	/* It may have to wait when the one that runs has blocked, or when the client that has stepped back comes to the front again. */
-	if (processor->has_rest || processor->gives_way) {
-		processor->untold |= HAS_WOKEN;
-		processor->woken = thread;
-	} else if (rest_waits(processor, at, processor->untold | HAS_WOKEN)) {
+	/*
+	 * It may have to wait when the one that runs has blocked, or when the client that has stepped back comes to the front again; or there was no
+	 * room for the row.
+	 */
+	if (!processor->has_rest && !processor->gives_way &&
+	    rest_waits(processor, at, processor->untold | HAS_WOKEN)) {
 		processor->untold = 0;
+		return;
 	}
+	processor->untold |= HAS_WOKEN;
+	processor->woken = thread;
 }
 
 /* A task that is no client has the processor. */
@@ -194,7 +199,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	struct processor *processor;
 	struct client *client;
 	__u64 now = bpf_ktime_get_ns();
-	int is_served = 0;
+	int is_served = 0, is_missed;
 
 	if (at >= MOST_PROCESSORS)
 		return 0;
@@ -219,9 +224,13 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	if (processor->has_rest)
 		has_its_turn(processor, next->pid);
 	if (client) {
+		is_missed = client->activity == AWAY;
 		client->processor = at;
 		*(volatile enum activity *)&client->activity = ABLE_TO_RUN;
 		begin_stint(client, now);
+		/* The kernel has not told that it woke. */
+		if (is_missed)
+			tell(WOKE, number, next->pid, at, now, 1);
 	}
 	/* A real-time task is gone soon: what waits meanwhile waits behind the client, too. */
 	if (client || next->prio >= MAX_RT_PRIO)

@@ -23,7 +23,7 @@ pub(crate) struct Client<T> {
     pub is_refused: bool,
     /// What the policy was told that it used.
     pub charged: Nanoseconds,
-    /// What tasks that are no clients had when it had stepped back for them; only the difference between two of a domain means anything.
+    /// What tasks that are no clients had in its steps back; only the difference between two clients of a domain means anything.
     pub gave: Nanoseconds,
 }
 

@@ -4,18 +4,23 @@
 //! A domain whose share comes to more processors than it has threads that can run has one for each of these threads. What it
 //! cannot use is for the others, the rest among them, in proportion to their shares, as generalized multiprocessor sharing has it (A. Chandra, M. Adler, P. Goyal
 //! and P. Shenoy, *Surplus Fair Scheduling*, OSDI 2000, section 2). So a thread that is due a whole processor does not step back for the rest's share; the
-//! clients of the other domains do. Threads that are bound can use the processors together that any of them may run on: that is
-//! exact where all are bound to the same ones or to none, and else at most too much.
+//! clients of the other domains do. The same holds for domains that are bound to some processors, together. The threads of a domain that are bound can use the
+//! processors together that any of them may run on: that is exact where all are bound to the same ones or to none, and else at most too much. To which processors
+//! the rest's tasks are bound is not known.
 
 use mete_kernel::Weight;
 use mete_policy::{DomainIndex, Nanoseconds, Share};
 
 /// What is saved for the rest while it needs nothing, for each processor, and what it may owe, in nanoseconds.
 const MOST_SAVED: i64 = 10_000_000;
-/// What a domain is behind at most, in nanoseconds: what is more is forgotten.
+/// What a domain is behind at most for each processor, in nanoseconds: what is more is forgotten.
 const MOST_BEHIND: i64 = 50_000_000;
+/// By how much a client of a domain has given less at most than another one.
+const MOST_APART: Nanoseconds = Nanoseconds::from_millis(20);
 /// Of a processor.
 const PPM: u64 = 1_000_000;
+/// How many masks of domains are looked at together. Of others, each is by itself.
+const MOST_MASKS: usize = 5;
 /// The mask of a client that is not bound.
 const ANYWHERE: u64 = u64::MAX;
 
@@ -35,7 +40,7 @@ pub(crate) struct Dues {
     is_outdated: bool,
     /// What the rest is due, in millionths of a processor.
     rate_ppm: u64,
-    /// What it may have now, in nanoseconds; less than nothing if it had more in pauses that only the kernel asked for.
+    /// What it may have now, in nanoseconds; less than nothing if it had more.
     saved: i64,
     counted: Nanoseconds,
 }
@@ -46,12 +51,14 @@ struct Party {
     share: u64,
     /// How many of its clients the policy takes for ready, for each mask of processors: one that has blocked without having been chosen, until it is.
     ready: Vec<(u64, u64)>,
-    /// It is due a processor for each of them.
+    /// It is due all that they can use: a processor for each, or those to which they are bound.
     has_all: bool,
     /// What it is due, in millionths of a processor.
     rate_ppm: u64,
-    /// By how much it is ahead of what it is due, in nanoseconds, beside the others: none is ahead of zero.
+    /// By how much it is ahead of what it is due, in nanoseconds, beside the one that is ahead most of those that can run.
     ahead: i64,
+    /// What each of its clients counts as having given to the rest, at least.
+    given: Nanoseconds,
 }
 
 impl Dues {
@@ -128,14 +135,16 @@ impl Dues {
     }
 
     /// Time has passed, in which each domain was due its part. What all of them lose alike, to the manager itself for instance, is of no account.
+    /// One that sleeps keeps its lead.
     fn fall_behind(&mut self, passed: Nanoseconds) {
         for party in &mut self.domains {
             party.ahead -= (passed.get().saturating_mul(party.rate_ppm) / PPM).cast_signed();
         }
         let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
         let foremost = ready.map(|party| party.ahead).max().unwrap_or(0);
+        let most = MOST_BEHIND.saturating_mul(self.processors.cast_signed());
         for party in &mut self.domains {
-            party.ahead = party.ahead.saturating_sub(foremost).clamp(-MOST_BEHIND, 0);
+            party.ahead = party.ahead.saturating_sub(foremost).clamp(-most, most);
         }
     }
 
@@ -149,6 +158,18 @@ impl Dues {
     /// By how much a domain is ahead of what it is due, in nanoseconds; only the difference between two means anything.
     pub fn ahead(&self, domain: DomainIndex) -> i64 {
         self.domains.get(domain.index()).map_or(0, |party| party.ahead)
+    }
+
+    /// A client of a domain has given this to the rest, so far. Differences that are too large to be made up for soon are forgotten.
+    pub fn has_given(&mut self, domain: DomainIndex, given: Nanoseconds) {
+        if let Some(party) = self.domains.get_mut(domain.index()) {
+            party.given = party.given.max(given.saturating_sub(MOST_APART));
+        }
+    }
+
+    /// What each client of a domain counts as having given, at least: one that has slept is not made to pay for that.
+    pub fn least_given(&self, domain: DomainIndex) -> Nanoseconds {
+        self.domains.get(domain.index()).map_or(Nanoseconds::ZERO, |party| party.given)
     }
 
     /// A step back for its sake has cost this beside what it had.
@@ -181,36 +202,71 @@ impl Dues {
         self.domains.get(domain.index()).is_some_and(|party| party.has_all)
     }
 
-    /// Gives each domain that its share would give more than it can use what it can use, until none is left: each time the others'
-    /// part grows.
+    /// Gives domains that are due more than they can use what they can use, those first that have least for their shares, until none is left:
+    /// each time the others' part grows.
     fn compute(&mut self) {
         self.domains.iter_mut().for_each(|party| (party.has_all, party.rate_ppm) = (false, 0));
         let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
         let usable = ready.clone().map(Party::may_use).reduce(|one, other| one | other);
         self.usable = usable.unwrap_or(ANYWHERE);
         self.processors = self.count(self.usable).max(1);
-        let (mut left, mut shares) =
-            (self.processors, self.weight + ready.map(|party| party.share).sum::<u64>());
-        while let Some((at, can_use)) = self.find_full(left, shares) {
-            let party = &mut self.domains[at];
-            (party.has_all, party.rate_ppm) = (true, can_use * PPM);
-            left -= can_use;
-            shares -= party.share;
+        let masks = self.masks();
+        let mut left = self.processors * PPM;
+        let mut shares = self.weight + ready.map(|party| party.share).sum::<u64>();
+        while let Some(full) = self.find_full(&masks, left, shares) {
+            for at in 0..self.domains.len() {
+                if full.has(at, &self.domains[at]) {
+                    let party = &mut self.domains[at];
+                    (party.has_all, party.rate_ppm) = (true, full.left * party.share / full.shares);
+                    left = left.saturating_sub(party.rate_ppm);
+                    shares -= party.share;
+                }
+            }
         }
         // There are shares left: those of the rest.
-        self.rate_ppm = left * self.weight * PPM / shares;
+        self.rate_ppm = left * self.weight / shares;
         let others = self.domains.iter_mut().filter(|party| !party.has_all && !party.ready.is_empty());
-        others.for_each(|party| party.rate_ppm = left * party.share * PPM / shares);
+        others.for_each(|party| party.rate_ppm = left * party.share / shares);
     }
 
-    /// A domain of those that are left whose share comes to all that it can use, and how many processors that is.
-    fn find_full(&self, left: u64, shares: u64) -> Option<(usize, u64)> {
-        let parties = self.domains.iter().enumerate().filter(|(_, party)| !party.has_all);
-        parties.filter(|(_, party)| !party.ready.is_empty()).find_map(|(at, party)| {
+    /// The masks of domains that are bound, and how many of them there are.
+    fn masks(&self) -> ([u64; MOST_MASKS], usize) {
+        let (mut masks, mut many) = ([0; MOST_MASKS], 0);
+        for mask in self.domains.iter().filter(|party| !party.ready.is_empty()).map(Party::may_use) {
+            if mask != ANYWHERE && !masks[..many].contains(&mask) && many < MOST_MASKS {
+                masks[many] = mask;
+                many += 1;
+            }
+        }
+        (masks, many)
+    }
+
+    /// What has the least for its shares of those that are due all that they can use, if any is: a domain with all its threads, or the domains that are bound to
+    /// some processors with all of these.
+    fn find_full(&self, (masks, many): &([u64; MOST_MASKS], usize), left: u64, shares: u64) -> Option<Full> {
+        let each = self.domains.iter().enumerate().filter(|(_, party)| party.is_left());
+        let by_threads = each.map(|(at, party)| {
             let threads = party.ready.iter().map(|(_, count)| count).sum::<u64>();
-            let can_use = threads.min(self.count(party.may_use()));
-            (can_use > 0 && party.share * left >= can_use * shares).then_some((at, can_use))
-        })
+            let can_use = threads.min(self.count(party.may_use())) * PPM;
+            Full { of: Of::Domain(at), left: can_use, shares: party.share }
+        });
+        // All sums of them.
+        let by_masks = (1..1_usize << many).map(|which| {
+            let of_sum = (0..*many).filter(|nth| which >> nth & 1 == 1);
+            self.full_of(of_sum.fold(0, |sum, nth| sum | masks[nth]))
+        });
+        let is_full = |full: &Full| full.shares > 0 && full.shares * left >= full.left * shares;
+        let all = by_threads.chain(by_masks).filter(is_full);
+        all.min_by(|one, other| (one.left * other.shares).cmp(&(other.left * one.shares)))
+    }
+
+    /// The domains that are bound to these processors, and what is left there for them.
+    fn full_of(&self, mask: u64) -> Full {
+        let bound =
+            self.domains.iter().filter(|party| !party.ready.is_empty() && party.may_use() & !mask == 0);
+        let had: u64 = bound.clone().filter(|party| party.has_all).map(|party| party.rate_ppm).sum();
+        let shares = bound.filter(|party| !party.has_all).map(|party| party.share).sum();
+        Full { of: Of::Mask(mask), left: (self.count(mask) * PPM).saturating_sub(had), shares }
     }
 
     /// How many processors in a mask clients may run on.
@@ -219,7 +275,36 @@ impl Dues {
     }
 }
 
+/// Domains that are due all that they can use.
+struct Full {
+    of: Of,
+    /// What they can use together, in millionths of a processor, and their shares.
+    left: u64,
+    shares: u64,
+}
+
+enum Of {
+    Domain(usize),
+    /// Those that are bound to these processors.
+    Mask(u64),
+}
+
+impl Full {
+    fn has(&self, at: usize, party: &Party) -> bool {
+        let is_of = match self.of {
+            Of::Domain(domain) => domain == at,
+            Of::Mask(mask) => party.may_use() & !mask == 0,
+        };
+        is_of && party.is_left()
+    }
+}
+
 impl Party {
+    /// Whether it can run, and it was not found yet that it has all.
+    fn is_left(&self) -> bool {
+        !self.ready.is_empty() && !self.has_all
+    }
+
     /// The processors on which any of its clients may run that can.
     fn may_use(&self) -> u64 {
         self.ready.iter().fold(0, |all, (mask, _)| all | mask)
@@ -272,6 +357,28 @@ mod tests {
         both.set_ready(DomainIndex::new(1), 3, false);
         both.compute();
         assert_eq!(both.rate_ppm, 250_000);
+    }
+
+    /// What the domains of one processor leave of it is not the rest's, also where none of them would be due all of it by itself.
+    #[test]
+    fn vtrr_6_domains_that_are_bound_to_the_same_processors_use_no_more_than_these_together() {
+        let rates = |dues: &Dues| {
+            let of_domains = dues.domains[1..].iter().map(|party| party.rate_ppm);
+            of_domains.chain([dues.rate_ppm]).collect::<Vec<_>>()
+        };
+        let two = bound(2, &[(100, 1, 1), (100, 1, 1), (1, 2, ANYWHERE)]);
+        assert_eq!((rates(&two), all(&two)), (vec![500_000; 4], vec![true, true, false]));
+        let two = bound(2, &[(3, 1, 1), (1, 1, 1), (1, 2, ANYWHERE)]);
+        assert_eq!(
+            (rates(&two), all(&two)),
+            (vec![750_000, 250_000, 500_000, 500_000], vec![true, true, false])
+        );
+        // The first has one processor, the next two the other one of two, and the last one and the rest what is left.
+        let nested = bound(4, &[(30, 1, 1), (10, 1, 3), (5, 2, 3), (1, 4, ANYWHERE)]);
+        assert_eq!(rates(&nested), [1_000_000, 666_666, 333_333, 1_000_000, 1_000_000]);
+        // One that is bound there with little leaves the rest its part.
+        let little = bound(2, &[(1, 1, 1), (1, 1, 1), (1, 2, 2)]);
+        assert_eq!((rates(&little), all(&little)), (vec![500_000; 4], vec![true, true, false]));
     }
 
     fn all(dues: &Dues) -> Vec<bool> {
@@ -361,7 +468,15 @@ mod tests {
         assert_eq!(ahead(20, [7, 2]), (0, 0));
         assert_eq!(ahead(30, [8, 9]), (-6, 0));
         assert_eq!(ahead(40, [15, 4]), (0, 0));
-        assert_eq!(ahead(1040, [0, 900]), (-MOST_BEHIND / 1_000_000, 0));
+        assert_eq!(ahead(1040, [0, 900]), (-2 * MOST_BEHIND / 1_000_000, 0));
+        // One that sleeps keeps its lead.
+        let two_sleeps = |dues: &mut Dues, at: u64| {
+            (0..2).for_each(|_| dues.set_ready(two, ANYWHERE, false));
+            dues.pass(ms(at), Nanoseconds::ZERO);
+        };
+        two_sleeps(&mut dues, 1040);
+        dues.pass(ms(1050), Nanoseconds::ZERO);
+        assert_eq!((dues.ahead(one), dues.ahead(two)), (0, 2 * MOST_BEHIND));
     }
 
     #[test]

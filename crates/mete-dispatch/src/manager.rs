@@ -79,6 +79,10 @@ pub(crate) struct Manager<T: Threads> {
     runs_on: Option<Mask>,
     /// The one on which it stays meanwhile.
     stays_on: Option<usize>,
+    /// The one of which it is to displace the client now, which has an idle one to go to.
+    displaces: Option<usize>,
+    /// A step back has ended just now.
+    has_returned: bool,
     error: Option<DispatchError>,
 }
 
@@ -113,6 +117,8 @@ impl<T: Threads> Manager<T> {
             has_stood: false,
             runs_on: None,
             stays_on: None,
+            displaces: None,
+            has_returned: false,
             error: None,
         }
     }
@@ -166,6 +172,7 @@ impl<T: Threads> Manager<T> {
                 self.policy.set_allowed(number, allowed);
                 self.bind(number, allowed);
             }
+            Message::Awake { number } => self.is_awake(number, now),
             Message::Processors(mask) => self.use_processors(&mask, now),
             Message::Shares { domain, share, clients } => {
                 self.policy.set_domain_share(domain, share, now);
@@ -231,6 +238,14 @@ impl<T: Threads> Manager<T> {
         client.can_run = true;
         if client.is_away && !client.is_refused {
             self.wake(number, time);
+        }
+    }
+
+    /// A client was found awake, of which no row has told.
+    fn is_awake(&mut self, number: ClientId, now: Nanoseconds) {
+        if let Some(client) = self.clients.get(number).filter(|client| client.is_away && !client.is_refused) {
+            client.can_run = true;
+            self.wake(number, now);
         }
     }
 
@@ -338,7 +353,6 @@ impl<T: Threads> Manager<T> {
 
     fn wake(&mut self, number: ClientId, now: Nanoseconds) {
         self.set_away(number, false);
-        self.joins_givers(number);
         if let Some(processor) = self.policy.wake(number, now) {
             self.counts.preempted += 1;
             self.stop(processor.index(), Stop::Preempted, now);
@@ -468,7 +482,7 @@ impl<T: Threads> Manager<T> {
             let standing = match pause.map(|pause| pause.why) {
                 None => Standing::Front,
                 Some(Why::Wanted(_)) => Standing::After,
-                Some(Why::Owed) => Standing::Aside,
+                Some(Why::NoneWaits) => Standing::Aside,
             };
             self.have_stand(client, standing, now);
             if held != Some(client) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::ops::Bound;
 
 use mete_log::DomainId;
 use mete_policy::ClientId;
@@ -48,6 +49,8 @@ pub(crate) struct Members {
     free: VecDeque<ClientId>,
     /// How many looks at all threads have begun.
     looks: u64,
+    /// The thread that was looked at last in turn.
+    last: u32,
 }
 
 impl Members {
@@ -55,7 +58,7 @@ impl Members {
     pub fn with_room(most: usize) -> Members {
         // One that was given back is given out last: the kernel and the manager may still know its former
         // holder.
-        Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect(), looks: 0 }
+        Members { present: BTreeMap::new(), free: (0..most).map(ClientId::at).collect(), looks: 0, last: 0 }
     }
 
     /// All threads are looked at from now on. What becomes a member meanwhile may not be among those that are
@@ -114,6 +117,16 @@ impl Members {
     /// The threads of all members.
     pub fn threads(&self) -> impl Iterator<Item = u32> {
         self.present.keys().copied()
+    }
+
+    /// The threads and clients whose turn it is to be looked at, at most this number of them.
+    pub fn next(&mut self, most: usize) -> Vec<(u32, ClientId)> {
+        let behind = (Bound::Excluded(self.last), Bound::Unbounded);
+        let next: Vec<_> =
+            self.present.range(behind).take(most).map(|(thread, member)| (*thread, member.number)).collect();
+        // From the beginning, when all had their turn.
+        self.last = next.last().filter(|_| next.len() == most).map_or(0, |(thread, _)| *thread);
+        next
     }
 
     /// Whether the thread of this number is a member.
@@ -199,6 +212,18 @@ mod tests {
         members.begin_look();
         assert_eq!(members.changes(BTreeMap::new()).0.len(), 1);
         assert!(members.has_room());
+    }
+
+    #[test]
+    fn all_members_have_their_turn_to_be_looked_at() {
+        let mut members = Members::with_room(5);
+        let process = Process::read(std::process::id()).unwrap();
+        for thread in [7, 3, 9, 5, 1] {
+            let candidate = Candidate { process: process.clone(), thread, domain: FIRST, start: 0 };
+            members.add(&candidate, &Mask::default());
+        }
+        let mut next = || members.next(2).into_iter().map(|(thread, _)| thread).collect::<Vec<_>>();
+        assert_eq!([next(), next(), next(), next()], [vec![1, 3], vec![5, 7], vec![9], vec![1, 3]]);
     }
 
     #[test]

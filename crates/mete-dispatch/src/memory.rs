@@ -134,6 +134,11 @@ impl Memory {
         }
     }
 
+    /// Whether a task that is no client has a processor.
+    pub fn has_rest(&self, processor: usize) -> bool {
+        self.processors().get(processor).is_some_and(|it| it.has_rest.load(Ordering::Relaxed) != 0)
+    }
+
     /// Has the programs tell again when a task waits on a processor that is no client.
     pub fn ask_about_rest(&self, processor: usize) {
         let told = self.processors().get(processor).map(|it| &it.told);

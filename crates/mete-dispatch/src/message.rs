@@ -13,6 +13,8 @@ pub(crate) enum Message<T> {
     Leave { number: ClientId },
     /// A client may run on other processors than before, a bit each.
     Allowed { number: ClientId, allowed: u64 },
+    /// A client can run, and the programs in the kernel take it for blocked.
+    Awake { number: ClientId },
     /// The processors on which clients may run.
     Processors(Box<Mask>),
     /// Another share of a domain, and what the clients of all domains have then.

@@ -79,6 +79,14 @@ impl Threads for ModelThreads {
     }
 }
 
+/// What has a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    Client(usize),
+    Rest,
+    Nothing,
+}
+
 /// A machine with a manager.
 struct Machine {
     manager: Manager<ModelThreads>,
@@ -91,11 +99,20 @@ struct Machine {
     due: u64,
     /// What each client has used, and where it ran last.
     clients: Vec<(u64, usize)>,
-    /// The thread of each.
+    /// The thread of each, and the processor to which it is bound, if to one.
     threads: Vec<u32>,
+    bound: Vec<Option<usize>>,
     /// What ordinary tasks that are no clients want on each processor, and have had.
     wanted: Vec<u64>,
     had: Vec<u64>,
+    /// What has each processor, and whether tasks there wanted anything when it was looked at last.
+    has: Vec<Has>,
+    wanted_any: Vec<bool>,
+    /// The kernel moves tasks that are no clients to where none is in front.
+    balances: bool,
+    /// For how long tasks have waited there in vain, and what the longest time was.
+    waits: Vec<u64>,
+    longest_wait: u64,
     /// For how long the kernel prefers a client there that has stepped back.
     owed: Vec<u64>,
     /// Where clients may run.
@@ -111,7 +128,14 @@ impl Machine {
     }
 
     /// The same beside a rest of this share; and for how many thousandths of the time the kernel asks for it.
-    fn beside((rest, owed): (Weight, u64), processors: usize, shares: &[u32]) -> Machine {
+    fn beside(rest: (Weight, u64), processors: usize, shares: &[u32]) -> Machine {
+        let mut machine = Machine::without_clients(rest, processors, shares);
+        (1..=shares.len()).for_each(|domain| machine.join(domain as u16));
+        machine
+    }
+
+    /// The same without hogs.
+    fn without_clients((rest, owed): (Weight, u64), processors: usize, shares: &[u32]) -> Machine {
         let setup = Setup {
             domains: shares.len() as u16 + 1,
             processors: processors as u16,
@@ -125,16 +149,11 @@ impl Machine {
             policy.add_domain(domain, DomainIndex::ROOT, share);
             dues.set_share(domain, share);
         }
-        Machine::under(Box::new(policy), processors, shares.len(), (StepBack::owing(owed), dues))
+        Machine::under(Box::new(policy), processors, (StepBack::owing(owed), dues))
     }
 
     /// The same under another policy, which knows the domains.
-    fn under(
-        policy: Box<dyn Policy + Send>,
-        processors: usize,
-        domains: usize,
-        rest: (StepBack, Dues),
-    ) -> Machine {
+    fn under(policy: Box<dyn Policy + Send>, processors: usize, rest: (StepBack, Dues)) -> Machine {
         let memory = Memory::of_nothing().unwrap();
         let channels = Channels::new().unwrap();
         let threads = ModelThreads::default();
@@ -153,15 +172,18 @@ impl Machine {
             due: 0,
             clients,
             threads: threads_of,
+            bound: Vec::new(),
+            has: vec![Has::Nothing; processors],
+            wanted_any: vec![false; processors],
+            balances: false,
+            waits: vec![0; processors],
+            longest_wait: 0,
             wanted,
             had,
             owed,
             processors: 0..0,
         };
         machine.use_processors(0..processors);
-        for domain in 1..=domains {
-            machine.join(domain as u16);
-        }
         machine
     }
 
@@ -174,8 +196,14 @@ impl Machine {
     }
 
     fn join(&mut self, domain: u16) {
-        self.clients.push((0, 0));
+        self.join_bound(domain, None);
+    }
+
+    /// It may run on this processor only, if any is said.
+    fn join_bound(&mut self, domain: u16, to: Option<usize>) {
+        self.clients.push((0, to.unwrap_or(0)));
         self.threads.push(0);
+        self.bound.push(to);
         self.begin(self.clients.len() - 1, FIRST + self.clients.len() as u32 - 1, domain);
     }
 
@@ -196,8 +224,9 @@ impl Machine {
         let number = ClientId::at(client);
         self.threads[client] = thread;
         self.kernel.borrow_mut().runnable.insert(thread);
-        self.memory.begin(number, 0, Nanoseconds::new(self.now));
-        let (domain, allowed) = (DomainIndex::new(domain), u64::MAX);
+        let bound = self.bound[client];
+        self.memory.begin(number, bound.unwrap_or(0), Nanoseconds::new(self.now));
+        let (domain, allowed) = (DomainIndex::new(domain), bound.map_or(u64::MAX, |to| 1 << to));
         self.channels.messages.put(Message::Join { number, thread, domain, share: Share::ONE, allowed });
         self.due = self.now;
     }
@@ -241,6 +270,11 @@ impl Machine {
         let end = self.now + ns;
         while self.now < end {
             if self.now >= self.due {
+                // It has displaced what ran there.
+                let manager_at = self.kernel.borrow().manager_at.unwrap_or(0);
+                if self.has[manager_at] == Has::Rest && self.wanted[manager_at] > 0 {
+                    self.memory.withhold(manager_at, false);
+                }
                 let sleep = self.manager.step(Nanoseconds::new(self.now), &mut self.rows)?;
                 self.due = self.now + sleep.as_nanos() as u64;
             }
@@ -253,67 +287,114 @@ impl Machine {
     /// Each processor runs something for a step.
     fn run(&mut self) {
         let mut free: BTreeSet<_> = (0..self.wanted.len()).collect();
-        let mut has_run = BTreeSet::new();
+        let mut has = vec![Has::Nothing; self.wanted.len()];
         let front = self.standing(Standing::Front);
-        // What the manager displaces goes where none is in front.
-        let manager_at = self.kernel.borrow().manager_at;
-        let stays_free = manager_at.filter(|_| front.len() < self.processors.len());
-        for client in front {
-            let last = Some(self.clients[client].1).filter(|last| stays_free != Some(*last));
-            let others = || free.iter().find(|at| self.processors.contains(at) && stays_free != Some(**at));
-            let Some(at) = last.and_then(|last| free.get(&last)).or_else(others).copied() else { break };
-            free.remove(&at);
-            self.charge(client, at);
-            self.hear_waiting(client, at);
-        }
+        self.run_front(&front, &mut free, &mut has);
         for client in self.standing(Standing::After) {
             let at = self.clients[client].1;
             if self.owed[at] > 0 && free.remove(&at) {
                 self.owed[at] -= STEP;
-                self.charge(client, at);
-                has_run.insert(client);
+                has[at] = Has::Client(client);
             }
         }
-        for at in free.clone() {
-            if self.wanted[at] > 0 {
-                free.remove(&at);
+        free.retain(|&at| {
+            let waits = self.wanted[at] > 0;
+            has[at] = if waits { Has::Rest } else { has[at] };
+            !waits
+        });
+        for standing in [Standing::Aside, Standing::After, Standing::Own, Standing::Behind] {
+            for client in self.standing(standing) {
+                let at = self.bound[client].or(free.first().copied()).filter(|at| free.contains(at));
+                if let Some(at) = at.filter(|_| !has.contains(&Has::Client(client))) {
+                    free.remove(&at);
+                    has[at] = Has::Client(client);
+                }
+            }
+        }
+        (0..has.len()).for_each(|at| self.switch(at, has[at]));
+        (0..has.len()).for_each(|at| self.charge(at));
+        for (at, has) in has.into_iter().enumerate() {
+            let waits = self.wanted[at] > 0 && has != Has::Rest;
+            self.waits[at] = if waits { self.waits[at] + STEP } else { 0 };
+            self.longest_wait = self.longest_wait.max(self.waits[at]);
+        }
+        self.balance();
+    }
+
+    /// Clients in front have processors: bound ones their own, others that on which they were. What the manager displaces goes where none is
+    /// in front.
+    fn run_front(&self, front: &[usize], free: &mut BTreeSet<usize>, has: &mut [Has]) {
+        let manager_at = self.kernel.borrow().manager_at;
+        let stays_free = manager_at.filter(|_| front.len() < self.processors.len());
+        let (bound, others): (Vec<usize>, Vec<usize>) =
+            front.iter().partition(|client| self.bound[**client].is_some());
+        for client in bound.into_iter().chain(others) {
+            let may = |at: &usize| self.processors.contains(at) && stays_free != Some(*at);
+            let last = Some(self.clients[client].1).filter(|last| may(last) && free.contains(last));
+            let at = self.bound[client].or(last).or(free.iter().copied().find(may));
+            if let Some(at) = at.filter(|at| free.remove(at)) {
+                has[at] = Has::Client(client);
+            }
+        }
+    }
+
+    /// Another task has a processor, or the same one. The programs tell of what happens, and of nothing else.
+    fn switch(&mut self, at: usize, has: Has) {
+        let before = std::mem::replace(&mut self.has[at], has);
+        let wants_any = self.wanted[at] > 0;
+        let comes = !std::mem::replace(&mut self.wanted_any[at], wants_any) && wants_any;
+        match has {
+            Has::Client(client) => {
+                if comes || before == Has::Rest && wants_any {
+                    self.memory.withhold(at, false);
+                }
+                if comes || before != has {
+                    self.tell_of_what_waits(client, at);
+                }
+            }
+            Has::Rest | Has::Nothing => drop(self.memory.take_untold(at)),
+        }
+    }
+
+    fn tell_of_what_waits(&mut self, client: usize, at: usize) {
+        if self.memory.gives_way(at) || !self.memory.is_chosen(ClientId::at(client)) {
+            return;
+        }
+        let (was_left, has_woken) = self.memory.take_untold(at);
+        for (waits, has_woken) in [(was_left, false), (has_woken, true)] {
+            if waits && self.memory.tells_of_rest(at, has_woken) {
+                self.tell(What::Waited { has_woken }, client, at);
+            }
+        }
+    }
+
+    fn charge(&mut self, at: usize) {
+        match self.has[at] {
+            Has::Client(client) => {
+                self.clients[client] = (self.clients[client].0 + STEP, at);
+                let used = Nanoseconds::new(self.clients[client].0);
+                self.memory.set_account(ClientId::at(client), used, at);
+            }
+            Has::Rest => {
                 self.wanted[at] = self.wanted[at].saturating_sub(STEP);
                 self.had[at] += STEP;
                 self.memory.charge_rest(at, STEP);
-                if self.wanted[at] == 0 {
-                    self.memory.take_untold(at);
-                }
                 if self.wanted[at] == 0 && self.memory.gives_way(at) {
                     self.tell(What::Served, 0, at);
                 }
             }
-        }
-        for standing in [Standing::Aside, Standing::After, Standing::Own, Standing::Behind] {
-            for client in self.standing(standing).into_iter().filter(|client| !has_run.contains(client)) {
-                if let Some(at) = free.pop_first() {
-                    self.charge(client, at);
-                }
-            }
+            Has::Nothing => {}
         }
     }
 
-    fn charge(&mut self, client: usize, at: usize) {
-        self.clients[client] = (self.clients[client].0 + STEP, at);
-        self.memory.set_account(ClientId::at(client), Nanoseconds::new(self.clients[client].0), at);
-    }
-
-    /// A task that waits behind a client is told of once, until it is asked about again.
-    fn hear_waiting(&mut self, client: usize, at: usize) {
-        if self.wanted[at] > 0 {
-            self.tell_of_rest(client, at, false);
-        }
-    }
-
-    fn tell_of_rest(&mut self, client: usize, at: usize, has_woken: bool) {
-        if self.memory.gives_way(at) {
-            self.memory.withhold(at, has_woken);
-        } else if self.memory.is_chosen(ClientId::at(client)) && self.memory.tells_of_rest(at, has_woken) {
-            self.tell(What::Waited { has_woken }, client, at);
+    /// Moves a task that always waits to where no client is in front.
+    fn balance(&mut self) {
+        let front = self.standing(Standing::Front);
+        let is_taken = |at: &usize| matches!(self.has[*at], Has::Client(client) if front.contains(&client));
+        let from = (0..self.has.len()).find(|at| self.wanted[*at] > u64::MAX / 2);
+        let to = (0..self.has.len()).find(|at| self.wanted[*at] == 0 && !is_taken(at));
+        if let (true, Some(from), Some(to)) = (self.balances, from, to) {
+            self.wanted.swap(from, to);
         }
     }
 
@@ -321,7 +402,11 @@ impl Machine {
     fn rest_wakes(&mut self, client: usize, ns: u64) {
         let at = self.clients[client].1;
         self.wanted[at] += ns;
-        self.tell_of_rest(client, at, true);
+        self.wanted_any[at] = true;
+        self.memory.withhold(at, true);
+        if self.has[at] != Has::Rest {
+            self.tell_of_what_waits(client, at);
+        }
     }
 
     fn used(&self) -> Vec<u64> {
@@ -466,6 +551,66 @@ fn vtrr_6_the_domain_that_is_ahead_makes_room_for_the_rest() {
                 assert!(is_near(used, due * MS, 40 * MS), "{wanted:?} {others} {share}: {of_domains:?}");
             }
         }
+    }
+}
+
+/// The kernel cannot move the one that is behind to where the other one is; but tasks that are no clients.
+#[test]
+fn vtrr_6_domains_that_are_bound_to_different_processors_make_room_for_the_rest_alike() {
+    for balances in [true, false] {
+        let mut machine = Machine::without_clients((Weight::ORDINARY, 65), 2, &[100, 100]);
+        machine.balances = balances;
+        (1..=2).for_each(|domain| machine.join_bound(domain, Some(usize::from(domain) - 1)));
+        machine.wanted[0] = u64::MAX;
+        machine.pass(2000 * MS).unwrap();
+        let (used, had) = (machine.used(), machine.had.iter().sum::<u64>());
+        assert!(is_near(had, 1333 * MS, 40 * MS), "{used:?} {had}");
+        // Where the kernel moves none, the one whose processor it is pays.
+        let due = if balances { [1333, 1333] } else { [667, 2000] };
+        assert!((0..2).all(|at| is_near(used[at], due[at] * MS, 40 * MS)), "{used:?} {had}");
+    }
+}
+
+/// It uses more than it is due, and sleeps now and then.
+#[test]
+fn vtrr_6_a_domain_that_is_ahead_makes_room_also_if_it_sleeps_for_moments() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[100, 10]);
+    machine.wanted = vec![u64::MAX; 2];
+    for _ in 0..500 {
+        machine.pass(4 * MS - 2 * STEP).unwrap();
+        machine.blocks(1);
+        machine.pass(2 * STEP).unwrap();
+        machine.wakes(1);
+    }
+    let used = machine.used();
+    assert!(is_near(used[0], 1900 * MS, 100 * MS) && used[1] < 300 * MS, "{used:?}");
+}
+
+/// Less than it is due, so that much is saved for it at all times.
+#[test]
+fn vtrr_6_where_the_rest_cannot_use_what_it_is_due_domains_make_room_alike_all_the_same() {
+    for at in 0..4 {
+        let mut machine = Machine::beside((Weight::ORDINARY, 65), 4, &[100, 100]);
+        (1..=2).for_each(|domain| machine.join(domain));
+        machine.wanted[at] = u64::MAX;
+        machine.pass(2000 * MS).unwrap();
+        let used = machine.used();
+        let of_domains = [used[0] + used[2], used[1] + used[3]];
+        assert!(is_near(of_domains[0], of_domains[1], 100 * MS), "{used:?} {:?}", machine.had);
+        assert!(machine.had[at] > 1800 * MS, "{used:?} {:?}", machine.had);
+    }
+}
+
+/// As long as the rest has less than it is due.
+#[test]
+fn vtrr_6_tasks_wait_nowhere_for_long() {
+    for (processors, shares) in [(2, &[100, 10][..]), (2, &[300, 100]), (3, &[100, 50, 10]), (4, &[400, 100])]
+    {
+        let mut machine = Machine::beside((Weight::ORDINARY, 65), processors, shares);
+        (0..processors).for_each(|nth| machine.join((nth % shares.len()) as u16 + 1));
+        machine.wanted.fill(u64::MAX);
+        machine.pass(2000 * MS).unwrap();
+        assert!(machine.longest_wait < 80 * MS, "{processors} {shares:?}: {}", machine.longest_wait);
     }
 }
 
@@ -698,6 +843,36 @@ fn a_client_that_wakes_after_its_row_was_lost_runs_again() {
 }
 
 #[test]
+fn a_client_of_whose_waking_no_row_tells_runs_as_soon_as_it_is_found_awake() {
+    let mut machine = Machine::new(1, &[100; 2]);
+    machine.pass(50 * MS).unwrap();
+    machine.blocks(1);
+    machine.pass(50 * MS).unwrap();
+    machine.wakes_unseen(1);
+    let before = machine.used()[1];
+    machine.pass(50 * MS).unwrap();
+    assert_eq!(machine.used()[1], before);
+    // Twice is no more than once.
+    for _ in 0..2 {
+        machine.channels.messages.put(Message::Awake { number: ClientId::at(1) });
+        machine.due = machine.now;
+        machine.pass(50 * MS).unwrap();
+    }
+    assert!(is_near(machine.used()[1] - before, 50 * MS, 8 * MS), "{:?}", machine.used());
+}
+
+#[test]
+fn a_client_that_may_use_an_idle_processor_leaves_its_own_one_to_a_task_that_waits_there() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[100]);
+    machine.pass(100 * MS).unwrap();
+    let at = machine.clients[0].1;
+    machine.wanted[at] = u64::MAX;
+    let before = machine.used()[0];
+    machine.pass(1000 * MS).unwrap();
+    assert!(machine.had[at] > 970 * MS && machine.used()[0] - before > 970 * MS, "{:?}", machine.had);
+}
+
+#[test]
 fn a_client_that_was_taken_for_blocked_and_runs_is_found_within_a_second() {
     let mut machine = Machine::new(2, &[100; 2]);
     machine.pass(50 * MS).unwrap();
@@ -844,7 +1019,8 @@ fn vtrr_7_a_policy_has_its_ticks_in_the_order_of_time() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let inner = RoundRobin::new(&Setup { quantum_ns: Nanoseconds::from_secs(1), ..Setup::for_clients(64) });
     let policy = Box::new(Told { inner, calls: Arc::clone(&calls) });
-    let mut machine = Machine::under(policy, 1, 1, (StepBack::owing(0), Dues::of_rate(100_000)));
+    let mut machine = Machine::under(policy, 1, (StepBack::owing(0), Dues::of_rate(100_000)));
+    machine.join(1);
     machine.pass(5 * MS).unwrap();
     machine.now = 15 * MS;
     machine.blocks(0);

@@ -22,6 +22,8 @@ use crate::message::{Message, now};
 
 /// A check that the programs in the kernel know all members comes after this number of looks: about a second.
 const BETWEEN_CHECKS: u64 = 20;
+/// How many members are looked at in each look whether they are awake. As a rule that is all of them.
+const MOST_CHECKED: usize = 512;
 
 /// See the [module](self).
 pub(crate) struct Register {
@@ -95,6 +97,7 @@ impl Register {
             self.admit(&candidate)?;
         }
         self.has_begun = true;
+        self.tell_of_missed();
         self.use_masks();
         self.links.channels.bell.ring();
         Ok(())
@@ -135,6 +138,15 @@ impl Register {
         };
         let forgotten: Vec<_> = self.members.threads().filter(|thread| !is_known(*thread)).collect();
         forgotten.into_iter().filter_map(|thread| Some((thread, self.members.remove(thread)?))).collect()
+    }
+
+    /// Tells of members that can run though the programs take them for blocked: the kernel does not tell of every wake-up.
+    fn tell_of_missed(&mut self) {
+        for (thread, number) in self.members.next(MOST_CHECKED) {
+            if !self.links.memory.can_run(number) && is_runnable(thread) {
+                self.links.tell(Message::Awake { number });
+            }
+        }
     }
 
     /// A thread that is a member no longer.

@@ -17,8 +17,28 @@ pub(crate) struct Slot {
     pub birth: Option<(u32, Nanoseconds)>,
     /// While the client stands among ordinary threads.
     pub pause: Option<Pause>,
-    /// Where the client had stepped back, and what its account said when that was over.
-    pub returns: Option<(usize, u64)>,
+    /// The last step back that is over.
+    pub returns: Option<Return>,
+    /// By how much the domain of the client is ahead of what it is due, as it was compared last, in nanoseconds.
+    pub ahead: i64,
+}
+
+/// A client that comes to the front again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Return {
+    pub client: ClientId,
+    /// Where it had stepped back.
+    pub place: usize,
+    /// What its account said when that was over.
+    pub account: u64,
+}
+
+impl Return {
+    /// Where the client comes back, if it is this one, and has not run since. One that ran then was where the programs say.
+    pub fn place_of(&self, client: ClientId, account: u64) -> Option<usize> {
+        let waits = account & 1 == 0;
+        (self.client == client && self.account == account && waits).then_some(self.place)
+    }
 }
 
 /// A processor as the kernel sees it.
@@ -34,10 +54,12 @@ pub(crate) struct Place {
 /// A client's step back for tasks that are no clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pause {
+    pub client: ClientId,
     /// When it is over, or is looked at.
     pub until: Nanoseconds,
-    /// Where they run meanwhile.
+    /// Where they run meanwhile; and where the client was, which is another one's then if it is another processor.
     pub place: usize,
+    pub left: usize,
     pub why: Why,
     /// What they have had there before, and are to have in it.
     pub had: Nanoseconds,
@@ -51,8 +73,8 @@ pub(crate) struct Pause {
 /// Why a client steps back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// The kernel asks for it.
-    Owed,
+    /// None waits: the kernel asks for it, or tasks are to come from elsewhere.
+    NoneWaits,
     /// Tasks wait: how many of them have not been served.
     Wanted(u32),
 }
@@ -73,7 +95,7 @@ pub(crate) struct Chosen {
 impl Slot {
     /// Without a client.
     pub fn new() -> Slot {
-        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, returns: None }
+        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, returns: None, ahead: 0 }
     }
 
     /// Whether the client has stepped back for tasks on this processor.

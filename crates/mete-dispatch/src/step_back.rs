@@ -24,10 +24,12 @@ const MOST_PAUSE: Nanoseconds = Nanoseconds::from_millis(4);
 const LEAST_CHARGE: Nanoseconds = Nanoseconds::from_micros(100);
 /// A client steps back for a pause that is owed when it has become this long.
 const OWED_PAUSE: i64 = 2_000_000;
+/// What it may owe at most: the dispatcher may have been stopped for long, and the classes put back.
+const MOST_OWED: i64 = 10_000_000;
 /// A client may step back before that is owed, for tasks that have woken: it is as much ahead at most.
 const CREDIT: i64 = 2_000_000;
 /// How soon an account is looked at again.
-pub(crate) const SHORTEST: Nanoseconds = Nanoseconds::from_micros(50);
+pub(crate) const SOONEST: Nanoseconds = Nanoseconds::from_micros(50);
 /// By how much more than the kernel asks for a client steps back.
 const MARGIN_PERMILLE: u64 = 15;
 /// In this number of pauses, one after another, one that waits may get nothing. Then it is not taken to wait any more: it may
@@ -151,7 +153,8 @@ impl StepBack {
         }
         self.owed = match in_front {
             true => {
-                self.owed.saturating_add_unsigned(passed.get().saturating_mul(self.owed_permille) / PERMILLE)
+                let more = passed.get().saturating_mul(self.owed_permille) / PERMILLE;
+                self.owed.saturating_add_unsigned(more).min(MOST_OWED)
             }
             // What others had in it counts, when it is over.
             false if self.is_early => self.owed,
@@ -165,7 +168,7 @@ impl StepBack {
         let wanted = self.wanted_pause(dues, giving);
         let pause = wanted.max(self.owed_pause())?.min(MOST_PAUSE);
         (self.had, self.gives_way, self.was_wanted) = (had, true, wanted.is_some());
-        self.is_early = self.was_wanted && self.due_pause(dues, giving).is_none();
+        self.is_early = self.due_pause(dues, giving).is_none();
         if !self.was_wanted {
             return Some((pause, 0));
         }
@@ -183,7 +186,7 @@ impl StepBack {
         served
     }
 
-    /// The client goes to the front again. `had` is as above. Nothing, if it had stepped back where none waited.
+    /// The client goes to the front again. `had` is as above. This is of no account if it has stepped back without having to ([`StepBack::pause`]).
     pub fn resume(&mut self, had: Nanoseconds, dues: &mut Dues) {
         if !self.gives_way {
             return;
@@ -221,7 +224,7 @@ impl StepBack {
         if gives {
             next = next.min(dues.until(LEAST_PAUSE));
         }
-        next.max(SHORTEST)
+        next.max(SOONEST)
     }
 }
 
@@ -358,6 +361,18 @@ mod tests {
         assert!(!StepBack::owing(0).may_keep() && StepBack::owing(65).may_keep());
     }
 
+    /// The process was stopped, and the classes put back.
+    #[test]
+    fn after_a_long_time_a_client_owes_no_more_than_after_a_short_one() {
+        let mut processor = Processor::new(0, 65);
+        processor.pass(60_000 * MS, 0, true);
+        let mut paid = 0;
+        while processor.step_back.owed >= OWED_PAUSE {
+            paid += processor.step_back(0.0).0;
+        }
+        assert!(paid < 12 * MS, "{paid}");
+    }
+
     #[test]
     fn a_step_back_that_was_for_none_is_of_no_account() {
         let mut processor = Processor::new(500, 0);
@@ -469,7 +484,7 @@ mod tests {
     fn none_steps_back_for_those_that_were_forgotten() {
         let mut processor = Processor { giving: Giving::Nothing, ..Processor::new(0, 65) };
         processor.step_back.wait(true);
-        assert_eq!(processor.next(), SHORTEST.get());
+        assert_eq!(processor.next(), SOONEST.get());
         processor.step_back.forget();
         assert!(processor.next() > 30 * MS && processor.pause().is_none());
     }

@@ -1,12 +1,23 @@
 //! The manager's part in steps back (step_back.rs): which client steps back for whom, until when, and where the manager is meanwhile.
+//!
+//! ```text
+//!   tasks wait on a processor
+//!     the client there gives what they are due:  it steps back there
+//!     it gives moments only:                     it steps back there for those that have woken
+//!     another one is to give, and gives already: they wait for that, 20 ms at most
+//!     another one is to give, and can come:      it steps back for them; the client there goes to its processor
+//!     another one is to give, but is bound:      both step back where they are
+//! ```
+
+use std::cmp::Reverse;
 
 use mete_policy::{ClientId, DomainIndex, Nanoseconds};
 use mete_sched::actuator::Mask;
 
 use super::Manager;
 use crate::clients::Client;
-use crate::slot::{Pause, Place, Slot, Why};
-use crate::step_back::{Giving, LEAST_PAUSE, SHORTEST};
+use crate::slot::{Pause, Place, Return, Slot, Why};
+use crate::step_back::{Giving, LEAST_PAUSE, SOONEST};
 use crate::threads::Threads;
 
 /// A step back for tasks that wait is looked at after this time, as long as they have had nothing, then after twice that, and so on.
@@ -18,10 +29,6 @@ const LEAST_LOOK: Nanoseconds = Nanoseconds::from_micros(100);
 const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 /// A domain is ahead of another one if it is by more than this: a quantum, as a rule.
 const AHEAD: i64 = 4_000_000;
-/// By how much two clients of a domain are apart at most in what they gave.
-const MOST_APART: Nanoseconds = Nanoseconds::from_millis(50);
-/// For how long a client steps back where no task waits, so that the kernel moves some there.
-const OFFER: Nanoseconds = Nanoseconds::from_millis(4);
 /// For how long tasks wait until a client that is elsewhere gives them a processor, or this one does all the same.
 const LONGEST_WAIT: Nanoseconds = Nanoseconds::from_millis(20);
 
@@ -36,7 +43,8 @@ impl<T: Threads> Manager<T> {
         let giving = self.giving(at, processor, time);
         let is_wanted = self.places[processor].step_back.wanted_pause(&self.dues, giving).is_some();
         // It need not wait for the end of a step back in which the client is to run.
-        if let Some(pause) = self.slots[at].pause.as_mut().filter(|pause| is_wanted && pause.why == Why::Owed)
+        if let Some(pause) =
+            self.slots[at].pause.as_mut().filter(|pause| is_wanted && pause.why == Why::NoneWaits)
         {
             pause.until = pause.until.min(time);
         }
@@ -55,7 +63,7 @@ impl<T: Threads> Manager<T> {
                     pause.until = time.saturating_add(had).min(pause.latest);
                     Why::Wanted(0)
                 }
-                Why::Owed => Why::Owed,
+                Why::NoneWaits => Why::NoneWaits,
             };
         }
     }
@@ -85,13 +93,13 @@ impl<T: Threads> Manager<T> {
         self.dues.pass(now, had);
     }
 
-    /// Ends the steps back that are over, and begins others. First those that others make room for: what the rest is due may be used
-    /// up then.
+    /// Ends the steps back that are over, and begins others. First those of clients that come for that.
     pub(super) fn step_back(&mut self, now: Nanoseconds) {
         for at in 0..self.slots.len() {
             self.go_on(at, now);
         }
         self.find_places();
+        self.compare(now);
         for place in 0..self.places.len() {
             self.have_another_step_back(place, now);
         }
@@ -138,27 +146,41 @@ impl<T: Threads> Manager<T> {
 
     /// Has the client on a processor step back for those that wait there, if it has to.
     fn begin_pause(&mut self, place: usize, now: Nanoseconds) {
-        if self.slots.iter().any(|slot| slot.steps_back_at(place)) {
+        if self.is_given(place) || self.displaces == Some(place) {
             return;
         }
-        // Else, what waits has the processor.
-        let Some(at) = self.in_front_at(place) else { return self.places[place].step_back.forget() };
-        self.step_back_for((at, place), self.giving(at, place, now), now);
-        if self.slots[at].pause.is_some_and(|pause| pause.why != Why::Owed) {
-            self.offer_beside(at, now);
+        let Some(at) = self.in_front_at(place) else {
+            // What waits has the processor; unless its client has left it to another one, which is about to come.
+            let is_awaited =
+                self.slots.iter().any(|slot| slot.pause.is_some_and(|pause| pause.left == place));
+            if !is_awaited {
+                self.places[place].step_back.forget();
+            }
+            return;
+        };
+        let giving = self.giving(at, place, now);
+        let is_due = giving == Giving::Due && self.dues.saved() >= LEAST_PAUSE;
+        self.step_back_for((at, place), giving, now);
+        if let Some(Pause { why: Why::Wanted(_), length, .. }) = self.slots[at].pause
+            && is_due
+        {
+            self.offer_beside(at, length, now);
         }
     }
 
-    /// A client gives what others are to give before it, on whose processors no task waits, and which are bound, or it takes more than one. So
-    /// these step back, too, and the kernel may move tasks there.
-    fn offer_beside(&mut self, at: usize, now: Nanoseconds) {
-        for other in 0..self.slots.len() {
-            let is_free = self.slots[other].pause.is_none() && !self.is_giving(other);
-            if !is_free || !self.gives_before(other, at, now) {
-                continue;
-            }
-            if let Some(place) = self.place_of(other) {
-                self.set_pause((other, place), (OFFER, 0), now);
+    /// Whether a client has stepped back on a processor.
+    fn is_given(&self, place: usize) -> bool {
+        self.slots.iter().any(|slot| slot.steps_back_at(place))
+    }
+
+    /// A client gives, and on the processors of others that are to give no task waits: they are bound, or it takes more than one. They
+    /// step back as well, and the kernel may move tasks there.
+    fn offer_beside(&mut self, at: usize, length: Nanoseconds, now: Nanoseconds) {
+        for other in (0..self.slots.len()).filter(|other| *other != at) {
+            let is_free = self.slots[other].pause.is_none() && !self.is_giving(other) && !self.keeps(other);
+            let is_to_give = is_free && (self.dues.is_much_saved() || self.gives_before(other, at));
+            if let Some(place) = self.place_of(other).filter(|place| is_to_give && !self.is_given(*place)) {
+                self.set_pause((other, place), (length, 0), now);
             }
         }
     }
@@ -167,10 +189,15 @@ impl<T: Threads> Manager<T> {
     /// here, where it displaces that one, and the kernel moves it to the processor on which none is in front now.
     fn have_another_step_back(&mut self, place: usize, now: Nanoseconds) {
         let step_back = &self.places[place].step_back;
-        if !step_back.is_waited_for() || self.dues.saved() < LEAST_PAUSE {
+        if !step_back.is_waited_for() || self.dues.saved() < LEAST_PAUSE || self.is_given(place) {
             return;
         }
         let Some(at) = self.in_front_at(place) else { return };
+        let has_long_waited = step_back.waits_for(now) >= LONGEST_WAIT;
+        if has_long_waited && self.has_idle_place(at) {
+            self.displaces = Some(place);
+            return;
+        }
         // What it does by itself costs less.
         if step_back.wanted_pause(&self.dues, self.giving(at, place, now)).is_some() {
             return;
@@ -178,6 +205,15 @@ impl<T: Threads> Manager<T> {
         if let Some(other) = self.giver_beside(at, place, now) {
             self.step_back_for((other, place), Giving::Due, now);
         }
+    }
+
+    /// Whether there is a processor on which none is in front and nothing else runs, and the client of a slot may.
+    fn has_idle_place(&self, at: usize) -> bool {
+        let is_idle = |place: usize| {
+            let is_free = self.places[place].slot.is_none() && !self.is_given(place);
+            is_free && self.slots[place].is_used && self.may_run(at, place) && !self.memory.has_rest(place)
+        };
+        (0..self.places.len()).any(is_idle)
     }
 
     /// The client of a slot steps back for those that wait on a processor, if it has to.
@@ -195,14 +231,16 @@ impl<T: Threads> Manager<T> {
         (length, waiting): (Nanoseconds, u32),
         now: Nanoseconds,
     ) {
+        let (Some(chosen), Some(left)) = (self.slots[at].chosen, self.place_of(at)) else { return };
         let had = self.memory.rest(place, now);
-        let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::Owed };
+        let why = if waiting > 0 { Why::Wanted(waiting) } else { Why::NoneWaits };
         if waiting > 0 {
             self.memory.give_way(place, true);
         }
         let until = now.saturating_add(if waiting > 0 { FIRST_LOOK } else { length });
         let latest = now.saturating_add(length).saturating_add(MOST_MORE);
-        let pause = Pause { until, place, why, had, length, latest, interval: FIRST_LOOK };
+        let (client, interval) = (chosen.client, FIRST_LOOK);
+        let pause = Pause { client, until, place, left, why, had, length, latest, interval };
         self.slots[at].pause = Some(pause);
     }
 
@@ -218,51 +256,59 @@ impl<T: Threads> Manager<T> {
         self.clients.domain_of(self.slots[at].chosen?.client)
     }
 
-    /// By how much the domain of a slot's client is ahead of what it is due, with what the policy was not told yet that the client has used.
-    fn ahead(&self, at: usize, now: Nanoseconds) -> Option<i64> {
+    /// Computes for each slot by how much the domain of its client is ahead, with what the policy was not told yet that its clients have used.
+    fn compare(&mut self, now: Nanoseconds) {
+        if !self.places.iter().any(|place| place.step_back.is_waited_for()) {
+            return;
+        }
+        for at in 0..self.slots.len() {
+            self.slots[at].ahead = self.domain_of(at).map_or(0, |domain| self.dues.ahead(domain));
+        }
+        for at in 0..self.slots.len() {
+            let (Some(more), domain) = (self.not_charged(at, now), self.domain_of(at)) else { continue };
+            for other in 0..self.slots.len() {
+                if self.domain_of(other) == domain {
+                    self.slots[other].ahead = self.slots[other].ahead.saturating_add_unsigned(more.get());
+                }
+            }
+        }
+    }
+
+    /// What the client of a slot has used of which the policy was not told yet.
+    fn not_charged(&self, at: usize, now: Nanoseconds) -> Option<Nanoseconds> {
         let number = self.slots[at].chosen?.client;
         let client = self.clients.look_at(number)?;
-        let more = self.memory.used(number, now).saturating_sub(client.charged);
-        Some(self.dues.ahead(client.domain).saturating_add_unsigned(more.get()))
+        Some(self.memory.used(number, now).saturating_sub(client.charged))
+    }
+
+    /// What the client of a slot gave.
+    fn gave(&self, at: usize) -> Nanoseconds {
+        let client = self.slots[at].chosen.and_then(|chosen| self.clients.look_at(chosen.client));
+        client.map_or(Nanoseconds::ZERO, |client| client.gave.max(self.dues.least_given(client.domain)))
     }
 
     /// Whether the client of one slot is to give what the rest is due before that of another one: that of the domain that is further ahead, and
     /// within one domain, the one that has given less.
-    fn gives_before(&self, one: usize, other: usize, now: Nanoseconds) -> bool {
-        if one == other || self.keeps(one) {
+    fn gives_before(&self, one: usize, other: usize) -> bool {
+        let domains = (self.domain_of(one), self.domain_of(other));
+        if one == other || domains.0.is_none() || self.keeps(one) {
             return false;
         }
-        let by = if self.domain_of(one) == self.domain_of(other) {
-            let gave = |at: usize| {
-                Some(self.clients.look_at(self.slots[at].chosen?.client)?.gave.get().cast_signed())
-            };
-            gave(other).zip(gave(one))
+        let (more, less) = if domains.0 == domains.1 {
+            (self.gave(other).get().cast_signed(), self.gave(one).get().cast_signed())
         } else {
-            self.ahead(one, now).zip(self.ahead(other, now))
+            (self.slots[one].ahead, self.slots[other].ahead)
         };
-        by.is_some_and(|(more, less)| more > less.saturating_add(AHEAD))
+        // Where all have to give, to change places costs more than it evens out.
+        let least = if self.dues.is_much_saved() { 4 * AHEAD } else { AHEAD };
+        more > less.saturating_add(least)
     }
 
-    /// A client has given this, on top of what it gave before. Differences that are too large for that to be made up for soon are forgotten.
-    fn has_given(&mut self, at: usize, had: Nanoseconds) {
-        let number = self.slots[at].chosen.map(|chosen| chosen.client);
-        let Some(client) = number.and_then(|number| self.clients.get(number)) else { return };
-        client.gave = client.gave.saturating_add(had);
-        let (least, domain) = (client.gave.saturating_sub(MOST_APART), client.domain);
-        for other in self.slots.iter().filter_map(|slot| slot.chosen) {
-            let other = self.clients.get(other.client).filter(|other| other.domain == domain);
-            other.into_iter().for_each(|other| other.gave = other.gave.max(least));
-        }
-    }
-
-    /// A client begins again to compete with the others of its domain: as one of them that gave least.
-    pub(super) fn joins_givers(&mut self, number: ClientId) {
-        let Some(domain) = self.clients.domain_of(number) else { return };
-        let chosen = self.slots.iter().filter_map(|slot| self.clients.look_at(slot.chosen?.client));
-        let least = chosen.filter(|other| other.domain == domain).map(|other| other.gave).min();
-        if let (Some(least), Some(client)) = (least, self.clients.get(number)) {
-            client.gave = client.gave.max(least);
-        }
+    /// A client has given this, on top of what it gave before.
+    fn has_given(&mut self, number: ClientId, had: Nanoseconds) {
+        let Some(client) = self.clients.get(number) else { return };
+        client.gave = client.gave.max(self.dues.least_given(client.domain)).saturating_add(had);
+        self.dues.has_given(client.domain, client.gave);
     }
 
     /// What the client of a slot gives of what the rest is due, on the processor on which it is.
@@ -271,19 +317,19 @@ impl<T: Threads> Manager<T> {
         if !step_back.is_waited_for() {
             return Giving::Due;
         }
-        if self.keeps(at) {
-            return Giving::Nothing;
-        }
-        // Then it takes more than one at a time.
-        if self.dues.is_much_saved() {
-            return Giving::Due;
-        }
         let has_long_waited = step_back.waits_for(now) >= LONGEST_WAIT;
-        let gives = |other: usize| {
-            let is_giving = self.is_giving(other) && !has_long_waited;
-            self.gives_before(other, at, now) && (is_giving || self.may_change_places(at, other))
-        };
-        if (0..self.slots.len()).any(gives) { Giving::Moments } else { Giving::Due }
+        if self.keeps(at) {
+            // Tasks that are bound to this processor have what they are due from this client or not at all.
+            let is_last =
+                has_long_waited && self.dues.is_much_saved() && self.giver_beside(at, place, now).is_none();
+            return if is_last { Giving::Due } else { Giving::Nothing };
+        }
+        // If much is saved, it takes more than one at a time.
+        let waits = !has_long_waited && !self.dues.is_much_saved();
+        let gives = |other: usize| self.gives_before(other, at) && self.is_giving(other);
+        let is_waited_for = waits && (0..self.slots.len()).any(gives);
+        let is_other = is_waited_for || self.giver_beside(at, place, now).is_some();
+        if is_other { Giving::Moments } else { Giving::Due }
     }
 
     /// Whether tasks wait where the client of a slot runs, or it has stepped back for them.
@@ -297,12 +343,12 @@ impl<T: Threads> Manager<T> {
     fn giver_beside(&self, at: usize, place: usize, now: Nanoseconds) -> Option<usize> {
         let has_long_waited = self.places[place].step_back.waits_for(now) >= LONGEST_WAIT;
         let gives = |other: &usize| {
-            let is_before = self.gives_before(*other, at, now) || self.keeps(at) && !self.keeps(*other);
+            let is_before = self.gives_before(*other, at) || self.keeps(at) && !self.keeps(*other);
             let is_free = self.slots[*other].pause.is_none() && (has_long_waited || !self.is_giving(*other));
             is_before && is_free && self.may_change_places(at, *other)
         };
-        let ahead = |other: usize| Some((self.ahead(other, now)?, other));
-        (0..self.slots.len()).filter(gives).filter_map(ahead).max().map(|(_, other)| other)
+        let first = |other: &usize| (self.slots[*other].ahead, Reverse(self.gave(*other)));
+        (0..self.slots.len()).filter(gives).max_by_key(first)
     }
 
     /// Whether the clients of two slots may each run where the other one does.
@@ -334,7 +380,7 @@ impl<T: Threads> Manager<T> {
                 of_another = least.max(self.dues.until(LEAST_PAUSE));
             }
         }
-        Some(now.saturating_add(next.min(of_another).max(SHORTEST)))
+        Some(now.saturating_add(next.min(of_another).max(SOONEST)))
     }
 
     /// The step back as it goes on; `None` if it is over. The tasks for which it is may get the processor late: the kernel may owe the
@@ -355,15 +401,12 @@ impl<T: Threads> Manager<T> {
     }
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
-        let Slot { pause: Some(Pause { place, why, had: before, .. }), chosen, .. } = self.slots[at] else {
-            return;
-        };
-        self.slots[at].pause = None;
-        self.slots[at].returns = chosen.map(|chosen| (place, self.memory.account(chosen.client)));
+        let Some(Pause { client, place, had: before, .. }) = self.slots[at].pause.take() else { return };
+        let returns = Return { client, place, account: self.memory.account(client) };
+        self.slots[at].returns = Some(returns);
+        self.has_returned = true;
         let had = self.memory.rest(place, now);
-        if matches!(why, Why::Wanted(_)) {
-            self.has_given(at, had.saturating_sub(before));
-        }
+        self.has_given(client, had.saturating_sub(before));
         self.memory.ask_about_rest(place);
         self.memory.give_way(place, false);
         // What the programs withheld meanwhile they would tell with the next switch to a client there only.
@@ -383,9 +426,7 @@ impl<T: Threads> Manager<T> {
     fn place_of(&self, at: usize) -> Option<usize> {
         let Slot { chosen, held, returns, .. } = self.slots[at];
         let chosen = chosen?.client;
-        if let Some((place, used)) = returns
-            && self.memory.account(chosen) == used
-        {
+        if let Some(place) = returns.and_then(|it| it.place_of(chosen, self.memory.account(chosen))) {
             return Some(place);
         }
         let is_in_front = self.clients.look_at(chosen).is_some_and(Client::is_in_front);
@@ -395,11 +436,14 @@ impl<T: Threads> Manager<T> {
 
     /// Has the manager be where a client has stepped back, as long as one has. On another processor it takes that from a client in front, which
     /// the kernel moves at once to a processor that has none in front: where another one has stepped back, for tasks that are bound to that
-    /// processor, too. First comes a processor where one is in front that is to be displaced; then one where one has stepped back already, then one where one
+    /// processor, too. First comes a processor where one is in front that is to be displaced: to one that is idle, or where the one is that steps back here; then one where one has stepped back already, then one where one
     /// is about to.
     pub(super) fn be_where_there_is_none_in_front(&mut self) {
+        if self.slots.len() == 1 {
+            return;
+        }
         let mut best = None;
-        for at in (0..self.slots.len()).filter(|_| self.slots.len() > 1) {
+        for at in 0..self.slots.len() {
             let Slot { pause: Some(Pause { place, .. }), chosen: Some(chosen), .. } = self.slots[at] else {
                 continue;
             };
@@ -410,10 +454,20 @@ impl<T: Threads> Manager<T> {
                 best = Some((rank, place));
             }
         }
-        let place = best.map(|(_, place)| place);
+        let place = self.displaces.take().or(best.map(|(_, place)| place)).or(self.free_place());
         if std::mem::replace(&mut self.stays_on, place) != place {
             let mask = place.and_then(Mask::single).or(self.runs_on);
             self.threads.run_on(mask.as_ref());
         }
+    }
+
+    /// A processor on which none is in front, while one is elsewhere, which has come to the front just now: from where the manager is, the kernel would move
+    /// it to the one that is free, whatever waits there. The manager stays there meanwhile.
+    fn free_place(&mut self) -> Option<usize> {
+        let has_returned = std::mem::take(&mut self.has_returned);
+        let is_free = |place: usize| self.places[place].slot.is_none() && self.slots[place].is_used;
+        let stays = self.stays_on.filter(|place| is_free(*place));
+        let first = || (0..self.places.len()).find(|place| is_free(*place)).filter(|_| has_returned);
+        stays.or_else(first).filter(|_| self.places.iter().any(|place| place.slot.is_some()))
     }
 }
