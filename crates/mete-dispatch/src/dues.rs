@@ -38,6 +38,8 @@ pub(crate) struct Dues {
     processors: u64,
     /// Who can run, or on how many processors, is not what it was when this was computed.
     is_outdated: bool,
+    /// Another domain can run, or one can no more.
+    are_others: bool,
     /// What the rest is due, in millionths of a processor.
     rate_ppm: u64,
     /// What it may have now, in nanoseconds; less than nothing if it had more.
@@ -57,6 +59,8 @@ struct Party {
     rate_ppm: u64,
     /// By how much it is ahead of what it is due, in nanoseconds, beside the one that is ahead most of those that can run.
     ahead: i64,
+    /// The same with what its clients were not charged for yet, as it was compared last.
+    compared: i64,
     /// What each of its clients counts as having given to the rest, at least.
     given: Nanoseconds,
 }
@@ -72,6 +76,7 @@ impl Dues {
             usable: ANYWHERE,
             processors: 1,
             is_outdated: true,
+            are_others: false,
             rate_ppm: 0,
             saved: MOST_SAVED,
             counted: now,
@@ -86,6 +91,7 @@ impl Dues {
     /// One more of a domain's clients can run, or one less, which may do so on these of the first 64 processors.
     pub fn set_ready(&mut self, domain: DomainIndex, allowed: u64, can_run: bool) {
         let ready = &mut self.party(domain).ready;
+        let could_run = !ready.is_empty();
         match (ready.iter_mut().find(|(mask, _)| *mask == allowed), can_run) {
             (Some((_, count)), true) => *count += 1,
             (None, true) => ready.push((allowed, 1)),
@@ -93,6 +99,7 @@ impl Dues {
             (None, false) => {}
         }
         ready.retain(|(_, count)| *count > 0);
+        self.are_others |= could_run == ready.is_empty();
     }
 
     /// Clients may run on these processors.
@@ -143,7 +150,9 @@ impl Dues {
         let ready = self.domains.iter().filter(|party| !party.ready.is_empty());
         let foremost = ready.map(|party| party.ahead).max().unwrap_or(0);
         let most = MOST_BEHIND.saturating_mul(self.processors.cast_signed());
-        for party in &mut self.domains {
+        // Who sleeps has no part in what they lose.
+        let are_others = std::mem::take(&mut self.are_others);
+        for party in self.domains.iter_mut().filter(|party| are_others || !party.ready.is_empty()) {
             party.ahead = party.ahead.saturating_sub(foremost).clamp(-most, most);
         }
     }
@@ -155,9 +164,21 @@ impl Dues {
         }
     }
 
-    /// By how much a domain is ahead of what it is due, in nanoseconds; only the difference between two means anything.
+    /// Domains are compared: after this, what their clients were not charged for yet is added.
+    pub fn compare(&mut self) {
+        self.domains.iter_mut().for_each(|party| party.compared = party.ahead);
+    }
+
+    /// A client of a domain was not charged for this yet.
+    pub fn add_to_comparison(&mut self, domain: DomainIndex, more: Nanoseconds) {
+        if let Some(party) = self.domains.get_mut(domain.index()) {
+            party.compared = party.compared.saturating_add_unsigned(more.get());
+        }
+    }
+
+    /// By how much a domain is ahead of what it is due, in nanoseconds, as they were compared last; only the difference between two means anything.
     pub fn ahead(&self, domain: DomainIndex) -> i64 {
-        self.domains.get(domain.index()).map_or(0, |party| party.ahead)
+        self.domains.get(domain.index()).map_or(0, |party| party.compared)
     }
 
     /// A client of a domain has given this to the rest, so far. Differences that are too large to be made up for soon are forgotten.
@@ -233,7 +254,8 @@ impl Dues {
     fn masks(&self) -> ([u64; MOST_MASKS], usize) {
         let (mut masks, mut many) = ([0; MOST_MASKS], 0);
         for mask in self.domains.iter().filter(|party| !party.ready.is_empty()).map(Party::may_use) {
-            if mask != ANYWHERE && !masks[..many].contains(&mask) && many < MOST_MASKS {
+            let is_bound = self.used & !mask != 0;
+            if is_bound && !masks[..many].contains(&mask) && many < MOST_MASKS {
                 masks[many] = mask;
                 many += 1;
             }
@@ -255,7 +277,9 @@ impl Dues {
             let of_sum = (0..*many).filter(|nth| which >> nth & 1 == 1);
             self.full_of(of_sum.fold(0, |sum, nth| sum | masks[nth]))
         });
-        let is_full = |full: &Full| full.shares > 0 && full.shares * left >= full.left * shares;
+        // A domain may be bound where clients are not known to run yet.
+        let is_full =
+            |full: &Full| full.left > 0 && full.shares > 0 && full.shares * left >= full.left * shares;
         let all = by_threads.chain(by_masks).filter(is_full);
         all.min_by(|one, other| (one.left * other.shares).cmp(&(other.left * one.shares)))
     }
@@ -376,6 +400,8 @@ mod tests {
         // The first has one processor, the next two the other one of two, and the last one and the rest what is left.
         let nested = bound(4, &[(30, 1, 1), (10, 1, 3), (5, 2, 3), (1, 4, ANYWHERE)]);
         assert_eq!(rates(&nested), [1_000_000, 666_666, 333_333, 1_000_000, 1_000_000]);
+        // One that is bound where none is known to run is as if it were not bound.
+        assert_eq!(rates(&bound(2, &[(1, 1, 4), (1, 1, 1)])), [333_333; 3]);
         // One that is bound there with little leaves the rest its part.
         let little = bound(2, &[(1, 1, 1), (1, 1, 1), (1, 2, 2)]);
         assert_eq!((rates(&little), all(&little)), (vec![500_000; 4], vec![true, true, false]));
@@ -461,6 +487,7 @@ mod tests {
             let of_each = [one, two].into_iter().zip(used);
             of_each.for_each(|(domain, used)| dues.used(domain, ms(used)));
             dues.pass(ms(at), Nanoseconds::ZERO);
+            dues.compare();
             (dues.ahead(one) / 1_000_000, dues.ahead(two) / 1_000_000)
         };
         assert_eq!(ahead(10, [10, 5]), (0, 0));
@@ -476,7 +503,26 @@ mod tests {
         };
         two_sleeps(&mut dues, 1040);
         dues.pass(ms(1050), Nanoseconds::ZERO);
+        dues.compare();
         assert_eq!((dues.ahead(one), dues.ahead(two)), (0, 2 * MOST_BEHIND));
+        dues.add_to_comparison(one, ms(3));
+        assert_eq!(dues.ahead(one), 3_000_000);
+    }
+
+    #[test]
+    fn vtrr_6_a_domain_that_sleeps_has_no_lead_from_what_the_others_lack() {
+        let (one, two) = (DomainIndex::new(1), DomainIndex::new(2));
+        let mut dues = dues(2, &[(1, 2), (1, 2)]);
+        (0..2).for_each(|_| dues.set_ready(two, ANYWHERE, false));
+        dues.pass(Nanoseconds::ZERO, Nanoseconds::ZERO);
+        for second in 1..=10 {
+            dues.used(one, Nanoseconds::from_millis(900));
+            dues.pass(Nanoseconds::from_secs(second), Nanoseconds::ZERO);
+        }
+        (0..2).for_each(|_| dues.set_ready(two, ANYWHERE, true));
+        dues.pass(Nanoseconds::from_secs(10), Nanoseconds::ZERO);
+        dues.compare();
+        assert_eq!((dues.ahead(one), dues.ahead(two)), (0, 0));
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub(crate) struct Manager<T: Threads> {
     stays_on: Option<usize>,
     /// The one of which it is to displace the client now, which has an idle one to go to.
     displaces: Option<usize>,
+    /// It may not run where it has to for that.
+    cannot_move: bool,
     /// A step back has ended just now.
     has_returned: bool,
     error: Option<DispatchError>,
@@ -118,6 +120,7 @@ impl<T: Threads> Manager<T> {
             runs_on: None,
             stays_on: None,
             displaces: None,
+            cannot_move: false,
             has_returned: false,
             error: None,
         }
@@ -215,7 +218,8 @@ impl<T: Threads> Manager<T> {
         self.dues.set_processors((0..self.slots.len()).filter(|&at| self.slots[at].is_used));
         self.runs_on = (mask.processors().count() == 1).then_some(*mask);
         self.stays_on = None;
-        self.threads.run_on(self.runs_on.as_ref());
+        let _ = self.threads.run_on(self.runs_on.as_ref());
+        self.cannot_move = false;
     }
 
     fn see(&mut self, row: Row) {
@@ -466,6 +470,8 @@ impl<T: Threads> Manager<T> {
                 continue;
             }
             self.memory.choose(number, true);
+            self.slots[slot].returns = None;
+            self.hear_untold(slot, number);
             let (slice, before) = (decision.slice_ns.max(LEAST_SLICE), self.memory.used(number, now));
             let ends = now.saturating_add(slice);
             let last = now.saturating_add(slice.saturating_mul(MOST_SLICES));

@@ -40,8 +40,9 @@ struct Kernel {
     /// Real time is not given any more, to any thread or to this one.
     refuses: bool,
     refused: Option<u32>,
-    /// The processor on which the manager runs, if on one only.
+    /// The processor on which the manager runs, if on one only; and the one on which it may, if on one only.
     manager_at: Option<usize>,
+    manager_may: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -74,8 +75,12 @@ impl Threads for ModelThreads {
         Ok(())
     }
 
-    fn run_on(&mut self, processors: Option<&Mask>) {
-        self.0.borrow_mut().manager_at = processors.and_then(|mask| mask.processors().next());
+    fn run_on(&mut self, processors: Option<&Mask>) -> bool {
+        let at = processors.and_then(|mask| mask.processors().next());
+        let mut kernel = self.0.borrow_mut();
+        let goes = at.is_none_or(|at| kernel.manager_may.is_none_or(|may| may == at));
+        kernel.manager_at = if goes { at } else { kernel.manager_at };
+        goes
     }
 }
 
@@ -110,6 +115,8 @@ struct Machine {
     wanted_any: Vec<bool>,
     /// The kernel moves tasks that are no clients to where none is in front.
     balances: bool,
+    /// How often the manager has acted.
+    steps: u64,
     /// For how long tasks have waited there in vain, and what the longest time was.
     waits: Vec<u64>,
     longest_wait: u64,
@@ -176,6 +183,7 @@ impl Machine {
             has: vec![Has::Nothing; processors],
             wanted_any: vec![false; processors],
             balances: false,
+            steps: 0,
             waits: vec![0; processors],
             longest_wait: 0,
             wanted,
@@ -275,6 +283,7 @@ impl Machine {
                 if self.has[manager_at] == Has::Rest && self.wanted[manager_at] > 0 {
                     self.memory.withhold(manager_at, false);
                 }
+                self.steps += 1;
                 let sleep = self.manager.step(Nanoseconds::new(self.now), &mut self.rows)?;
                 self.due = self.now + sleep.as_nanos() as u64;
             }
@@ -870,6 +879,34 @@ fn a_client_that_may_use_an_idle_processor_leaves_its_own_one_to_a_task_that_wai
     let before = machine.used()[0];
     machine.pass(1000 * MS).unwrap();
     assert!(machine.had[at] > 970 * MS && machine.used()[0] - before > 970 * MS, "{:?}", machine.had);
+}
+
+/// As where a real-time task of others has the idle processor, or the manager itself is bound.
+#[test]
+fn a_client_that_cannot_be_moved_steps_back_for_a_task_that_waits_and_the_manager_sleeps_in_between() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 65), 2, &[100]);
+    machine.pass(100 * MS).unwrap();
+    let at = machine.clients[0].1;
+    machine.kernel.borrow_mut().manager_may = Some(1 - at);
+    machine.wanted[at] = u64::MAX;
+    machine.pass(1000 * MS).unwrap();
+    assert!(machine.had[at] > 60 * MS && machine.longest_wait < 40 * MS, "{:?}", machine.had);
+    assert!(machine.steps < 2000, "{}", machine.steps);
+}
+
+/// They need little, and have it where they woke.
+#[test]
+fn vtrr_6_clients_elsewhere_do_not_step_back_for_tasks_that_have_woken() {
+    let mut machine = Machine::beside((Weight::ORDINARY, 0), 2, &[100, 100]);
+    (1..=2).for_each(|domain| machine.join(domain));
+    machine.pass(500 * MS).unwrap();
+    for _ in 0..50 {
+        machine.pass(5 * MS).unwrap();
+        let client = machine.standing(Standing::Front)[0];
+        machine.rest_wakes(client, STEP);
+        machine.pass(2 * STEP).unwrap();
+        assert!(!machine.standing(Standing::Front).is_empty());
+    }
 }
 
 #[test]

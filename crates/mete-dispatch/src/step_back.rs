@@ -139,6 +139,16 @@ impl StepBack {
         self.owed_permille > 0
     }
 
+    /// Whether some of them have not woken just now.
+    pub fn are_left(&self) -> bool {
+        self.waiting > self.woken
+    }
+
+    /// The last pause was in vain for another reason than that none waits.
+    pub fn forgive(&mut self) {
+        self.in_vain = 0;
+    }
+
     /// For how long some have waited, as far as is known.
     pub fn waits_for(&self, now: Nanoseconds) -> Nanoseconds {
         now.saturating_sub(self.calm)

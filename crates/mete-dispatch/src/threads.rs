@@ -43,8 +43,8 @@ pub(crate) trait Threads {
     /// The kernel's answer.
     fn stand(&mut self, thread: &Self::Thread, standing: Standing) -> Result<(), Errno>;
 
-    /// Has the manager's own thread run on these processors only; `None` stands for all that it began with.
-    fn run_on(&mut self, processors: Option<&Mask>);
+    /// Has the manager's own thread run on these processors only; `None` stands for all that it began with. Whether it does.
+    fn run_on(&mut self, processors: Option<&Mask>) -> bool;
 }
 
 /// The kernel's.
@@ -83,8 +83,7 @@ impl Threads for KernelThreads {
         }
     }
 
-    fn run_on(&mut self, processors: Option<&Mask>) {
-        // An error costs time only.
-        let _ = processors.unwrap_or(&self.everywhere).give_to(own_thread());
+    fn run_on(&mut self, processors: Option<&Mask>) -> bool {
+        processors.unwrap_or(&self.everywhere).give_to(own_thread()).is_ok()
     }
 }

@@ -31,6 +31,8 @@ const MOST_MORE: Nanoseconds = Nanoseconds::from_millis(6);
 const AHEAD: i64 = 4_000_000;
 /// For how long tasks wait until a client that is elsewhere gives them a processor, or this one does all the same.
 const LONGEST_WAIT: Nanoseconds = Nanoseconds::from_millis(20);
+/// For how long a client is tried to be moved to an idle processor.
+const DISPLACING: Nanoseconds = Nanoseconds::from_millis(2);
 
 impl<T: Threads> Manager<T> {
     /// A task that is no client waits on a processor behind a client.
@@ -47,6 +49,20 @@ impl<T: Threads> Manager<T> {
             self.slots[at].pause.as_mut().filter(|pause| is_wanted && pause.why == Why::NoneWaits)
         {
             pause.until = pause.until.min(time);
+        }
+    }
+
+    /// The client that is in front for a slot is chosen again: of tasks that began to wait since it was not chosen any more, the programs have not told,
+    /// and tell with the next switch only.
+    pub(super) fn hear_untold(&mut self, at: usize, chosen: ClientId) {
+        let processor = self.memory.place(chosen);
+        if self.slots[at].held != Some(chosen) || self.is_given(processor) {
+            return;
+        }
+        let Some(place) = self.places.get_mut(processor) else { return };
+        let (was_left, has_woken) = self.memory.take_untold(processor);
+        for has_woken in [was_left.then_some(false), has_woken.then_some(true)].into_iter().flatten() {
+            place.step_back.wait(has_woken);
         }
     }
 
@@ -111,7 +127,11 @@ impl<T: Threads> Manager<T> {
     /// Has the client of a slot come to the front again when its step back is over.
     fn go_on(&mut self, at: usize, now: Nanoseconds) {
         let slot = &mut self.slots[at];
-        let going_on = slot.pause.filter(|_| slot.chosen.is_some());
+        // Another client in its place does not come for those tasks.
+        let is_of = |pause: &Pause| {
+            slot.chosen.is_some_and(|chosen| pause.place == pause.left || pause.client == chosen.client)
+        };
+        let going_on = slot.pause.filter(is_of);
         match going_on.and_then(|pause| self.going_on(pause, now)) {
             Some(pause) => self.slots[at].pause = Some(pause),
             None => self.end_pause(at, now),
@@ -159,7 +179,9 @@ impl<T: Threads> Manager<T> {
             return;
         };
         let giving = self.giving(at, place, now);
-        let is_due = giving == Giving::Due && self.dues.saved() >= LEAST_PAUSE;
+        // Those that have woken need little, and have it here.
+        let are_left = self.places[place].step_back.are_left();
+        let is_due = giving == Giving::Due && are_left && self.dues.saved() >= LEAST_PAUSE;
         self.step_back_for((at, place), giving, now);
         if let Some(Pause { why: Why::Wanted(_), length, .. }) = self.slots[at].pause
             && is_due
@@ -179,7 +201,8 @@ impl<T: Threads> Manager<T> {
         for other in (0..self.slots.len()).filter(|other| *other != at) {
             let is_free = self.slots[other].pause.is_none() && !self.is_giving(other) && !self.keeps(other);
             let is_to_give = is_free && (self.dues.is_much_saved() || self.gives_before(other, at));
-            if let Some(place) = self.place_of(other).filter(|place| is_to_give && !self.is_given(*place)) {
+            let is_here = |place: &usize| *place < self.places.len() && !self.is_given(*place);
+            if let Some(place) = self.place_of(other).filter(|place| is_to_give && is_here(place)) {
                 self.set_pause((other, place), (length, 0), now);
             }
         }
@@ -193,8 +216,9 @@ impl<T: Threads> Manager<T> {
             return;
         }
         let Some(at) = self.in_front_at(place) else { return };
-        let has_long_waited = step_back.waits_for(now) >= LONGEST_WAIT;
-        if has_long_waited && self.has_idle_place(at) {
+        // For a moment only: the kernel may not move it, as where a real-time task of others runs there.
+        let is_time = (LONGEST_WAIT..LONGEST_WAIT + DISPLACING).contains(&step_back.waits_for(now));
+        if is_time && self.has_idle_place(at) {
             self.displaces = Some(place);
             return;
         }
@@ -213,7 +237,7 @@ impl<T: Threads> Manager<T> {
             let is_free = self.places[place].slot.is_none() && !self.is_given(place);
             is_free && self.slots[place].is_used && self.may_run(at, place) && !self.memory.has_rest(place)
         };
-        (0..self.places.len()).any(is_idle)
+        !self.cannot_move && (0..self.places.len()).any(is_idle)
     }
 
     /// The client of a slot steps back for those that wait on a processor, if it has to.
@@ -261,16 +285,14 @@ impl<T: Threads> Manager<T> {
         if !self.places.iter().any(|place| place.step_back.is_waited_for()) {
             return;
         }
+        self.dues.compare();
         for at in 0..self.slots.len() {
-            self.slots[at].ahead = self.domain_of(at).map_or(0, |domain| self.dues.ahead(domain));
+            if let (Some(domain), Some(more)) = (self.domain_of(at), self.not_charged(at, now)) {
+                self.dues.add_to_comparison(domain, more);
+            }
         }
         for at in 0..self.slots.len() {
-            let (Some(more), domain) = (self.not_charged(at, now), self.domain_of(at)) else { continue };
-            for other in 0..self.slots.len() {
-                if self.domain_of(other) == domain {
-                    self.slots[other].ahead = self.slots[other].ahead.saturating_add_unsigned(more.get());
-                }
-            }
+            self.slots[at].ahead = self.domain_of(at).map_or(0, |domain| self.dues.ahead(domain));
         }
     }
 
@@ -355,7 +377,8 @@ impl<T: Threads> Manager<T> {
     fn may_change_places(&self, one: usize, other: usize) -> bool {
         let places = (self.place_of(one), self.place_of(other));
         let (Some(here), Some(there)) = places else { return false };
-        here != there && self.may_run(one, there) && self.may_run(other, here)
+        let can = here != there && !self.cannot_move;
+        can && self.may_run(one, there) && self.may_run(other, here)
     }
 
     /// Whether the client of a slot may run on a processor. One beyond the first 64 is in the mask of all only.
@@ -401,7 +424,11 @@ impl<T: Threads> Manager<T> {
     }
 
     fn end_pause(&mut self, at: usize, now: Nanoseconds) {
-        let Some(Pause { client, place, had: before, .. }) = self.slots[at].pause.take() else { return };
+        let Some(Pause { client, place, left, had: before, .. }) = self.slots[at].pause.take() else {
+            return;
+        };
+        // The client there was not moved, so that tasks had nothing.
+        let has_stayed = self.places.get(place).is_some_and(|it| it.slot.is_some_and(|slot| slot != at));
         let returns = Return { client, place, account: self.memory.account(client) };
         self.slots[at].returns = Some(returns);
         self.has_returned = true;
@@ -413,6 +440,9 @@ impl<T: Threads> Manager<T> {
         let (was_left, has_woken) = self.memory.take_untold(place);
         let Some(Place { step_back, .. }) = self.places.get_mut(place) else { return };
         step_back.resume(had, &mut self.dues);
+        if place != left && has_stayed {
+            step_back.forgive();
+        }
         if was_left {
             step_back.wait(false);
         }
@@ -455,9 +485,12 @@ impl<T: Threads> Manager<T> {
             }
         }
         let place = self.displaces.take().or(best.map(|(_, place)| place)).or(self.free_place());
-        if std::mem::replace(&mut self.stays_on, place) != place {
+        if self.stays_on != place {
             let mask = place.and_then(Mask::single).or(self.runs_on);
-            self.threads.run_on(mask.as_ref());
+            let goes = self.threads.run_on(mask.as_ref());
+            self.stays_on = place.filter(|_| goes);
+            // It may be bound itself, to processors of which this is none.
+            self.cannot_move |= !goes;
         }
     }
 
@@ -465,7 +498,10 @@ impl<T: Threads> Manager<T> {
     /// it to the one that is free, whatever waits there. The manager stays there meanwhile.
     fn free_place(&mut self) -> Option<usize> {
         let has_returned = std::mem::take(&mut self.has_returned);
-        let is_free = |place: usize| self.places[place].slot.is_none() && self.slots[place].is_used;
+        let is_free = |place: usize| {
+            let is_used = self.slots.get(place).is_some_and(|slot| slot.is_used);
+            is_used && self.places[place].slot.is_none()
+        };
         let stays = self.stays_on.filter(|place| is_free(*place));
         let first = || (0..self.places.len()).find(|place| is_free(*place)).filter(|_| has_returned);
         stays.or_else(first).filter(|_| self.places.iter().any(|place| place.slot.is_some()))
