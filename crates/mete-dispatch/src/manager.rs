@@ -58,7 +58,7 @@ pub(crate) struct Manager<T: Threads> {
     channels: Channels<T::Thread>,
     clients: Clients<T::Thread>,
     slots: Vec<Slot>,
-    /// The same number of processors.
+    /// The processors as the kernel has them: the same number.
     places: Vec<Place>,
     /// What the tasks are due that are no clients.
     dues: Dues,
@@ -79,9 +79,9 @@ pub(crate) struct Manager<T: Threads> {
     runs_on: Option<Mask>,
     /// The one on which it stays meanwhile.
     stays_on: Option<usize>,
-    /// The one of which it is to displace the client now, which has an idle one to go to.
+    /// The one from which it is to displace the client now: that has an idle one to go to.
     displaces: Option<usize>,
-    /// It may not run where it has to for that.
+    /// It may not run where it has to, to displace one.
     cannot_move: bool,
     /// A step back has ended just now.
     has_returned: bool,
