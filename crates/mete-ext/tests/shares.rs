@@ -45,8 +45,8 @@ fn vtrr_7_shares_hold_over_all_processors() {
     drop(few);
     // Of two processors it is due four thirds, but it can use only one.
     let one = Group::top("mete-one", 200).hogs(1, None);
-    // What the machine's own tasks use is taken from one processor or from the other.
-    assert_shares(&[&one, &many], &[500, 500], 10, || scheduler.status());
+    // What the machine's own tasks use is taken from one processor or from the other: where all of it was from the one's, that had 485.
+    assert_shares(&[&one, &many], &[500, 500], 20, || scheduler.status());
 }
 
 #[test]
