@@ -19,8 +19,6 @@ pub(crate) struct Slot {
     pub pause: Option<Pause>,
     /// The last step back that is over.
     pub returns: Option<Return>,
-    /// By how much the domain of the client is ahead of what it is due, as it was compared last, in nanoseconds.
-    pub ahead: i64,
 }
 
 /// A client that comes to the front again.
@@ -95,7 +93,7 @@ pub(crate) struct Chosen {
 impl Slot {
     /// Without a client.
     pub fn new() -> Slot {
-        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, returns: None, ahead: 0 }
+        Slot { is_used: true, chosen: None, held: None, birth: None, pause: None, returns: None }
     }
 
     /// Whether the client has stepped back for tasks on this processor.

@@ -59,10 +59,18 @@ impl<T: Threads> Manager<T> {
         if self.slots[at].held != Some(chosen) || self.is_given(processor) {
             return;
         }
+        self.take_untold(processor);
+    }
+
+    /// Notes tasks that wait on a processor of which the programs have not told, and tell no more.
+    fn take_untold(&mut self, processor: usize) {
         let Some(place) = self.places.get_mut(processor) else { return };
         let (was_left, has_woken) = self.memory.take_untold(processor);
-        for has_woken in [was_left.then_some(false), has_woken.then_some(true)].into_iter().flatten() {
-            place.step_back.wait(has_woken);
+        if was_left {
+            place.step_back.wait(false);
+        }
+        if has_woken {
+            place.step_back.wait(true);
         }
     }
 
@@ -280,7 +288,7 @@ impl<T: Threads> Manager<T> {
         self.clients.domain_of(self.slots[at].chosen?.client)
     }
 
-    /// Computes for each slot by how much the domain of its client is ahead, with what the policy was not told yet that its clients have used.
+    /// Compares by how much the domains are ahead, with what the policy was not told yet that its clients have used.
     fn compare(&mut self, now: Nanoseconds) {
         if !self.places.iter().any(|place| place.step_back.is_waited_for()) {
             return;
@@ -291,9 +299,6 @@ impl<T: Threads> Manager<T> {
                 self.dues.add_to_comparison(domain, more);
             }
         }
-        for at in 0..self.slots.len() {
-            self.slots[at].ahead = self.domain_of(at).map_or(0, |domain| self.dues.ahead(domain));
-        }
     }
 
     /// What the client of a slot has used of which the policy was not told yet.
@@ -301,6 +306,11 @@ impl<T: Threads> Manager<T> {
         let number = self.slots[at].chosen?.client;
         let client = self.clients.look_at(number)?;
         Some(self.memory.used(number, now).saturating_sub(client.charged))
+    }
+
+    /// By how much the domain of a slot's client is ahead, as it was compared last.
+    fn ahead(&self, at: usize) -> i64 {
+        self.domain_of(at).map_or(0, |domain| self.dues.ahead(domain))
     }
 
     /// What the client of a slot gave.
@@ -319,7 +329,7 @@ impl<T: Threads> Manager<T> {
         let (more, less) = if domains.0 == domains.1 {
             (self.gave(other).get().cast_signed(), self.gave(one).get().cast_signed())
         } else {
-            (self.slots[one].ahead, self.slots[other].ahead)
+            (self.ahead(one), self.ahead(other))
         };
         // Where all have to give, to change places costs more than it evens out.
         let least = if self.dues.is_much_saved() { 4 * AHEAD } else { AHEAD };
@@ -369,7 +379,7 @@ impl<T: Threads> Manager<T> {
             let is_free = self.slots[*other].pause.is_none() && (has_long_waited || !self.is_giving(*other));
             is_before && is_free && self.may_change_places(at, *other)
         };
-        let first = |other: &usize| (self.slots[*other].ahead, Reverse(self.gave(*other)));
+        let first = |other: &usize| (self.ahead(*other), Reverse(self.gave(*other)));
         (0..self.slots.len()).filter(gives).max_by_key(first)
     }
 
@@ -436,19 +446,13 @@ impl<T: Threads> Manager<T> {
         self.has_given(client, had.saturating_sub(before));
         self.memory.ask_about_rest(place);
         self.memory.give_way(place, false);
-        // What the programs withheld meanwhile they would tell with the next switch to a client there only.
-        let (was_left, has_woken) = self.memory.take_untold(place);
         let Some(Place { step_back, .. }) = self.places.get_mut(place) else { return };
         step_back.resume(had, &mut self.dues);
         if place != left && has_stayed {
             step_back.forgive();
         }
-        if was_left {
-            step_back.wait(false);
-        }
-        if has_woken {
-            step_back.wait(true);
-        }
+        // What the programs withheld meanwhile they would tell with the next switch to a client there only.
+        self.take_untold(place);
     }
 
     /// The processor that a slot has: a client that is chosen for it and not in front yet was last on any. One that has stepped back and has not
